@@ -1,0 +1,70 @@
+"""Affine hulls: the public subspaces in which lower-dimensional bodies and their noise live."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+#: Singular values below this share of the largest count as zero when a rank is decided.
+RANK_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class AffineHull:
+    """The affine subspace {offset + basis @ c : c in R^r} of R^m, basis orthonormal.
+
+    Parameters
+    ----------
+    offset : (m,) array
+        A point of the subspace.
+    basis : (m, r) array
+        Orthonormal columns that span its directions; r may be 0.
+    """
+
+    offset: FloatArray
+    basis: FloatArray
+
+    @property
+    def ambient(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.basis.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """Dimension r of the subspace."""
+        return int(self.basis.shape[1])
+
+    @classmethod
+    def whole_space(cls, dimension: int) -> AffineHull:
+        """All of R^dimension, with the standard basis."""
+        return cls(np.zeros(dimension), np.eye(dimension))
+
+    @classmethod
+    def of_points(cls, points: FloatArray) -> AffineHull:
+        """Affine hull of the rows of `points` (N, m), by a singular value decomposition."""
+        offset = points.mean(axis=0)
+        centred = points - offset
+        if centred.shape[0] > centred.shape[1]:
+            # The right singular vectors are those of the small triangular factor.
+            centred = np.linalg.qr(centred, mode="r")
+        _, singular, rows = np.linalg.svd(centred, full_matrices=False)
+        scale = max(float(singular.max(initial=0.0)), float(np.abs(points).max(initial=0.0)))
+        rank = int(np.count_nonzero(singular > RANK_TOLERANCE * scale)) if scale > 0 else 0
+        if rank == points.shape[1]:
+            return cls(offset, np.eye(rank))
+        return cls(offset, np.ascontiguousarray(rows[:rank].T))
+
+    def coordinates(self, points: FloatArray) -> FloatArray:
+        """Coordinates (b, r) of the nearest points of the subspace to `points` (b, m)."""
+        return (points - self.offset) @ self.basis
+
+    def embed(self, coordinates: FloatArray) -> FloatArray:
+        """Points (b, m) with the given `coordinates` (b, r)."""
+        return self.offset + coordinates @ self.basis.T
+
+    def residual(self, points: FloatArray) -> FloatArray:
+        """Euclidean distances (b,) of `points` (b, m) from the subspace."""
+        return np.linalg.norm(points - self.embed(self.coordinates(points)), axis=1)

@@ -1,0 +1,57 @@
+"""Checks on arguments: each raises ``ValueError`` with the offending value and the valid range."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray
+
+
+def positive(value: float, name: str) -> float:
+    """Return `value` as a float if it is finite and above 0, raise ``ValueError`` otherwise."""
+    number = float(value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return `value` as an int if it is a whole number in range, raise ``ValueError`` otherwise."""
+    upper = "" if maximum is None else f" and at most {maximum}"
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < minimum or (maximum is not None and value > maximum):
+        raise ValueError(f"{name} must be a whole number, at least {minimum}{upper}, got {value!r}")
+    return int(value)
+
+
+def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
+    """Return `values` as a C-contiguous float64 array of `ndim` axes without NaN or infinity."""
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numeric, got {type(values).__name__}") from error
+    if np.ndim(values) != ndim:
+        raise ValueError(f"{name} must have {ndim} axes, got shape {np.shape(values)}")
+    if not np.isfinite(array).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ValueError(f"{name} must be finite, got {array[where]} at index {where}")
+    return array
+
+
+def batch(values: npt.ArrayLike, dimension: int, name: str) -> FloatArray:
+    """Return `values` as a finite (b, dimension) float64 array; the first axis is the batch."""
+    array = finite_array(values, name, ndim=2)
+    if array.shape[1] != dimension:
+        raise ValueError(f"{name} must have shape (b, {dimension}), got {array.shape}")
+    return array
+
+
+def vector(values: npt.ArrayLike, dimension: int, name: str) -> FloatArray:
+    """Return `values` as a finite (dimension,) float64 array."""
+    array = finite_array(values, name, ndim=1)
+    if array.shape[0] != dimension:
+        raise ValueError(f"{name} must have shape ({dimension},), got {array.shape}")
+    return array

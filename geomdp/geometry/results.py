@@ -1,0 +1,108 @@
+"""What the algorithms of this layer return: one frozen record each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.privacy import SamplerStatus
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number known exactly (stderr 0, samples 0) or by simulation.
+
+    Parameters
+    ----------
+    value : float
+        The number or its estimate.
+    stderr : float
+        Standard error of `value`; 0 if exact.
+    interval : tuple of float
+        (low, high); the function that returns the estimate states its level and what proves it.
+    samples : int
+        Number of independent samples behind it; 0 if exact.
+    """
+
+    value: float
+    stderr: float
+    interval: tuple[float, float]
+    samples: int
+
+    @classmethod
+    def exact(cls, value: float) -> Estimate:
+        """A number known in closed form."""
+        return cls(value, 0.0, (value, value), 0)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Projection:
+    """A nearest point of a body to a target y, with a certificate.
+
+    Parameters
+    ----------
+    point : (m,) array
+        The point found; it lies in the body.
+    gap : float
+        Frank-Wolfe duality gap max over x in K of <y - point, x - point>, recomputed at the end.
+        The true nearest point p* satisfies ||point - p*||^2 <= gap.
+    iterations : int
+        Calls of the extreme-point oracle; 0 for a closed form.
+    converged : bool
+        Whether the gap fell to the tolerance asked for.
+    weights : dict of int to float, or None
+        Convex weights by vertex index, where the body has listed vertices and a combination is known.
+    """
+
+    point: FloatArray
+    gap: float
+    iterations: int
+    converged: bool
+    weights: dict[int, float] | None = None
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How far a set of Markov chains can be trusted, per coordinate.
+
+    Parameters
+    ----------
+    split_r_hat : (m,) array
+        Rank-normalised split R-hat; near 1 when chains agree.
+    bulk_ess : (m,) array
+        Bulk effective sample size over all chains.
+    chains, steps : int
+        Number of chains and of kernel steps per chain, burn-in included.
+    """
+
+    split_r_hat: FloatArray
+    bulk_ess: FloatArray
+    chains: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Points of a body with how they were drawn.
+
+    Parameters
+    ----------
+    points : (n, m) array
+        The points.
+    sampler : Exact, Approximate or Heuristic
+        Status of the sampler.
+    diagnostics : Diagnostics or None
+        Present for Markov chains only.
+    """
+
+    points: FloatArray
+    sampler: SamplerStatus
+    diagnostics: Diagnostics | None = field(default=None)
+
+    def __array__(self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None) -> FloatArray:
+        return np.array(self.points, dtype=dtype, copy=copy)

@@ -1,0 +1,37 @@
+"""The noise distribution: what every member of this layer offers."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.geometry.results import Estimate
+from geomdp.privacy import SamplerStatus
+
+
+@runtime_checkable
+class Noise(Protocol):
+    """A mean-zero distribution on R^m, added to the sum (not the mean) of answer vectors.
+
+    Working on sums keeps the noise independent of n: a mechanism divides by n at release, so
+    `with_n` redoes no geometry.
+    """
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Exact, Approximate or Heuristic."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix (m, m), exact or estimated."""
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2, the trace of the covariance, exact (stderr 0) or estimated."""

@@ -1,0 +1,231 @@
+"""What a release may claim: privacy parameters, the neighbour relation and the sampler's status."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from dataclasses import dataclass, replace
+
+from geomdp._validation import positive
+
+FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
+
+
+class Adjacency(enum.Enum):
+    """Which pairs of data sets are neighbours (GEN-1)."""
+
+    #: Replace one record; the number of records n is public.
+    REPLACE_ONE = "replace-one"
+    #: Add or remove one record; a normaliser n, if used, is declared and public.
+    ADD_REMOVE = "add/remove"
+
+
+@dataclass(frozen=True)
+class PureDP:
+    """epsilon-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] for all neighbours and events (GEN-2).
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, finite and above 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:g}-DP"
+
+    def parameters(self) -> dict[str, float]:
+        """Parameters by name, for a privacy record."""
+        return {"epsilon": self.epsilon}
+
+
+@dataclass(frozen=True)
+class ApproxDP:
+    """(epsilon, delta)-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta (GEN-2).
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, finite and above 0.
+    delta : float
+        Failure mass, 0 < delta < 1/2.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        delta = float(self.delta)
+        if not 0 < delta < 0.5:
+            raise ValueError(f"delta must be above 0 and below 1/2, got {self.delta!r}")
+        object.__setattr__(self, "delta", delta)
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-DP"
+
+    def parameters(self) -> dict[str, float]:
+        """Parameters by name, for a privacy record."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+
+@dataclass(frozen=True)
+class ZCDP:
+    """rho-zero-concentrated DP: D_a(M(X) || M(X')) <= rho a for every Renyi order a > 1.
+
+    Parameters
+    ----------
+    rho : float
+        Concentrated privacy loss, finite and above 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive(self.rho, "rho"))
+
+    def __str__(self) -> str:
+        return f"{self.rho:g}-zCDP"
+
+    def parameters(self) -> dict[str, float]:
+        """Parameters by name, for a privacy record."""
+        return {"rho": self.rho}
+
+
+Privacy = PureDP | ApproxDP | ZCDP
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The noise is drawn from the stated distribution: closed form or rejection."""
+
+    def __str__(self) -> str:
+        return "exact"
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """The noise is within `tv` of the stated distribution in total variation, by a proof.
+
+    Parameters
+    ----------
+    tv : float
+        Proved total variation distance, 0 < tv < 1.
+    source : str
+        Where the bound is proved.
+    """
+
+    tv: float
+    source: str
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tv < 1:
+            raise ValueError(f"tv must be above 0 and below 1, got {self.tv!r}")
+
+    def __str__(self) -> str:
+        return f"approximate (tv {self.tv:g}, {self.source})"
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """The noise comes from a finite Markov chain without a proved distance (SAM-3).
+
+    Parameters
+    ----------
+    reason : str
+        What is unproved, for instance the kernel and its number of steps.
+    """
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"heuristic ({self.reason})"
+
+
+SamplerStatus = Exact | Approximate | Heuristic
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The privacy record of one mechanism or release.
+
+    `str(guarantee)` is the claim in words. With an exact sampler it is `privacy` itself; with an
+    approximate one it is `effective` (SAM-1); a heuristic sampler never yields a claim, only a
+    target, and the word "heuristic" stands in front of it (SAM-3). A seeded release is
+    reproducible and therefore not private.
+
+    Parameters
+    ----------
+    privacy : PureDP, ApproxDP or ZCDP
+        The parameters the noise is calibrated to.
+    adjacency : Adjacency
+        The neighbour relation.
+    sampler : Exact, Approximate or Heuristic
+        How the noise is drawn.
+    arithmetic : str
+        Caveat on the arithmetic of the sampler (SAM-6).
+    seeded : bool
+        Whether the random generator was supplied by the caller.
+    """
+
+    privacy: Privacy
+    adjacency: Adjacency
+    sampler: SamplerStatus
+    arithmetic: str = FLOAT64_CAVEAT
+    seeded: bool = False
+
+    @property
+    def effective(self) -> Privacy:
+        """What is proved for the sampler as implemented, before arithmetic (SAM-1).
+
+        Raises
+        ------
+        ValueError
+            For a heuristic sampler, for which nothing is proved, and where an approximate one
+            leaves a delta of 1/2 or more.
+        """
+        match self.sampler:
+            case Exact():
+                return self.privacy
+            case Heuristic():
+                raise ValueError(f"nothing is proved for a {self.sampler} sampler")
+            case Approximate(tv=tv):
+                if isinstance(self.privacy, ZCDP):
+                    raise ValueError("an approximate sampler has no zCDP statement; use PureDP")
+                delta = self.privacy.delta if isinstance(self.privacy, ApproxDP) else 0.0
+                epsilon = self.privacy.epsilon
+                return ApproxDP(epsilon, delta + (1 + math.exp(epsilon)) * tv)
+
+    def as_seeded(self) -> Guarantee:
+        """The same record for a release whose random generator the caller supplied."""
+        return replace(self, seeded=True)
+
+    def __str__(self) -> str:
+        if self.seeded:
+            return "seeded: no privacy claim"
+        if isinstance(self.sampler, Heuristic):
+            claim = f"{self.sampler}, target {self.privacy}"
+        else:
+            claim = str(self.effective)
+        return f"{claim}, {self.adjacency.value}; {self.arithmetic}"
+
+    def to_dict(self) -> dict[str, object]:
+        """The record as plain values, ready for JSON; the claim in words is under `statement`."""
+        return {
+            "statement": str(self),
+            "definition": type(self.privacy).__name__,
+            "parameters": self.privacy.parameters(),
+            "adjacency": self.adjacency.value,
+            "sampler": str(self.sampler),
+            "arithmetic": self.arithmetic,
+            "seeded": self.seeded,
+        }
+
+    def to_json(self) -> str:
+        """The record as one JSON object."""
+        return json.dumps(self.to_dict(), indent=2)

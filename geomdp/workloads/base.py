@@ -1,0 +1,110 @@
+"""The workload: a finite list of statistical queries on one universe, answered as means."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp.workloads.universes import Records, Universe
+
+#: Rows evaluated at a time; bounds the memory of `totals` to this many rows of answers.
+CHUNK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Block:
+    """One orthogonal direction set of the answer space, with the reach of the workload along it.
+
+    Parameters
+    ----------
+    basis : (m, r) array
+        Orthonormal columns. The bases of a workload's blocks are mutually orthogonal and together
+        span the directions of the affine hull of {Q(x)}.
+    diameter : float
+        A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
+    """
+
+    basis: FloatArray
+    diameter: float
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sum of the answer vectors over all records, and how many records there were."""
+
+    count: int
+    sums: FloatArray
+
+
+class Workload(abc.ABC):
+    """A list of m queries q_1..q_m, each a real function of one record; answers are means.
+
+    Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
+    Implementations are immutable. All geometry of a workload is public: nothing here but
+    `evaluate`, `totals` and `answers` looks at records.
+    """
+
+    @property
+    @abc.abstractmethod
+    def universe(self) -> Universe:
+        """The set the records come from."""
+
+    @property
+    @abc.abstractmethod
+    def n_queries(self) -> int:
+        """Number of queries m."""
+
+    @abc.abstractmethod
+    def evaluate(self, records: Records) -> FloatArray:
+        """Answer vectors Q(x), one row per record: (n, m).
+
+        Raises ``ValueError`` for records outside the universe, naming row and column.
+        """
+
+    @abc.abstractmethod
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Rows Q(x*) (b, m), x* an element maximising <direction, Q(x)>, for each row of (b, m)."""
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Sum of Q(x) over all records, read chunk by chunk, with the number of records."""
+        count, sums = 0, np.zeros(self.n_queries)
+        for chunk in self.universe.chunks(records, CHUNK_ROWS):
+            count += len(chunk)
+            sums += self.evaluate(chunk).sum(axis=0)
+        return Totals(count, sums)
+
+    def answers(self, records: Records | Iterable[Records]) -> FloatArray:
+        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are none."""
+        totals = self.totals(records)
+        if totals.count == 0:
+            raise ValueError("records must hold at least 1 record, got 0")
+        return totals.sums / totals.count
+
+    @abc.abstractmethod
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of {Q(x)}; public, computed without records."""
+
+    @abc.abstractmethod
+    def l1_diameter(self) -> float:
+        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_1 (the maximum where cheap)."""
+
+    @abc.abstractmethod
+    def l2_diameter(self) -> float:
+        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_2 (the maximum where cheap)."""
+
+    @abc.abstractmethod
+    def l1_radius(self) -> float:
+        """A proved upper bound on max over x of ||Q(x)||_1."""
+
+    @abc.abstractmethod
+    def l2_radius(self) -> float:
+        """A proved upper bound on max over x of ||Q(x)||_2."""
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Orthogonal blocks with their diameters; by default the whole affine hull as one block."""
+        return (Block(self.affine_hull().basis, self.l2_diameter()),)
