@@ -1,0 +1,126 @@
+"""Noise scales of the sparse vector technique, for queries of sensitivity 1.
+
+A query of sensitivity D needs every scale multiplied by D. `general` queries may move either way
+between neighbours, each on its own; `monotone` ones all move in the same direction (counting
+queries under add/remove, for example), which halves the noise on the queries.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from geomdp._validation import positive, whole
+from geomdp.privacy import ApproxDP, PureDP
+
+#: Share of epsilon that NumericSparse spends on the comparisons; the rest buys the answers.
+COMPARISON_SHARE = 8 / 9
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Laplace scales of one sparse vector mechanism, per unit of sensitivity.
+
+    Parameters
+    ----------
+    threshold : float
+        Scale of the noise on the threshold.
+    query : float
+        Scale of the fresh noise on each query.
+    answer : float or None
+        Scale of the fresh noise on each released value; None if no value is released.
+    redraw : bool
+        Whether the threshold noise is drawn anew after each query found above.
+    """
+
+    threshold: float
+    query: float
+    answer: float | None
+    redraw: bool
+
+
+def shortcut_step(epsilon: float, delta: float, steps: int) -> float:
+    """Epsilon of each of `steps` adaptive pure-DP steps for a total of (epsilon, delta)-DP.
+
+    The shortcut epsilon / sqrt(8 T ln(1/delta)) of advanced composition (GEN-2b).
+
+    Raises
+    ------
+    ValueError
+        Outside its proved range, epsilon <= 1 and delta <= 1/2.
+    """
+    epsilon, delta = positive(epsilon, "epsilon"), positive(delta, "delta")
+    if epsilon > 1 or delta > 0.5:
+        raise ValueError(
+            f"advanced composition here needs epsilon <= 1 and delta <= 1/2, got {epsilon}, {delta}"
+        )
+    return epsilon / math.sqrt(8 * steps * math.log(1 / delta))
+
+
+def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
+    """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
+
+    Lap(4/eps) is exactly tight for general queries (DISC-12); monotone ones need Lap(2/eps).
+    """
+    epsilon = positive(epsilon, "epsilon")
+    return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
+
+
+def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
+    """Sparse of Dwork-Roth, Algorithm 2: `cutoff` AboveThresholds in a row (SV-SP).
+
+    Each runs at eps / c for pure DP, at eps / sqrt(8 c ln(1/delta)) for approximate DP.
+    """
+    cutoff = whole(cutoff, "cutoff")
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            step = epsilon / cutoff
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            step = shortcut_step(epsilon, delta, cutoff)
+    return above_threshold(step, monotone=monotone)
+
+
+def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
+    """Lyu-Su-Li Algorithm 1: one threshold draw for all `cutoff` answers, pure DP (SV-LSL).
+
+    Lap(1/e1) on the threshold and Lap(2c/e2) on each query (monotone: Lap(c/e2)), e1 + e2 = eps.
+    The split e1 : e2 = 1 : (2c)^(2/3) (monotone: 1 : c^(2/3)) minimises the variance of the
+    difference that decides a comparison.
+    """
+    cutoff = whole(cutoff, "cutoff")
+    reach = cutoff if monotone else 2 * cutoff
+    first = privacy.epsilon / (1 + reach ** (2 / 3))
+    return Scales(1 / first, reach / (privacy.epsilon - first), None, redraw=False)
+
+
+def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
+    """NumericSparse with the split 8/9 for comparisons, 1/9 for answers, in both regimes (SV-NUM).
+
+    Pure DP: Sparse at 8 eps / 9, then c Laplace answers at eps / (9 c) each. Approximate DP: both
+    parts by advanced composition at delta / 2. For delta > 0 the printed split does not reach the
+    printed accuracy (DISC-11); this one does, for every number of queries.
+    """
+    cutoff = whole(cutoff, "cutoff")
+    share = COMPARISON_SHARE * privacy.epsilon
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            comparisons = redrawn(PureDP(share), cutoff, monotone=monotone)
+            answer = 9 * cutoff / epsilon  # (eps - 8 eps / 9) shared by c answers
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            comparisons = redrawn(ApproxDP(share, delta / 2), cutoff, monotone=monotone)
+            answer = 1 / shortcut_step(epsilon - share, delta / 2, cutoff)
+    return Scales(comparisons.threshold, comparisons.query, answer, redraw=True)
+
+
+def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
+    """NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), kept for comparison.
+
+    e1 = sqrt(512) eps / (sqrt(512) + 1), e2 = 2 eps / (sqrt(512) + 1) and scales
+    sqrt(32 c ln(2/delta)) / e. Private, but its stated accuracy fails for few queries (DISC-11).
+    """
+    cutoff = whole(cutoff, "cutoff")
+    shortcut_step(privacy.epsilon, privacy.delta / 2, cutoff)  # the same range of validity
+    root = math.sqrt(512)
+    first, second = (part * privacy.epsilon / (root + 1) for part in (root, 2))
+    spread = math.sqrt(32 * cutoff * math.log(2 / privacy.delta))
+    return Scales(spread / first, 2 * spread / first, spread / second, redraw=True)
