@@ -1,7 +1,8 @@
-"""Affine hulls: the public subspaces in which lower-dimensional bodies and their noise live."""
+"""Affine hulls, in which lower-dimensional bodies and noise live, and half-vectorisation."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,4 +68,34 @@ class AffineHull:
 
     def residual(self, points: FloatArray) -> FloatArray:
         """Euclidean distances (b,) of `points` (b, m) from the subspace."""
-        return np.linalg.norm(points - self.embed(self.coordinates(points)), axis=1)
+        return np.asarray(np.linalg.norm(points - self.embed(self.coordinates(points)), axis=1))
+
+
+def svec(matrices: FloatArray) -> FloatArray:
+    """Isometric half-vectorisation of symmetric matrices: (..., d, d) to (..., d (d + 1) / 2).
+
+    The upper triangle row by row, off-diagonal entries times sqrt(2), so that
+    <svec(A), svec(B)> = tr(A B). The lower triangle is not read.
+    """
+    rows, columns = np.triu_indices(matrices.shape[-1])
+    return matrices[..., rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2.0))
+
+
+def unsvec(vectors: FloatArray) -> FloatArray:
+    """Symmetric matrices (..., d, d) from their half-vectorisations (..., d (d + 1) / 2).
+
+    Raises
+    ------
+    ValueError
+        If the last axis is not d (d + 1) / 2 long for any d.
+    """
+    length = vectors.shape[-1]
+    size = (math.isqrt(8 * length + 1) - 1) // 2
+    if size * (size + 1) // 2 != length:
+        raise ValueError(f"vectors must have length d (d + 1) / 2, got {length}")
+    rows, columns = np.triu_indices(size)
+    entries = vectors / np.where(rows == columns, 1.0, np.sqrt(2.0))
+    matrices = np.empty((*vectors.shape[:-1], size, size))
+    matrices[..., rows, columns] = entries
+    matrices[..., columns, rows] = entries
+    return matrices

@@ -91,11 +91,11 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def l1_diameter(self) -> float:
-        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_1 (the maximum where cheap)."""
+        """A proved upper bound on max ||Q(x) - Q(x')||_1 over x, x' (the maximum where cheap)."""
 
     @abc.abstractmethod
     def l2_diameter(self) -> float:
-        """A proved upper bound on max over x, x' of ||Q(x) - Q(x')||_2 (the maximum where cheap)."""
+        """A proved upper bound on max ||Q(x) - Q(x')||_2 over x, x' (the maximum where cheap)."""
 
     @abc.abstractmethod
     def l1_radius(self) -> float:
@@ -108,3 +108,7 @@ class Workload(abc.ABC):
     def blocks(self) -> tuple[Block, ...]:
         """Orthogonal blocks with their diameters; by default the whole affine hull as one block."""
         return (Block(self.affine_hull().basis, self.l2_diameter()),)
+
+    def labels(self) -> list[str]:
+        """A readable name for each query; by default q0, q1, ..."""
+        return [f"q{i}" for i in range(self.n_queries)]

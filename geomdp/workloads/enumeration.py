@@ -1,0 +1,32 @@
+"""Answers of every element of a small finite universe."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.workloads.base import CHUNK_ROWS, Workload
+
+#: Largest N m of a table of all answers: 2^26 float64 are 512 MB.
+MAX_ENTRIES = 1 << 26
+
+
+def explicit_answers(workload: Workload) -> FloatArray:
+    """Q(x) for all elements of a finite universe, in the universe's order: (N, m).
+
+    Raises
+    ------
+    ValueError
+        For an infinite universe, or N m > 2^26.
+    """
+    size, m = workload.universe.size, workload.n_queries
+    if size is None or size * m > MAX_ENTRIES:
+        raise ValueError(
+            f"workload must have at most 2^26 answers over all elements, got {workload!r} "
+            f"with {m} queries on {'infinitely many' if size is None else size} elements"
+        )
+    answers = np.empty((size, m))
+    for start in range(0, size, CHUNK_ROWS):
+        stop = min(start + CHUNK_ROWS, size)
+        answers[start:stop] = workload.evaluate(workload.universe.elements(start, stop))
+    return answers

@@ -1,0 +1,287 @@
+"""Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges, implicitly.
+
+All three are simplices: the N vectors Q(0), ..., Q(N - 1) are linearly independent. None of them
+builds its query matrix, except where an (m, N - 1) basis of the affine hull is asked for.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import batch, whole
+from geomdp.workloads.base import Totals, Workload
+from geomdp.workloads.universes import FiniteUniverse, Records
+
+#: Codes counted at a time: 8 MB of integers, so that counting costs O(n + N) rather than O(n N).
+COUNT_ROWS = 1 << 20
+
+
+class FiniteWorkload(Workload):
+    """A workload on {0, ..., N - 1}: its totals depend on the records through their counts."""
+
+    @property
+    @abc.abstractmethod
+    def universe(self) -> FiniteUniverse:
+        """The universe {0, ..., N - 1}."""
+
+    @abc.abstractmethod
+    def _weighted_sum(self, counts: FloatArray) -> FloatArray:
+        """Sum over elements x of counts[x] Q(x), from counts (N,): (m,)."""
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Sum of Q(x) over all records, through the count of each element: O(n) and one product."""
+        counts = np.zeros(self.universe.size, dtype=np.int64)
+        for chunk in self.universe.chunks(records, COUNT_ROWS):
+            counts += np.bincount(chunk, minlength=len(counts))
+        return Totals(int(counts.sum()), self._weighted_sum(counts.astype(np.float64)))
+
+
+@dataclass(frozen=True)
+class Histogram(FiniteWorkload):
+    """The N point queries q_t(x) = 1[x = t] on {0, ..., N - 1}; Q(x) is the unit vector e_x.
+
+    Parameters
+    ----------
+    N : int
+        Size of the universe and number of queries.
+    """
+
+    N: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "N", whole(self.N, "N"))
+
+    @property
+    def universe(self) -> FiniteUniverse:
+        """The universe {0, ..., N - 1}."""
+        return FiniteUniverse(self.N)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries N."""
+        return self.N
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """One-hot rows (n, N)."""
+        codes = self.universe.validate(records)
+        answers = np.zeros((len(codes), self.N))
+        answers[np.arange(len(codes)), codes] = 1
+        return answers
+
+    def _weighted_sum(self, counts: FloatArray) -> FloatArray:
+        return counts
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Unit vector at the largest coordinate of each direction (b, N), the first among ties."""
+        directions = batch(directions, self.N, "directions")
+        return self.evaluate(directions.argmax(axis=1))
+
+    def affine_hull(self) -> AffineHull:
+        """The hyperplane {y : sum of y = 1}; its basis is N x (N - 1)."""
+        return AffineHull(np.full(self.N, 1 / self.N), zero_sum_basis(self.N))
+
+    def l1_diameter(self) -> float:
+        """2, the distance of two unit vectors (0 if N = 1)."""
+        return 2.0 if self.N > 1 else 0.0
+
+    def l2_diameter(self) -> float:
+        """sqrt(2), the distance of two unit vectors (0 if N = 1)."""
+        return math.sqrt(2) if self.N > 1 else 0.0
+
+    def l1_radius(self) -> float:
+        """1."""
+        return 1.0
+
+    def l2_radius(self) -> float:
+        """1."""
+        return 1.0
+
+    def labels(self) -> list[str]:
+        """Names x=0, x=1, ..."""
+        return [f"x={t}" for t in range(self.N)]
+
+
+@dataclass(frozen=True)
+class Prefixes(FiniteWorkload):
+    """The N prefix (threshold) queries q_t(x) = 1[x <= t] on {0, ..., N - 1}.
+
+    The last query is 1 for every record.
+
+    Parameters
+    ----------
+    N : int
+        Size of the universe and number of queries.
+    """
+
+    N: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "N", whole(self.N, "N"))
+
+    @property
+    def universe(self) -> FiniteUniverse:
+        """The universe {0, ..., N - 1}."""
+        return FiniteUniverse(self.N)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries N."""
+        return self.N
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """Rows (n, N) with x zeros followed by ones."""
+        codes = self.universe.validate(records)
+        return (codes[:, None] <= np.arange(self.N)).astype(np.float64)
+
+    def _weighted_sum(self, counts: FloatArray) -> FloatArray:
+        return np.cumsum(counts)
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Answer vectors at the largest suffix sum of each direction (b, N), O(b N)."""
+        directions = batch(directions, self.N, "directions")
+        suffix_sums = np.cumsum(directions[:, ::-1], axis=1)[:, ::-1]
+        return self.evaluate(suffix_sums.argmax(axis=1))
+
+    def affine_hull(self) -> AffineHull:
+        """The hyperplane {y : y_(N-1) = 1}, with the first N - 1 axes as basis."""
+        offset = np.arange(1, self.N + 1) / self.N
+        return AffineHull(offset, np.eye(self.N, self.N - 1))
+
+    def l1_diameter(self) -> float:
+        """N - 1, between the first and the last element."""
+        return float(self.N - 1)
+
+    def l2_diameter(self) -> float:
+        """sqrt(N - 1), between the first and the last element."""
+        return math.sqrt(self.N - 1)
+
+    def l1_radius(self) -> float:
+        """N, at element 0, which every query counts."""
+        return float(self.N)
+
+    def l2_radius(self) -> float:
+        """sqrt(N), at element 0, which every query counts."""
+        return math.sqrt(self.N)
+
+    def labels(self) -> list[str]:
+        """Names x<=0, x<=1, ..."""
+        return [f"x<={t}" for t in range(self.N)]
+
+
+@dataclass(frozen=True)
+class Ranges(FiniteWorkload):
+    """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
+
+    Ordered by a, then by b. Answers and extreme points come from cumulative sums, in
+    O(m) per vector; the m x N query matrix is never built.
+
+    Parameters
+    ----------
+    N : int
+        Size of the universe.
+    """
+
+    N: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "N", whole(self.N, "N"))
+
+    @property
+    def universe(self) -> FiniteUniverse:
+        """The universe {0, ..., N - 1}."""
+        return FiniteUniverse(self.N)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries N (N + 1) / 2."""
+        return self.N * (self.N + 1) // 2
+
+    @cached_property
+    def ends(self) -> tuple[IntArray, IntArray]:
+        """First and last element (a, b) of each interval: two arrays (m,)."""
+        first, last = np.triu_indices(self.N)
+        return first.astype(np.int64), last.astype(np.int64)
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """Indicator rows (n, m): a <= x <= b."""
+        codes = self.universe.validate(records)[:, None]
+        first, last = self.ends
+        return ((first <= codes) & (codes <= last)).astype(np.float64)
+
+    def _weighted_sum(self, counts: FloatArray) -> FloatArray:
+        cumulative = np.concatenate([[0.0], np.cumsum(counts)])
+        first, last = self.ends
+        return np.asarray(cumulative[last + 1] - cumulative[first])
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Answer vectors at the best element of each direction (b, m), O(m) each.
+
+        The score of x is the sum of the weights of the intervals that start at or before x minus
+        that of those that end before x.
+        """
+        directions = batch(directions, self.n_queries, "directions")
+        lengths = np.arange(self.N, 0, -1)
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        by_first = np.add.reduceat(directions, starts, axis=1)
+        last = self.ends[1]
+        by_last = np.stack([np.bincount(last, row, self.N) for row in directions])
+        scores = np.cumsum(by_first, axis=1)
+        scores[:, 1:] -= np.cumsum(by_last, axis=1)[:, :-1]
+        return self.evaluate(scores.argmax(axis=1))
+
+    def affine_hull(self) -> AffineHull:
+        """The (N - 1)-dimensional hull of the N independent vectors Q(x), by one QR: O(m N^2)."""
+        elements = self.evaluate(self.universe.elements())
+        offset = elements.mean(axis=0)
+        basis = np.linalg.qr((elements[1:] - elements[:-1]).T)[0]
+        return AffineHull(offset, np.ascontiguousarray(basis))
+
+    def l1_diameter(self) -> float:
+        """Largest s (N + 1 - s) over 2 <= s <= N: attained.
+
+        x < y are told apart by the intervals that hold exactly one of them: with a = x + 1 and
+        b = N - y there are a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s), s = a + b.
+        """
+        if self.N == 1:
+            return 0.0
+        best = max(2, (self.N + 1) // 2)
+        return float(best * (self.N + 1 - best))
+
+    def l2_diameter(self) -> float:
+        """Square root of `l1_diameter`, as all answers are 0 or 1."""
+        return math.sqrt(self.l1_diameter())
+
+    def l1_radius(self) -> float:
+        """Number of intervals through the middle element: a (N + 1 - a), a = (N + 1) // 2."""
+        middle = (self.N + 1) // 2
+        return float(middle * (self.N + 1 - middle))
+
+    def l2_radius(self) -> float:
+        """Square root of `l1_radius`, as all answers are 0 or 1."""
+        return math.sqrt(self.l1_radius())
+
+    def labels(self) -> list[str]:
+        """Names 0<=x<=0, 0<=x<=1, ..."""
+        return [f"{a}<=x<={b}" for a, b in zip(*self.ends, strict=True)]
+
+
+def zero_sum_basis(size: int) -> FloatArray:
+    """Orthonormal basis (size, size - 1) of {v : sum of v = 0}: the Helmert contrasts.
+
+    Column j compares the mean of the first j + 1 entries with entry j + 1; for size 2 it is
+    (1, -1) / sqrt(2).
+    """
+    basis = np.zeros((size, size - 1))
+    for j in range(1, size):
+        # (1, ..., 1, -j, 0, ...) has squared norm j + j^2.
+        basis[:j, j - 1] = 1 / math.sqrt(j * (j + 1))
+        basis[j, j - 1] = -j / math.sqrt(j * (j + 1))
+    return basis

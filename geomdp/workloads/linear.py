@@ -1,0 +1,133 @@
+"""Linear images of workloads: the queries A Q."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, finite_array
+from geomdp.workloads import diameters
+from geomdp.workloads.base import Totals, Workload
+from geomdp.workloads.enumeration import MAX_ENTRIES, explicit_answers
+from geomdp.workloads.universes import Records, Universe
+
+
+class LinearMap(Workload):
+    """The workload x -> matrix @ Q(x), written A Q.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    matrix : (p, m) array
+        A; finite; copied.
+
+    Notes
+    -----
+    Radii and diameters are exact where Q(x) of all elements fits in 2^26 numbers and the image is
+    within the limits of `Explicit`; otherwise they are bounds through the operator norms of A on
+    the affine hull and on the blocks of Q.
+    """
+
+    def __init__(self, workload: Workload, matrix: npt.ArrayLike) -> None:
+        self.workload = workload
+        self.matrix = np.array(finite_array(matrix, "matrix", ndim=2))
+        if self.matrix.shape[0] == 0 or self.matrix.shape[1] != workload.n_queries:
+            raise ValueError(
+                f"matrix must have shape (p, {workload.n_queries}), p >= 1, got {self.matrix.shape}"
+            )
+        self.matrix.setflags(write=False)
+
+    def __repr__(self) -> str:
+        return f"LinearMap({self.workload!r}, {len(self.matrix)} x {self.matrix.shape[1]} matrix)"
+
+    @property
+    def universe(self) -> Universe:
+        """The universe of the inner workload."""
+        return self.workload.universe
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries p."""
+        return len(self.matrix)
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """Rows (n, p): A Q(x)."""
+        return self.workload.evaluate(records) @ self.matrix.T
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """A times the totals of the inner workload."""
+        inner = self.workload.totals(records)
+        return Totals(inner.count, self.matrix @ inner.sums)
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """A Q(x*), where Q(x*) is extreme for Q in direction A^T u."""
+        directions = batch(directions, self.n_queries, "directions")
+        return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        inner = self.workload.affine_hull()
+        # The columns of A B and their negatives surround 0, so their affine hull is their span.
+        spread = (self.matrix @ inner.basis).T
+        span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
+        return AffineHull(self.matrix @ inner.offset, span.basis)
+
+    def affine_hull(self) -> AffineHull:
+        """Image of the inner affine hull, by a singular value decomposition."""
+        return self._hull
+
+    @cached_property
+    def _points(self) -> FloatArray | None:
+        """Answers of all elements (N, p), if the inner ones fit in memory; else None."""
+        size = self.universe.size
+        if size is None or size * self.workload.n_queries > MAX_ENTRIES:
+            return None
+        return explicit_answers(self.workload) @ self.matrix.T
+
+    @cached_property
+    def _l2_diameter(self) -> float:
+        if self._points is not None:
+            return diameters.l2_diameter(self._points)
+        one_block = np.linalg.norm(self.matrix @ self.workload.affine_hull().basis, 2)
+        by_blocks = sum(
+            np.linalg.norm(self.matrix @ block.basis, 2) * block.diameter
+            for block in self.workload.blocks()
+        )
+        return float(min(one_block * self.workload.l2_diameter(), by_blocks))
+
+    @cached_property
+    def _l1_diameter(self) -> float:
+        if self._points is not None:
+            return diameters.l1_diameter(self._points)
+        column = np.abs(self.matrix).sum(axis=0).max()
+        euclidean = np.sqrt(self.n_queries) * self._l2_diameter
+        return float(min(column * self.workload.l1_diameter(), euclidean))
+
+    def l1_diameter(self) -> float:
+        """Upper bound on max ||A (Q(x) - Q(x'))||_1; see the notes of the class."""
+        return self._l1_diameter
+
+    def l2_diameter(self) -> float:
+        """Upper bound on max ||A (Q(x) - Q(x'))||_2; see the notes of the class."""
+        return self._l2_diameter
+
+    def l1_radius(self) -> float:
+        """Upper bound on max ||A Q(x)||_1; see the notes of the class."""
+        if self._points is not None:
+            return float(np.abs(self._points).sum(axis=1).max())
+        column = np.abs(self.matrix).sum(axis=0).max()
+        return float(
+            min(column * self.workload.l1_radius(), np.sqrt(self.n_queries) * self.l2_radius())
+        )
+
+    def l2_radius(self) -> float:
+        """Upper bound on max ||A Q(x)||_2; see the notes of the class."""
+        if self._points is not None:
+            return float(np.linalg.norm(self._points, axis=1).max())
+        return float(np.linalg.norm(self.matrix, 2) * self.workload.l2_radius())

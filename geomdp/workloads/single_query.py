@@ -1,0 +1,193 @@
+"""One linear query with values in [0, 1]: dense on a finite universe, or sparse on any universe.
+
+The iterative mechanisms take queries one at a time, so a query is an object of its own here; it
+is called on the records and gives the mean of its values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Largest number of free bits of a conjunction: its support is enumerated, 2^20 elements.
+MAX_FREE_BITS = 20
+
+
+class LinearQuery(Protocol):
+    """Anything that answers with the mean over records of a function with values in [0, 1]."""
+
+    def __call__(self, records: Any) -> float:
+        """Mean of the query's values over `records`."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseQuery:
+    """The query x -> values[x] on {0, ..., N - 1}.
+
+    Parameters
+    ----------
+    values : (N,) array
+        Numbers in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For a value that is not a number in [0, 1], or none at all.
+    """
+
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        values = finite_array(self.values, "values", ndim=1)
+        _require_unit_interval(values)
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+
+    def __call__(self, records: IntArray) -> float:
+        """Mean over `records` (n,), codes 0..N-1."""
+        if len(records) == 0:
+            raise ValueError("records must hold at least 1 record, got 0")
+        return float(self.values[records].mean())
+
+
+@dataclass(frozen=True, eq=False)
+class SparseQuery:
+    """A query on hashable elements that is 0 off a listed support.
+
+    Parameters
+    ----------
+    support : tuple of hashable
+        The elements, each once.
+    values : (m,) array
+        The query's values on them, numbers in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For an empty support, an element listed twice, or a value that is not in [0, 1].
+    """
+
+    support: tuple[Hashable, ...]
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        support = tuple(self.support)
+        values = finite_array(self.values, "values", ndim=1)
+        if len(support) != len(values):
+            raise ValueError(f"support and values must match, got {len(support)}, {len(values)}")
+        _require_unit_interval(values)
+        if len(set(support)) < len(support):
+            twice = next(x for x, times in Counter(support).items() if times > 1)
+            raise ValueError(f"support must list each element once, got {twice!r} more than once")
+        values.setflags(write=False)
+        object.__setattr__(self, "support", support)
+        object.__setattr__(self, "values", values)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[Hashable, float]) -> SparseQuery:
+        """The query with `values` by element."""
+        return cls.from_items(values.items())
+
+    @classmethod
+    def from_series(cls, values: pd.Series) -> SparseQuery:
+        """The query with a pandas Series of values, its index the elements."""
+        return cls(tuple(values.index), values.to_numpy(dtype=np.float64))
+
+    @classmethod
+    def from_items(cls, items: Iterable[tuple[Hashable, float]]) -> SparseQuery:
+        """The query with (element, value) pairs, from any iterable; it is read once."""
+        pairs = list(items)
+        return cls(tuple(x for x, _ in pairs), np.array([value for _, value in pairs], dtype=float))
+
+    @classmethod
+    def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
+        """The query that is 1 on `support`: which share of the records lies in it."""
+        elements = tuple(support)
+        return cls(elements, np.ones(len(elements)))
+
+    @property
+    def sparsity(self) -> int:
+        """Number m of listed elements."""
+        return len(self.support)
+
+    @cached_property
+    def by_element(self) -> dict[Hashable, float]:
+        """Values by element."""
+        return dict(zip(self.support, self.values.tolist(), strict=True))
+
+    def __call__(self, records: Iterable[Hashable]) -> float:
+        """Mean over `records`, any iterable of elements, read once."""
+        total, count, values = 0.0, 0, self.by_element
+        for element in _elements(records):
+            total += values.get(element, 0.0)
+            count += 1
+        if count == 0:
+            raise ValueError("records must hold at least 1 record, got 0")
+        return total / count
+
+
+def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
+    """The conjunction of the bits `literals` on {0, 1}^d, as a 2^k-sparse query (BR-CONJ).
+
+    Q_S(x) = product over i in S of x_i with |S| = d - k. Elements are Python integers whose bit
+    i is x_i, so d has no limit of its own; the support fixes the bits of S to 1 and runs over
+    all values of the k others.
+
+    Parameters
+    ----------
+    d : int
+        Number of bits.
+    literals : iterable of int
+        The set S, distinct numbers 0..d-1.
+
+    Raises
+    ------
+    ValueError
+        For a literal out of range or repeated, or more than 20 free bits.
+    """
+    d = whole(d, "d")
+    fixed = [whole(i, "literal", minimum=0, maximum=d - 1) for i in literals]
+    if len(set(fixed)) < len(fixed):
+        raise ValueError(f"literals must be distinct, got {fixed}")
+    free = sorted(set(range(d)) - set(fixed))
+    if len(free) > MAX_FREE_BITS:
+        raise ValueError(f"at most {MAX_FREE_BITS} bits may be free, got {len(free)}")
+    support = [sum(1 << i for i in fixed)]
+    for i in free:
+        support += [x | 1 << i for x in support]
+    return SparseQuery.counting(support)
+
+
+def conjunctions(d: int, k: int) -> list[SparseQuery]:
+    """All C(d, k) conjunctions of d - k of d bits, in lexicographic order of the free bits."""
+    d = whole(d, "d")
+    k = whole(k, "k", minimum=0, maximum=min(d, MAX_FREE_BITS))
+    return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
+
+
+def _elements(records: Iterable[Hashable]) -> Iterable[Hashable]:
+    """Elements as Python objects: NumPy arrays and Series are converted once, not element-wise."""
+    tolist = getattr(records, "tolist", None)
+    return tolist() if callable(tolist) else records
+
+
+def _require_unit_interval(values: npt.NDArray[np.float64]) -> None:
+    if len(values) == 0:
+        raise ValueError("a query must list at least 1 value, got 0")
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        first = int(np.argmax(outside))
+        raise ValueError(f"values must lie in [0, 1], got {values[first]} at index {first}")

@@ -1,0 +1,242 @@
+"""All k-way marginal tables of categorical columns, and their orthogonal interaction blocks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import batch, whole
+from geomdp.workloads.base import Block, Totals, Workload
+from geomdp.workloads.finite import zero_sum_basis
+from geomdp.workloads.transforms import BATCH_ENTRIES, MAX_ELEMENTS, corner_sum
+from geomdp.workloads.universes import CategoricalProduct, Records
+
+#: Records counted at a time; memory of `totals` is a few integers per record.
+COUNT_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class MarginalTables(Workload):
+    """Cells of all k-way tables: q_(T,a)(x) = 1[x_T = a] for |T| = k and all level codes a.
+
+    Tables are in lexicographic order of their columns, the cells of a table in row-major order
+    (its last column changes fastest).
+
+    Parameters
+    ----------
+    columns : mapping of column name to number of levels, or sequence of numbers of levels
+        Columns of a sequence are named c0, c1, ...
+    k : int
+        Number of columns in a table, from 1 to the number of columns.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[int, ...]
+    k: int
+
+    def __init__(self, columns: Mapping[str, int] | Sequence[int], k: int) -> None:
+        universe = CategoricalProduct(columns)
+        object.__setattr__(self, "names", universe.names)
+        object.__setattr__(self, "levels", universe.levels)
+        object.__setattr__(self, "k", whole(k, "k", maximum=len(universe.levels)))
+
+    def __repr__(self) -> str:
+        return f"MarginalTables(columns={self.columns!r}, k={self.k})"
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """Number of levels of each column, by name, in column order."""
+        return dict(zip(self.names, self.levels, strict=True))
+
+    @property
+    def universe(self) -> CategoricalProduct:
+        """The product of the columns."""
+        return CategoricalProduct(self.columns)
+
+    @cached_property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """Column numbers of each table."""
+        return tuple(itertools.combinations(range(len(self.levels)), self.k))
+
+    def shape(self, table: Sequence[int]) -> tuple[int, ...]:
+        """Numbers of levels of the columns of a table."""
+        return tuple(self.levels[i] for i in table)
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where the cells of each table are among the queries."""
+        ends = list(itertools.accumulate(math.prod(self.shape(table)) for table in self.tables))
+        return tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
+
+    @property
+    def n_queries(self) -> int:
+        """Number of cells of all tables."""
+        return int(self.slices[-1].stop)
+
+    def _cells(self, codes: IntArray) -> Iterable[IntArray]:
+        """For each table, the cell number of each record: (n,)."""
+        columns = np.ascontiguousarray(codes.T)
+        for table in self.tables:
+            yield np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """Rows (n, m) with one 1 in each table."""
+        codes = self.universe.validate(records)
+        answers = np.zeros((len(codes), self.n_queries))
+        rows = np.arange(len(codes))
+        for cells, place in zip(self._cells(codes), self.slices, strict=True):
+            answers[rows, place.start + cells] = 1
+        return answers
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Sum of Q(x) over all records, by counting cells: O(n k) per table."""
+        count, sums = 0, np.zeros(self.n_queries, dtype=np.int64)
+        for chunk in self.universe.chunks(records, COUNT_ROWS):
+            count += len(chunk)
+            for cells, place in zip(self._cells(chunk), self.slices, strict=True):
+                sums[place] += np.bincount(cells, minlength=place.stop - place.start)
+        return Totals(count, sums.astype(np.float64))
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Answer vectors (b, m) at a best element of each direction (b, m).
+
+        The score of x is the sum over tables of the direction at cell x_T. Written in corner
+        parametrisation (see `_corner_weights`), all N scores are one corner sum: O(c N) per
+        direction. Ties go to the lowest element number up to rounding.
+
+        Raises
+        ------
+        ValueError
+            For more than 2^24 elements.
+        """
+        directions = batch(directions, self.n_queries, "directions")
+        size = self.universe.size
+        if size > MAX_ELEMENTS:
+            raise ValueError(
+                f"columns must have at most 2^24 level combinations for extreme answers, got {size}"
+            )
+        levels = np.array(self.levels)
+        rows = max(1, BATCH_ENTRIES // size)
+        winners = np.empty(len(directions), dtype=np.int64)
+        for start in range(0, len(directions), rows):
+            scores = self._corner_weights(directions[start : start + rows])
+            corner_sum(scores, levels)
+            winners[start : start + rows] = scores.argmax(axis=1)
+        return self.evaluate(self.universe._elements(winners))
+
+    def _corner_weights(self, directions: FloatArray) -> FloatArray:
+        """Weights w (b, N) with sum over tables of u_T(x_T) = sum of w(y), y_i in {0, x_i}.
+
+        A table f on columns T is the corner sum of its differences against level 0, taken along
+        each axis in turn, placed where all columns outside T are at level 0.
+        """
+        weights = np.zeros((len(directions), *self.levels))
+        for table, place in zip(self.tables, self.slices, strict=True):
+            values = directions[:, place].reshape(-1, *self.shape(table)).copy()
+            for axis in range(1, self.k + 1):
+                moved = np.moveaxis(values, axis, 0)
+                moved[1:] -= moved[0]
+            corner = tuple(slice(None) if i in table else 0 for i in range(len(self.levels)))
+            weights[(slice(None), *corner)] += values
+        return weights.reshape(len(directions), -1)
+
+    @cached_property
+    def _blocks(self) -> tuple[Block, ...]:
+        sets = itertools.chain.from_iterable(
+            itertools.combinations(range(len(self.levels)), order) for order in range(1, self.k + 1)
+        )
+        return tuple(self._block(S) for S in sets if min(self.shape(S)) > 1)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """Interaction blocks (analysis of variance), one for each set S of 1 to k columns.
+
+        The part of Q(x) that depends on x_S alone and on no smaller set is, in every table T that
+        holds S, the tensor of e_(x_i) - 1/l_i over i in S and of the constants 1/l_i over T - S.
+        These parts are orthogonal across S, the block of S has dimension prod (l_i - 1), and
+        (with c_S^2 = sum over T of prod over T - S of 1/l_i)
+
+            ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)).
+
+        Its maximum over x, x' is found among the 2^|S| patterns of agreement, so `diameter` is
+        exact. With two levels everywhere the blocks are the parity basis.
+        """
+        return self._blocks
+
+    def _block(self, S: tuple[int, ...]) -> Block:
+        contrasts: FloatArray = np.ones((1, 1))
+        for i in S:
+            contrasts = np.kron(contrasts, zero_sum_basis(self.levels[i])).astype(np.float64)
+        contrasts = contrasts.reshape(*self.shape(S), -1)
+        basis = np.zeros((self.n_queries, contrasts.shape[-1]))
+        squared_scale = 0.0
+        for table, place in zip(self.tables, self.slices, strict=True):
+            if not set(S) <= set(table):
+                continue
+            free = [i for i in table if i not in S]
+            constant = 1 / math.prod(self.levels[i] for i in free)
+            # Columns of the table outside S become axes of length 1, then are repeated.
+            axes = [self.levels[i] if i in S else 1 for i in table]
+            spread = np.broadcast_to(
+                contrasts.reshape(*axes, -1), (*self.shape(table), contrasts.shape[-1])
+            )
+            basis[place] = constant * spread.reshape(-1, contrasts.shape[-1])
+            squared_scale += constant
+        basis /= math.sqrt(squared_scale)
+        shares = [1 / self.levels[i] for i in S]
+        same = math.prod(1 - share for share in shares)
+        apart = min(
+            math.prod(agree - share for agree, share in zip(pattern, shares, strict=True))
+            for pattern in itertools.product((0, 1), repeat=len(S))
+            if not all(pattern)
+        )
+        return Block(basis, math.sqrt(2 * squared_scale * (same - apart)))
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull in closed form: the interaction blocks around the uniform distribution."""
+        offset = np.concatenate(
+            [
+                np.full(math.prod(shape), 1 / math.prod(shape))
+                for shape in map(self.shape, self.tables)
+            ]
+        )
+        bases = [block.basis for block in self._blocks]
+        return AffineHull(offset, np.hstack([np.zeros((len(offset), 0)), *bases]))
+
+    @cached_property
+    def _changing_tables(self) -> int:
+        """Number of tables that are not constant."""
+        return sum(max(self.shape(table)) > 1 for table in self.tables)
+
+    def l1_diameter(self) -> float:
+        """2 C(c, k): records that differ everywhere move 1 between two cells of every table.
+
+        Tables whose columns all have a single level never change and do not count.
+        """
+        return 2.0 * self._changing_tables
+
+    def l2_diameter(self) -> float:
+        """sqrt(2 C(c, k)), attained by records that differ everywhere; see `l1_diameter`."""
+        return math.sqrt(2.0 * self._changing_tables)
+
+    def l1_radius(self) -> float:
+        """C(c, k): each record counts once in every table."""
+        return float(len(self.tables))
+
+    def l2_radius(self) -> float:
+        """sqrt(C(c, k)): each record counts once in every table."""
+        return math.sqrt(len(self.tables))
+
+    def labels(self) -> list[str]:
+        """Names such as age=2,sex=1."""
+        return [
+            ",".join(f"{self.names[i]}={a}" for i, a in zip(table, cell, strict=True))
+            for table in self.tables
+            for cell in itertools.product(*map(range, self.shape(table)))
+        ]
