@@ -1,11 +1,11 @@
 """One linear query with values in [0, 1]: dense on a finite universe, or sparse on any universe.
 
-The iterative mechanisms take queries one at a time, so a query is an object of its own here; it
-is called on the records and gives the mean of its values.
+The iterative mechanisms take queries one at a time, so a query is an object of its own here.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
+from geomdp.workloads.universes import FiniteUniverse, Records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +28,17 @@ MAX_FREE_BITS = 20
 
 
 class LinearQuery(Protocol):
-    """Anything that answers with the mean over records of a function with values in [0, 1]."""
+    """Anything that sums a function with values in [0, 1] over records.
 
-    def __call__(self, records: Any) -> float:
-        """Mean of the query's values over `records`."""
+    Counting the records once (`tally`) and summing over the counts (`total`) are two verbs, so
+    that a mechanism that is asked many queries reads its records only once.
+    """
+
+    def tally(self, records: Any) -> Any:
+        """Counts of the records, in the form that every query of this kind can be summed on."""
+
+    def total(self, tally: Any) -> float:
+        """Sum of the query's values over the counted records."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +64,16 @@ class DenseQuery:
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
 
-    def __call__(self, records: IntArray) -> float:
-        """Mean over `records` (n,), codes 0..N-1."""
-        if len(records) == 0:
-            raise ValueError("records must hold at least 1 record, got 0")
-        return float(self.values[records].mean())
+    def tally(self, records: Records) -> IntArray:
+        """Histogram (N,) of `records` (n,), codes 0..N-1; ``ValueError`` for other codes."""
+        codes = FiniteUniverse(len(self.values)).validate(records)
+        return np.bincount(codes, minlength=len(self.values))
+
+    def total(self, tally: IntArray) -> float:
+        """Sum of the query's values over a histogram (N,)."""
+        if len(tally) != len(self.values):
+            raise ValueError(f"query must have {len(tally)} values, got {len(self.values)}")
+        return float(self.values @ tally)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,15 +141,13 @@ class SparseQuery:
         """Values by element."""
         return dict(zip(self.support, self.values.tolist(), strict=True))
 
-    def __call__(self, records: Iterable[Hashable]) -> float:
-        """Mean over `records`, any iterable of elements, read once."""
-        total, count, values = 0.0, 0, self.by_element
-        for element in _elements(records):
-            total += values.get(element, 0.0)
-            count += 1
-        if count == 0:
-            raise ValueError("records must hold at least 1 record, got 0")
-        return total / count
+    def tally(self, records: Iterable[Hashable]) -> Counter[Hashable]:
+        """How often each element occurs in `records`, any iterable of elements, read once."""
+        return Counter(_elements(records))
+
+    def total(self, tally: Mapping[Hashable, int]) -> float:
+        """Sum of the query's values over counted elements: O(m)."""
+        return math.fsum(value * tally.get(x, 0) for x, value in self.by_element.items())
 
 
 def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
