@@ -56,7 +56,10 @@ class Projection:
     converged : bool
         Whether the gap fell to the tolerance asked for.
     weights : dict of int to float, or None
-        Convex weights by vertex index, where the body has listed vertices and a combination is known.
+        Convex weights of the combination found: by vertex index where the body lists its vertices,
+        by row of `atoms` where it is known by its extreme points, None for a closed form.
+    atoms : (k, m) array, or None
+        The extreme points combined, for a body that does not list its vertices.
     """
 
     point: FloatArray
@@ -64,6 +67,7 @@ class Projection:
     iterations: int
     converged: bool
     weights: dict[int, float] | None = None
+    atoms: FloatArray | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,185 @@
+"""QR factors of an affinely independent set of points, kept up to date point by point.
+
+For points p_1..p_k in R^d write M for the (d+1, k) matrix with columns (p_j, 1). The points are
+affinely independent iff M has full column rank; M = Q R is kept with Q explicit. The nearest point
+to b of their affine hull is sum_j w_j p_j with
+
+    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),   nu such that sum_j w_j = e^T M w = 1,
+
+which needs no normal equations, so near-duplicate points cost no accuracy in the nearest point.
+The columns of M do not depend on b: the same factors serve every target.
+
+The caller scales the points to norm about 1. Arrays are preallocated, the loops compiled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+
+#: A point nearer than this to the span of the others is dependent on them: 50 machine epsilons,
+#: just above the rounding of one orthogonalisation pass over points of norm about 1.
+DEPENDENT = 1e-14
+#: Orthogonalise once more when a pass shortened the vector below this share (Daniel, Gragg, Kaufman
+#: and Stewart 1976: a threshold near 1/sqrt 2 keeps Q orthonormal to machine precision).
+CANCELLATION = 0.7
+#: Passes before a vector that keeps shrinking is declared dependent ("twice is enough", plus one).
+PASSES = 3
+
+
+class Factor(NamedTuple):
+    """The factors, the points they belong to and their convex weights; the first `size[0]` count.
+
+    Parameters
+    ----------
+    basis : (capacity, d+1) array
+        Rows are the columns of Q.
+    triangle : (capacity, capacity) array
+        R.
+    image : (capacity,) array
+        Q^T (b, 0).
+    target : (d+1,) array
+        (b, 0).
+    members : (capacity,) array
+        Row of each point in the caller's table of lifted points (p, 1).
+    weights : (capacity,) array
+        Convex weights.
+    size : (1,) array
+        Number of points k.
+    """
+
+    basis: FloatArray
+    triangle: FloatArray
+    image: FloatArray
+    target: FloatArray
+    members: IntArray
+    weights: FloatArray
+    size: IntArray
+
+
+def empty_factor(target: FloatArray, capacity: int) -> Factor:
+    """Factors of no points, with room for `capacity`, for the `target` b (d,)."""
+    return Factor(
+        basis=np.zeros((capacity, len(target) + 1)),
+        triangle=np.zeros((capacity, capacity)),
+        image=np.zeros(capacity),
+        target=np.append(target, 0.0),
+        members=np.zeros(capacity, dtype=np.int64),
+        weights=np.zeros(capacity),
+        size=np.zeros(1, dtype=np.int64),
+    )
+
+
+def with_capacity(factor: Factor, capacity: int) -> Factor:
+    """The same factors with room for `capacity` points: copied, at least doubled, if they grow."""
+    old = len(factor.members)
+    if capacity <= old:
+        return factor
+    grown = empty_factor(factor.target[:-1], max(capacity, 2 * old))
+    grown.basis[:old] = factor.basis
+    grown.triangle[:old, :old] = factor.triangle
+    for name in ("image", "members", "weights"):
+        getattr(grown, name)[:old] = getattr(factor, name)
+    grown.size[0] = factor.size[0]
+    return grown
+
+
+def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
+    """Make the rows of `points` (k, d+1) the members, as far as independent, with `weights` (k,).
+
+    Weights of dependent rows are dropped and the rest scaled to sum to 1.
+    """
+    count = len(points)
+    factor.size[0] = 0
+    if count <= min(len(factor.members), points.shape[1]):
+        columns, triangle = np.linalg.qr(points.T)
+        diagonal = np.abs(np.diag(triangle))
+        if diagonal.min() > DEPENDENT:
+            factor.basis[:count], factor.triangle[:count, :count] = columns.T, triangle
+            factor.image[:count] = columns.T @ factor.target
+            factor.members[:count] = np.arange(count)
+            factor.size[0] = count
+    if factor.size[0] == 0:
+        for row in range(count):
+            insert(factor, points, row)
+    kept = weights[factor.members[: factor.size[0]]]
+    factor.weights[: factor.size[0]] = kept / kept.sum()
+
+
+@numba.njit(cache=True)
+def insert(factor: Factor, points: FloatArray, row: int) -> bool:
+    """Append lifted point `row` of `points` (n, d+1) with weight 0; False if it is dependent."""
+    k = factor.size[0]
+    if k == factor.basis.shape[0]:
+        return False
+    basis = factor.basis[:k]
+    rest = points[row].copy()
+    length = np.sqrt(np.dot(rest, rest))
+    coefficients = np.zeros(k)
+    settled = False
+    for _ in range(PASSES):
+        part = np.dot(basis, rest)
+        rest -= np.dot(part, basis)
+        coefficients += part
+        shorter = np.sqrt(np.dot(rest, rest))
+        settled = shorter > CANCELLATION * length
+        length = shorter
+        if settled or length <= DEPENDENT:
+            break
+    if not settled or length <= DEPENDENT:
+        return False
+    factor.triangle[:k, k] = coefficients
+    factor.triangle[k, k] = length
+    factor.basis[k] = rest / length
+    factor.image[k] = np.dot(factor.basis[k], factor.target)
+    factor.members[k] = row
+    factor.weights[k] = 0.0
+    factor.size[0] = k + 1
+    return True
+
+
+@numba.njit(cache=True)
+def delete(factor: Factor, position: int) -> None:
+    """Drop the point at `position`; Givens rotations restore the triangle."""
+    k = factor.size[0]
+    triangle, basis, image = factor.triangle, factor.basis, factor.image
+    for j in range(position, k - 1):
+        factor.members[j] = factor.members[j + 1]
+        factor.weights[j] = factor.weights[j + 1]
+    for i in range(k):
+        for j in range(max(position, i - 1), k - 1):
+            triangle[i, j] = triangle[i, j + 1]
+    for i in range(position, k - 1):
+        radius = np.hypot(triangle[i, i], triangle[i + 1, i])
+        cosine, sine = triangle[i, i] / radius, triangle[i + 1, i] / radius
+        for j in range(i, k - 1):
+            upper, lower = triangle[i, j], triangle[i + 1, j]
+            triangle[i, j] = cosine * upper + sine * lower
+            triangle[i + 1, j] = cosine * lower - sine * upper
+        for j in range(basis.shape[1]):
+            upper, lower = basis[i, j], basis[i + 1, j]
+            basis[i, j] = cosine * upper + sine * lower
+            basis[i + 1, j] = cosine * lower - sine * upper
+        upper, lower = image[i], image[i + 1]
+        image[i] = cosine * upper + sine * lower
+        image[i + 1] = cosine * lower - sine * upper
+    factor.size[0] = k - 1
+
+
+@numba.njit(cache=True)
+def affine_weights(factor: Factor) -> FloatArray:
+    """Weights (k,), summing to 1, of the point of the affine hull nearest to the target."""
+    k = factor.size[0]
+    last = factor.basis[:k, -1].copy()
+    image = factor.image[:k]
+    shift = (1.0 - np.dot(last, image)) / np.dot(last, last)
+    result = image + shift * last
+    for i in range(k - 1, -1, -1):
+        if i + 1 < k:
+            result[i] -= np.dot(factor.triangle[i, i + 1 : k], result[i + 1 : k])
+        result[i] /= factor.triangle[i, i]
+    return result / result.sum()

@@ -1,0 +1,141 @@
+"""Column generation around the active set: few looks at all points, many at a small table.
+
+The table holds the members and the points with the largest gains. The active set is improved on the
+table until no gain there exceeds a tenth of the gain found among all points; then all points are
+priced again. The search ends when
+
+* the largest gain is within tolerance and the target is proved outside (gain < squared distance:
+  a hyperplane separates it) or reached to rounding, so that a target inside is met exactly;
+* or neither the gain nor the distance improves any more (the caller reports the gap it has).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.geometry.projection.active_set import (
+    DISTANCE_DROP,
+    GAIN_DROP,
+    improve,
+    nearest_of_members,
+    residual_at,
+    settle,
+)
+from geomdp.geometry.projection.columns import Columns
+from geomdp.geometry.projection.factor import Factor, empty_factor, load, with_capacity
+
+#: Points taken into the table per pricing: the dimension, but at least this many.
+SMALLEST_TABLE = 32
+#: Gains on the table are brought down to this share of the largest gain overall before all points
+#: are priced again: two more pricings and a third fewer exchanges than solving the table exactly.
+INNER_SHARE = 0.1
+#: Rounds without progress before the search ends.
+PATIENCE = 8
+#: Further rounds, once within tolerance, to settle whether the target is inside.
+DECIDING_ROUNDS = 50
+#: The target is reached when the distance is below this share of its distance from the centre plus
+#: the scale: 45 machine epsilons, the rounding of a sum of a few hundred terms.
+REACHED = 1e-14
+#: The unit of length follows the scale of the points known when they outgrow it this much.
+OUTGROWN = 4.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """Convex weights of the nearest point, by key, and whether it is the target to rounding."""
+
+    keys: IntArray
+    weights: FloatArray
+    reached: bool
+    rounds: int
+
+
+class Table:
+    """Points in play, in lifted coordinates ((p - centre) / unit, 1), with the active set on them."""
+
+    def __init__(self, columns: Columns, target: FloatArray) -> None:
+        self._columns, self._target = columns, target
+        self._keys = np.zeros(0, dtype=np.int64)
+        self._points = np.zeros((0, len(target) + 1))
+        self._set_unit(columns.scale)
+
+    def _set_unit(self, unit: float) -> None:
+        self._unit = unit
+        self._factor: Factor = empty_factor((self._target - self._columns.centre) / unit, 1)
+
+    def _lift(self, keys: IntArray) -> FloatArray:
+        points = np.ones((len(keys), len(self._target) + 1))
+        points[:, :-1] = (self._columns.images(keys) - self._columns.centre) / self._unit
+        return points
+
+    def load(self, keys: IntArray, weights: FloatArray) -> None:
+        """Start from the convex combination `weights` of `keys`; dependent ones are dropped."""
+        self._keys, self._points = keys, self._lift(keys)
+        room = min(len(keys), len(self._target) + 1)
+        self._factor = with_capacity(self._factor, room)
+        load(self._factor, self._points, weights)
+        settle(self._factor)
+
+    def members(self) -> tuple[IntArray, FloatArray]:
+        """Keys and weights of the active set."""
+        size = self._factor.size[0]
+        return self._keys[self._factor.members[:size]], self._factor.weights[:size].copy()
+
+    def residual(self) -> FloatArray:
+        """Target less the current point, (d,)."""
+        lifted = residual_at(self._factor, nearest_of_members(self._factor, self._points))
+        return lifted[:-1] * self._unit
+
+    def take(self, keys: IntArray, tolerance: float) -> None:
+        """Put `keys` beside the members; improve until no gain there exceeds `tolerance`."""
+        members, weights = self.members()
+        if self._columns.scale > OUTGROWN * self._unit:
+            self._set_unit(self._columns.scale)
+            self.load(members, weights)
+            members, weights = self.members()
+        self._keys = np.concatenate([members, np.setdiff1d(keys, members)])
+        self._points = self._lift(self._keys)
+        room = min(len(self._keys), len(self._target) + 1)
+        self._factor = with_capacity(self._factor, room)
+        self._factor.members[: len(members)] = np.arange(len(members))
+        improve(self._factor, self._points, tolerance / self._unit**2)
+
+
+def search(
+    columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
+) -> Found:
+    """Nearest point to `target` (d,) of the hull of `columns`, from a convex combination of `keys`.
+
+    Ends within gap <= tol * scale^2, or without progress.
+    """
+    table = Table(columns, target)
+    table.load(keys, weights)
+    count = max(SMALLEST_TABLE, len(target))
+    offset = target - columns.centre
+    far = float(np.linalg.norm(offset))
+    lowest_gain, lowest_distance = np.inf, np.inf
+    stalled, deciding, rounds = 0, 0, 0
+    while True:
+        residual = table.residual()
+        candidates, values = columns.price(residual, count)
+        gains = values - residual @ columns.centre - residual @ (offset - residual)
+        rounds += 1
+        gain, distance = float(gains.max()), float(residual @ residual)
+        reached = distance <= (REACHED * (columns.scale + far)) ** 2
+        if gain <= tol * columns.scale**2:
+            deciding += 1
+            if gain < distance or reached or deciding > DECIDING_ROUNDS:
+                break
+        stalled += 1
+        if gain < GAIN_DROP * lowest_gain:
+            lowest_gain, stalled = gain, 0
+        if distance < (1 - DISTANCE_DROP) * lowest_distance:
+            lowest_distance, stalled = distance, 0
+        if stalled >= PATIENCE or gain <= 0:
+            break
+        table.take(candidates[gains > INNER_SHARE * gain], INNER_SHARE * gain)
+    found, shares = table.members()
+    return Found(found, shares, reached, rounds)
