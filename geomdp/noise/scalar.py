@@ -12,7 +12,7 @@ from geomdp.privacy.guarantees import FLOAT64_CAVEAT
 
 
 class ScalarNoise(Protocol):
-    """Adds independent Laplace noise to numbers; the noise itself never leaves the object."""
+    """Draws that guard one released number or index; the noise itself never leaves the object."""
 
     def laplace(self, value: float, scale: float) -> float:
         """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
@@ -20,13 +20,19 @@ class ScalarNoise(Protocol):
     def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
         """Return `values` (k,) + independent Lap(scale) draws."""
 
+    def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
+        """Index of one of `scores` (k,), larger ones exponentially likelier (GEN-3).
+
+        eps-DP if `scale` is 2 / eps times the sensitivity of a score.
+        """
+
     @property
     def arithmetic(self) -> str:
         """The caveat a guarantee carries about this source (SAM-6)."""
 
 
 class GeneratorNoise:
-    """Laplace noise by NumPy in float64: fast, private in real arithmetic only (SAM-6).
+    """Laplace and Gumbel noise by NumPy in float64: fast, private in real arithmetic only (SAM-6).
 
     Parameters
     ----------
@@ -50,9 +56,13 @@ class GeneratorNoise:
         """Return `values` (k,) + independent Lap(scale) draws."""
         return np.asarray(values + self._rng.laplace(0.0, scale, size=len(values)))
 
+    def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
+        """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale)."""
+        return int(np.argmax(scores + self._rng.gumbel(0.0, scale, size=len(scores))))
+
 
 class SecureNoise:
-    """Laplace noise by OpenDP, whose samplers hold their guarantee in finite arithmetic.
+    """Laplace and noisy-max by OpenDP, whose samplers hold their guarantee in finite arithmetic.
 
     Takes no seed: its randomness is the operating system's. Needs the extra `secure`.
 
@@ -71,6 +81,7 @@ class SecureNoise:
         self._dp = dp
         self._scalar: dict[float, Any] = {}
         self._vector: dict[float, Any] = {}
+        self._argmax: dict[float, Any] = {}
 
     @property
     def arithmetic(self) -> str:
@@ -92,8 +103,20 @@ class SecureNoise:
             domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
             space = domain, dp.l1_distance(T=float)
             self._vector[scale] = dp.m.make_laplace(*space, scale=positive(scale, "scale"))
-        noisy = self._vector[scale]([float(value) for value in values])
+        noisy = self._vector[scale](values.tolist())
         return np.array(noisy, dtype=np.float64)
+
+    def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
+        """Report noisy max with exponential noise, which is permute-and-flip.
+
+        As private as the exponential mechanism at the same scale, and never less accurate.
+        """
+        if scale not in self._argmax:
+            dp = self._dp
+            domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
+            space = domain, dp.linf_distance(T=float), dp.max_divergence()
+            self._argmax[scale] = dp.m.make_noisy_max(*space, scale=positive(scale, "scale"))
+        return int(self._argmax[scale](scores.tolist()))
 
 
 def scalar_noise(rng: RandomState, secure: bool) -> ScalarNoise:
