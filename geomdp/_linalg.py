@@ -11,6 +11,8 @@ from geomdp._typing import FloatArray
 
 #: Singular values below this share of the largest count as zero when a rank is decided.
 RANK_TOLERANCE = 1e-9
+#: Fewest points factored at a time when an affine hull is found.
+HULL_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,15 @@ class AffineHull:
     def of_points(cls, points: FloatArray) -> AffineHull:
         """Affine hull of the rows of `points` (N, m), by a singular value decomposition."""
         offset = points.mean(axis=0)
-        centred = points - offset
-        if centred.shape[0] > centred.shape[1]:
-            # The right singular vectors are those of the small triangular factor.
-            centred = np.linalg.qr(centred, mode="r")
+        n_points, ambient = points.shape
+        centred = points[:0]
+        # The right singular vectors are those of the triangular factor, which is updated by blocks
+        # of at least twice as many rows as it has: O(N m^2) without a second copy of the points.
+        rows = max(HULL_ROWS, 2 * ambient)
+        for start in range(0, n_points, rows):
+            centred = np.vstack([centred, points[start : start + rows] - offset])
+            if len(centred) > ambient:
+                centred = np.asarray(np.linalg.qr(centred, mode="r"))
         _, singular, rows = np.linalg.svd(centred, full_matrices=False)
         scale = max(float(singular.max(initial=0.0)), float(np.abs(points).max(initial=0.0)))
         rank = int(np.count_nonzero(singular > RANK_TOLERANCE * scale)) if scale > 0 else 0

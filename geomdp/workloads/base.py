@@ -14,6 +14,11 @@ from geomdp.workloads.universes import Records, Universe
 
 #: Rows evaluated at a time; bounds the memory of `totals` to this many rows of answers.
 CHUNK_ROWS = 8192
+#: Largest universe over which scores of all elements are computed by a fast transform, and most
+#: scores held at a time: 2^24 float64 are 128 MB.
+MAX_SCORES = 1 << 24
+#: Most entries of a dense table of the answers of all elements: 2^26 float64 are 512 MB.
+MAX_ENTRIES = 1 << 26
 
 
 @dataclass(frozen=True)

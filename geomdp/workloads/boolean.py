@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,24 +16,27 @@ import numpy.typing as npt
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.workloads.base import Block, Totals, Workload
-from geomdp.workloads.transforms import (
-    BATCH_ENTRIES,
-    MAX_ELEMENTS,
-    corner_sum,
-    walsh_hadamard,
-)
+from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload
 from geomdp.workloads.universes import BooleanCube, Records
 
 #: Records packed into bits at a time, 64 to a machine word.
 PACKED_ROWS = 1 << 16
+#: Queries evaluated at a time on packed columns: 2^10 queries of 2^16 bits are 8 MB.
+PACKED_QUERIES = 1 << 10
 
 
 class _SubsetQueries(Workload):
-    """One query for each set S of k among d Boolean attributes, in lexicographic order."""
+    """One query for each set S of k among d attributes: the product over S of one factor each.
+
+    The factor of attribute i is `_values[x_i]`. Both factors are closed under products, so a query
+    is `_values[bit]` for one bit per set, found by combining the bits of x_S with
+    `_word_operation`.
+    """
 
     d: int
     k: int
+    _values: ClassVar[tuple[float, float]]
+    _word_operation: ClassVar[np.ufunc]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "d", whole(self.d, "d"))
@@ -50,9 +54,23 @@ class _SubsetQueries(Workload):
 
     @cached_property
     def subsets(self) -> IntArray:
-        """The attribute sets S as rows (m, k) of ascending attribute numbers."""
+        """The attribute sets S as rows (m, k) of ascending attribute numbers, lexicographic."""
         flat = itertools.chain.from_iterable(itertools.combinations(range(self.d), self.k))
         return np.fromiter(flat, np.int64, self.n_queries * self.k).reshape(-1, self.k)
+
+    @cached_property
+    def _element_numbers(self) -> IntArray:
+        """Number of the element of the cube that is 1 exactly on S, for each S: (m,)."""
+        return np.asarray((1 << (self.d - 1 - self.subsets)).sum(axis=1))
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """Answers for each S: (n, C(d, k)); O(n m k)."""
+        low, high = self._values
+        factors = low + (high - low) * self.universe.validate(records)
+        answers: FloatArray = factors[:, self.subsets[:, 0]]
+        for column in self.subsets[:, 1:].T:
+            answers *= factors[:, column]
+        return answers
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
         """Sum of Q(x) over all records, on bit-packed columns: n m k / 64 word operations."""
@@ -60,58 +78,44 @@ class _SubsetQueries(Workload):
         for chunk in self.universe.chunks(records, PACKED_ROWS):
             count += len(chunk)
             words = _packed_columns(chunk)
-            for start in range(0, self.n_queries, self._packed_block):
-                sets = self.subsets[start : start + self._packed_block]
-                combined = self._combine_words(words, sets)
+            for start in range(0, self.n_queries, PACKED_QUERIES):
+                sets = self.subsets[start : start + PACKED_QUERIES]
+                combined = words[sets[:, 0]]
+                for column in sets[:, 1:].T:
+                    self._word_operation(combined, words[column], out=combined)
                 ones[start : start + len(sets)] += np.bitwise_count(combined).sum(
                     axis=1, dtype=np.int64
                 )
-        return Totals(count, self._sums(count, ones))
-
-    #: Queries evaluated at a time on packed columns: 1024 rows of 1024 words are 8 MB.
-    _packed_block = 1024
-
-    @abc.abstractmethod
-    def _combine_words(
-        self, words: npt.NDArray[np.uint64], sets: IntArray
-    ) -> npt.NDArray[np.uint64]:
-        """Bits of each query on packed columns (d, w): (len(sets), w)."""
-
-    @abc.abstractmethod
-    def _sums(self, count: int, ones: IntArray) -> FloatArray:
-        """Sums of the answers, from the number of records whose query bit is 1."""
+        low, high = self._values
+        return Totals(count, low * count + (high - low) * ones.astype(np.float64))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
         One fast transform of length 2^d per direction, O(d 2^d), and a maximum; ties go to the
-        lowest element number up to rounding. For k = 1 the signs of the direction decide, O(d).
+        lowest element number, up to rounding. For k = 1 the signs of the direction decide, O(d).
 
         Raises
         ------
         ValueError
-            For k > 1 and 2^d > 2^24.
+            For k > 1 and d > 24.
         """
         directions = batch(directions, self.n_queries, "directions")
         if self.k == 1:
-            return self.evaluate(self._best_corner(directions))
+            low, high = self._values
+            return self.evaluate(((high - low) * directions > 0).astype(np.int64))
         size = 1 << self.d
-        if size > MAX_ELEMENTS:
+        if size > MAX_SCORES:
             raise ValueError(f"d must be at most 24 for extreme answers with k > 1, got {self.d}")
-        numbers = (1 << (self.d - 1 - self.subsets)).sum(axis=1)
-        rows = max(1, BATCH_ENTRIES // size)
+        rows = max(1, MAX_SCORES // size)
         winners = np.empty(len(directions), dtype=np.int64)
         for start in range(0, len(directions), rows):
             part = directions[start : start + rows]
             scores = np.zeros((len(part), size))
-            scores[:, numbers] = part
+            scores[:, self._element_numbers] = part
             self._transform(scores)
             winners[start : start + rows] = scores.argmax(axis=1)
-        return self.evaluate(self.universe._elements(winners))
-
-    @abc.abstractmethod
-    def _best_corner(self, directions: FloatArray) -> IntArray:
-        """Best elements (b, d) for k = 1."""
+        return self.evaluate(self.universe.elements_at(winners))
 
     @abc.abstractmethod
     def _transform(self, scores: FloatArray) -> None:
@@ -129,14 +133,18 @@ class _SubsetQueries(Workload):
         """sqrt(C(d, k)), at a corner where every answer has modulus 1."""
         return math.sqrt(self.n_queries)
 
-    def _axes(self, diameter: float) -> tuple[Block, ...]:
+    def blocks(self) -> tuple[Block, ...]:
+        """The m axes, each with the distance of the two values of a query as diameter."""
+        low, high = self._values
         eye = np.eye(self.n_queries)
-        return tuple(Block(eye[:, i : i + 1], diameter) for i in range(self.n_queries))
+        return tuple(Block(eye[:, i : i + 1], abs(high - low)) for i in range(self.n_queries))
 
 
 @dataclass(frozen=True)
 class Marginals(_SubsetQueries):
     """Monotone conjunctions q_S(x) = prod over i in S of x_i on {0, 1}^d, all S with |S| = k.
+
+    Sets S are in lexicographic order.
 
     Parameters
     ----------
@@ -152,30 +160,12 @@ class Marginals(_SubsetQueries):
 
     d: int
     k: int
-
-    def evaluate(self, records: Records) -> FloatArray:
-        """Products over each S: (n, C(d, k)); O(n m k)."""
-        bits = self.universe.validate(records).astype(np.float64)
-        answers = bits[:, self.subsets[:, 0]]
-        for column in self.subsets[:, 1:].T:
-            answers *= bits[:, column]
-        return answers
-
-    def _combine_words(
-        self, words: npt.NDArray[np.uint64], sets: IntArray
-    ) -> npt.NDArray[np.uint64]:
-        combined = words[sets[:, 0]]
-        for column in sets[:, 1:].T:
-            combined &= words[column]
-        return combined
-
-    def _sums(self, count: int, ones: IntArray) -> FloatArray:  # noqa: ARG002 (parities need count)
-        return ones.astype(np.float64)
-
-    def _best_corner(self, directions: FloatArray) -> IntArray:
-        return (directions > 0).astype(np.int64)
+    _values: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    _word_operation: ClassVar[np.ufunc] = np.bitwise_and
 
     def _transform(self, scores: FloatArray) -> None:
+        from geomdp.workloads.transforms import corner_sum
+
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
     def l1_diameter(self) -> float:
@@ -186,10 +176,6 @@ class Marginals(_SubsetQueries):
         """sqrt(C(d, k)), between all zeros and all ones."""
         return math.sqrt(self.n_queries)
 
-    def blocks(self) -> tuple[Block, ...]:
-        """The axes, each with diameter 1: K lies in the cube [0, 1]^m."""
-        return self._axes(1.0)
-
     def labels(self) -> list[str]:
         """Names such as x0&x3."""
         return ["&".join(f"x{i}" for i in subset) for subset in self.subsets]
@@ -198,6 +184,8 @@ class Marginals(_SubsetQueries):
 @dataclass(frozen=True)
 class Parities(_SubsetQueries):
     """Parities q_S(x) = (-1)^(sum over i in S of x_i) on {0, 1}^d, all S with |S| = k.
+
+    Sets S are in lexicographic order.
 
     Parameters
     ----------
@@ -209,30 +197,12 @@ class Parities(_SubsetQueries):
 
     d: int
     k: int
-
-    def evaluate(self, records: Records) -> FloatArray:
-        """Signs for each S: (n, C(d, k)); O(n m k)."""
-        signs = 1.0 - 2.0 * self.universe.validate(records)
-        answers = signs[:, self.subsets[:, 0]]
-        for column in self.subsets[:, 1:].T:
-            answers *= signs[:, column]
-        return answers
-
-    def _combine_words(
-        self, words: npt.NDArray[np.uint64], sets: IntArray
-    ) -> npt.NDArray[np.uint64]:
-        combined = words[sets[:, 0]]
-        for column in sets[:, 1:].T:
-            combined ^= words[column]
-        return combined
-
-    def _sums(self, count: int, ones: IntArray) -> FloatArray:
-        return (count - 2 * ones).astype(np.float64)
-
-    def _best_corner(self, directions: FloatArray) -> IntArray:
-        return (directions < 0).astype(np.int64)
+    _values: ClassVar[tuple[float, float]] = (1.0, -1.0)
+    _word_operation: ClassVar[np.ufunc] = np.bitwise_xor
 
     def _transform(self, scores: FloatArray) -> None:
+        from geomdp.workloads.transforms import walsh_hadamard
+
         walsh_hadamard(scores)
 
     @cached_property
@@ -255,10 +225,6 @@ class Parities(_SubsetQueries):
         """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)): attained."""
         return 2.0 * math.sqrt(self._most_changes)
 
-    def blocks(self) -> tuple[Block, ...]:
-        """The axes, each with diameter 2: K lies in the cube [-1, 1]^m."""
-        return self._axes(2.0)
-
     def labels(self) -> list[str]:
         """Names such as parity(x0,x3)."""
         return [f"parity({','.join(f'x{i}' for i in subset)})" for subset in self.subsets]
@@ -267,6 +233,6 @@ class Parities(_SubsetQueries):
 def _packed_columns(bits: IntArray) -> npt.NDArray[np.uint64]:
     """Columns of 0/1 `bits` (n, d) packed into words (d, ceil(n / 64)), padded with 0."""
     packed = np.packbits(bits.T.astype(np.uint8), axis=1)
-    words = np.zeros((len(packed), -(-len(bits) // 64) * 8), dtype=np.uint8)
-    words[:, : packed.shape[1]] = packed
-    return words.view(np.uint64)
+    padded = np.zeros((len(packed), -(-len(bits) // 64) * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view(np.uint64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from geomdp._typing import FloatArray
 
@@ -21,6 +20,8 @@ def l1_diameter(points: FloatArray) -> float:
     The maximum itself for N^2 m <= 2^32; otherwise the smaller of the sum of the coordinate ranges
     and twice the radius around the middle of the bounding box.
     """
+    from scipy.spatial.distance import cdist
+
     n_points, dimension = points.shape
     if n_points**2 * dimension > L1_WORK:
         low, high = points.min(axis=0), points.max(axis=0)

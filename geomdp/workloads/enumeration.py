@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.workloads.base import CHUNK_ROWS, Workload
-
-#: Largest N m of a table of all answers: 2^26 float64 are 512 MB.
-MAX_ENTRIES = 1 << 26
+from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Workload
 
 
 def explicit_answers(workload: Workload) -> FloatArray:

@@ -13,10 +13,11 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, whole
 from geomdp.workloads import diameters
+from geomdp.workloads.base import MAX_ENTRIES
 from geomdp.workloads.finite import FiniteWorkload
 from geomdp.workloads.universes import FiniteUniverse, Records
 
-#: Scores or answers held at a time: 2^22 float64 are 32 MB.
+#: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -36,58 +37,62 @@ class Explicit(FiniteWorkload):
 
     Notes
     -----
-    Diameters are exact for N^2 m <= 2^32 (l1) and N <= 2^14 (l2), bounds above that; both need the
-    dense N x m table of answers.
+    Diameters are exact for N^2 m <= 2^32 (l1) and N <= 2^14 (l2), upper bounds above that. A
+    sparse matrix is made dense for its diameters and affine hull if N m <= 2^26; above that the
+    diameters are bounds and there is no affine hull.
     """
 
     def __init__(self, matrix: npt.ArrayLike | sp.sparray | sp.spmatrix) -> None:
-        self._columns: Any = _sparse(matrix) if sp.issparse(matrix) else _dense(matrix)
-        if 0 in self._columns.shape:
-            raise ValueError(f"matrix must have rows and columns, got {self._columns.shape}")
+        # Held as (N, m): taking answer vectors of elements is then a contiguous read.
+        self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
+        if 0 in self._rows.shape:
+            raise ValueError(f"matrix must have rows and columns, got shape {self.matrix.shape}")
 
     def __repr__(self) -> str:
-        m, N = self._columns.shape
-        kind = "sparse matrix" if sp.issparse(self._columns) else "matrix"
+        N, m = self._rows.shape
+        kind = "matrix" if isinstance(self._rows, np.ndarray) else "sparse matrix"
         return f"{type(self).__name__}({m} x {N} {kind})"
 
     @property
     def matrix(self) -> Any:
         """The query matrix (m, N): a read-only array, or a scipy.sparse CSC array."""
-        return self._columns
+        return self._rows.T
 
     @property
     def universe(self) -> FiniteUniverse:
         """The universe {0, ..., N - 1}."""
-        return FiniteUniverse(self._columns.shape[1])
+        return FiniteUniverse(self._rows.shape[0])
 
     @property
     def n_queries(self) -> int:
         """Number of queries m."""
-        return int(self._columns.shape[0])
-
-    def _take(self, codes: IntArray | slice) -> FloatArray:
-        """Answer vectors (n, m) of the elements `codes`, dense."""
-        rows = self._columns[:, codes].T
-        if not isinstance(rows, np.ndarray):
-            rows = rows.toarray()
-        return np.ascontiguousarray(rows)
+        return int(self._rows.shape[1])
 
     def evaluate(self, records: Records) -> FloatArray:
         """Columns of the matrix at the records, as rows (n, m)."""
         return self._take(self.universe.validate(records))
 
+    def _take(self, codes: IntArray | slice) -> FloatArray:
+        """Answer vectors (n, m) of the elements `codes`, dense."""
+        rows = self._rows[codes]
+        return rows if isinstance(rows, np.ndarray) else np.ascontiguousarray(rows.toarray())
+
     def _weighted_sum(self, counts: FloatArray) -> FloatArray:
-        return np.asarray(self._columns @ counts)
+        return np.asarray(counts @ self._rows)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best columns (b, m) for directions (b, m), the first among ties; b x N in blocks."""
+        """Best columns (b, m) for directions (b, m), the first among ties.
+
+        One matrix product, O(b m N) (or b times the number of non-zeros), in blocks of elements
+        so that at most 2^22 scores are held.
+        """
         directions = batch(directions, self.n_queries, "directions")
-        size = self._columns.shape[1]
+        size = self._rows.shape[0]
         winners = np.zeros(len(directions), dtype=np.int64)
         best = np.full(len(directions), -np.inf)
         width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
         for start in range(0, size, width):
-            scores = np.asarray(directions @ self._columns[:, start : start + width])
+            scores = np.asarray(directions @ self._rows[start : start + width].T)
             block = scores.argmax(axis=1)
             values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
             better = values > best
@@ -95,19 +100,34 @@ class Explicit(FiniteWorkload):
             best[better] = values[better]
         return self._take(winners)
 
-    def affine_hull(self) -> AffineHull:
-        """Affine hull of the columns, by a singular value decomposition."""
-        return AffineHull.of_points(self._points)
-
     @property
-    def _points(self) -> FloatArray:
-        """Answers of all elements (N, m), dense."""
-        return self._take(slice(None))
+    def _small(self) -> bool:
+        """Whether all answers are, or may be made, dense."""
+        return isinstance(self._rows, np.ndarray) or self._rows.shape[0] * self.n_queries <= (
+            MAX_ENTRIES
+        )
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        if not self._small:
+            raise ValueError(
+                "a sparse matrix must have at most 2^26 entries, zeros included, for its affine "
+                f"hull, got shape {self.matrix.shape}"
+            )
+        return AffineHull.of_points(self._take(slice(None)))
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the columns, by a singular value decomposition: O(N m min(N, m))."""
+        return self._hull
 
     @cached_property
     def _diameters(self) -> tuple[float, float]:
-        points = self._points
-        return diameters.l1_diameter(points), diameters.l2_diameter(points)
+        if self._small:
+            points = self._take(slice(None))
+            return diameters.l1_diameter(points), diameters.l2_diameter(points)
+        ranges = (self._rows.max(axis=0) - self._rows.min(axis=0)).toarray()
+        l1_bound = min(2 * self.l1_radius(), float(ranges.sum()))
+        return l1_bound, min(2 * self.l2_radius(), float(np.linalg.norm(ranges)))
 
     def l1_diameter(self) -> float:
         """Largest l1 distance of two columns: exact for N^2 m <= 2^32, else an upper bound."""
@@ -119,26 +139,11 @@ class Explicit(FiniteWorkload):
 
     def l1_radius(self) -> float:
         """Largest l1 norm of a column."""
-        return float(abs(self._columns).sum(axis=0).max())
+        return float(abs(self._rows).sum(axis=1).max())
 
     def l2_radius(self) -> float:
         """Largest Euclidean norm of a column."""
-        return float(np.sqrt((self._columns * self._columns).sum(axis=0).max()))
-
-
-def _dense(matrix: Any) -> FloatArray:
-    """Read-only copy in column order: taking a column is then a contiguous read."""
-    columns = np.array(finite_array(matrix, "matrix", ndim=2), order="F")
-    columns.setflags(write=False)
-    return columns
-
-
-def _sparse(matrix: Any) -> Any:
-    """Copy in compressed column form, without duplicate entries."""
-    columns = sp.csc_array(matrix, dtype=np.float64, copy=True)
-    columns.sum_duplicates()
-    finite_array(columns.data, "matrix", ndim=1)
-    return columns
+        return float(np.sqrt((self._rows * self._rows).sum(axis=1).max()))
 
 
 class RandomSigns(Explicit):
@@ -157,3 +162,21 @@ class RandomSigns(Explicit):
     def __init__(self, m: int, N: int, rng: RandomState = None) -> None:
         shape = (whole(m, "m"), whole(N, "N"))
         super().__init__(2.0 * np.random.default_rng(rng).integers(2, size=shape) - 1)
+
+
+def _dense_rows(matrix: Any) -> FloatArray:
+    """Read-only contiguous copy of the transpose."""
+    rows = np.array(finite_array(matrix, "matrix", ndim=2).T, order="C")
+    rows.setflags(write=False)
+    return rows
+
+
+def _sparse_rows(matrix: Any) -> Any:
+    """Copy of the transpose in compressed row form, without duplicate entries."""
+    try:
+        rows = sp.csr_array(matrix.T, dtype=np.float64, copy=True)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"matrix must be numeric, got dtype {matrix.dtype}") from error
+    rows.sum_duplicates()
+    finite_array(rows.data, "matrix", ndim=1)
+    return rows

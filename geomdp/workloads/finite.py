@@ -17,7 +17,7 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.workloads.base import Totals, Workload
+from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload
 from geomdp.workloads.universes import FiniteUniverse, Records
 
 #: Codes counted at a time: 8 MB of integers, so that counting costs O(n + N) rather than O(n N).
@@ -238,7 +238,12 @@ class Ranges(FiniteWorkload):
         return self.evaluate(scores.argmax(axis=1))
 
     def affine_hull(self) -> AffineHull:
-        """The (N - 1)-dimensional hull of the N independent vectors Q(x), by one QR: O(m N^2)."""
+        """The (N - 1)-dimensional hull of the N independent vectors Q(x), by one QR: O(m N^2).
+
+        Raises ``ValueError`` if m N > 2^26 (N > 511), where the basis would exceed 512 MB.
+        """
+        if self.n_queries * self.N > MAX_ENTRIES:
+            raise ValueError(f"N must be at most 511 for an affine hull, got {self.N}")
         elements = self.evaluate(self.universe.elements())
         offset = elements.mean(axis=0)
         basis = np.linalg.qr((elements[1:] - elements[:-1]).T)[0]

@@ -12,8 +12,8 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array
 from geomdp.workloads import diameters
-from geomdp.workloads.base import Totals, Workload
-from geomdp.workloads.enumeration import MAX_ENTRIES, explicit_answers
+from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload
+from geomdp.workloads.enumeration import explicit_answers
 from geomdp.workloads.universes import Records, Universe
 
 
@@ -84,9 +84,9 @@ class LinearMap(Workload):
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers of all elements (N, p), if the inner ones fit in memory; else None."""
+        """Answers of all elements (N, p), if those and the inner ones fit in memory; else None."""
         size = self.universe.size
-        if size is None or size * self.workload.n_queries > MAX_ENTRIES:
+        if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None
         return explicit_answers(self.workload) @ self.matrix.T
 

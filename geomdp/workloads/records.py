@@ -1,4 +1,4 @@
-"""Reading records: arrays, DataFrames and lazy chunks of them, as numeric NumPy arrays."""
+"""Reading records: arrays, DataFrames and lazy chunks of them, as checked NumPy arrays."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from geomdp._typing import BoolArray, FloatArray, IntArray
+
 if TYPE_CHECKING:
     import pandas as pd
 
 #: What holds records: an array with a row per record, or a DataFrame.
 Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
+
+#: Rounding allowed above norm 1 in the unit ball. Normalising a row in float64 leaves its norm
+#: within a few 1e-16 of 1. The reach of a quadratic query, and with it epsilon, grows by at most
+#: twice this share.
+NORM_TOLERANCE = 1e-9
 
 
 def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
@@ -39,7 +46,7 @@ def numeric_array(
     Raises
     ------
     ValueError
-        Not numeric, not rectangular, of another shape, or a column is missing.
+        Not numeric, not rectangular, masked, of another shape, or a column is missing.
     """
     if _is_frame(records):
         array = _frame_array(records, column_names)
@@ -47,6 +54,8 @@ def numeric_array(
             array = array[:, 0]
     elif isinstance(records, list | tuple) and not records:
         array = np.empty((0, *record_shape))
+    elif np.ma.is_masked(records):
+        raise ValueError("records must have no masked entries")
     else:
         try:
             array = np.asarray(records)
@@ -55,8 +64,8 @@ def numeric_array(
     if array.dtype.kind not in "biuf":
         raise ValueError(f"records must be numeric, got dtype {array.dtype}")
     if array.ndim != 1 + len(record_shape) or array.shape[1:] != record_shape:
-        wanted = ", ".join(["n", *map(str, record_shape)]) + ("" if record_shape else ",")
-        raise ValueError(f"records must have shape ({wanted}), got {array.shape}")
+        wanted = f"(n, {record_shape[0]})" if record_shape else "(n,)"
+        raise ValueError(f"records must have shape {wanted}, got {array.shape}")
     return array
 
 
@@ -74,10 +83,10 @@ def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> n
         series = frame.iloc[:, position]
         if series.dtype.kind not in "biuf":
             raise ValueError(f"records must be numeric, column {name!r} has dtype {series.dtype}")
-        extension = not isinstance(series.dtype, np.dtype)
-        columns.append(
-            series.to_numpy(np.float64, na_value=np.nan) if extension else series.to_numpy()
-        )
+        if isinstance(series.dtype, np.dtype):
+            columns.append(series.to_numpy())
+        else:  # nullable and Arrow types: codes are far below 2^53, exact in float64
+            columns.append(series.to_numpy(np.float64, na_value=np.nan))
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
 
@@ -91,31 +100,89 @@ def chunk_arrays(
 
     See `Universe.chunks` for which lists are one array and which are chunks.
     """
-    axes = 1 + len(record_shape)
+    for chunk in _as_chunks(records, axes=1 + len(record_shape)):
+        if _is_frame(chunk):
+            # Converted part by part, so that no second copy of a large DataFrame is made.
+            for start in range(0, max(len(chunk), 1), rows):
+                part = chunk.iloc[start : start + rows]
+                yield numeric_array(part, record_shape, column_names)
+        else:
+            array = numeric_array(chunk, record_shape, column_names)
+            for start in range(0, len(array), rows):
+                yield array[start : start + rows]
+
+
+def _as_chunks(records: object, axes: int) -> Iterable[object]:
+    """The chunks `records` consists of: itself, or its items."""
     if _is_frame(records) or hasattr(records, "__array__"):
-        whole_array = True
-    elif isinstance(records, list | tuple):
-        whole_array = not (records and all(_is_chunk(item, axes) for item in records))
-    elif isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        return [records]
+    if isinstance(records, list | tuple):
+        in_chunks = records and all(
+            _is_frame(item) or (isinstance(item, np.ndarray) and item.ndim == axes)
+            for item in records
+        )
+        return records if in_chunks else [records]
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(
             "records must be an array, a DataFrame or an iterable of chunks of one, "
             f"got {type(records).__name__}"
         )
-    else:
-        whole_array = False
-    for chunk in [records] if whole_array else records:
-        if not _is_frame(chunk):
-            chunk = numeric_array(chunk, record_shape, column_names)
-        for start in range(0, max(len(chunk), 1), rows):
-            # A DataFrame is converted part by part, so that no second copy of it is made.
-            part = (
-                chunk.iloc[start : start + rows]
-                if _is_frame(chunk)
-                else chunk[start : start + rows]
-            )
-            yield numeric_array(part, record_shape, column_names)
+    return records
 
 
-def _is_chunk(item: object, axes: int) -> bool:
-    """Whether an item of a list is a chunk rather than one record."""
-    return _is_frame(item) or (isinstance(item, np.ndarray) and item.ndim == axes)
+def _place(bad: BoolArray, first_row: int, names: tuple[str, ...] | None) -> tuple[str, int]:
+    """Where the first True of `bad` (n, c) is, in words, and its column."""
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    label = str(column) if names is None else f"{names[column]!r}"
+    return f"row {first_row + row}, column {label}", column
+
+
+def level_codes(
+    array: npt.NDArray[Any],
+    levels: tuple[int, ...],
+    names: tuple[str, ...] | None,
+    first_row: int,
+) -> IntArray:
+    """`array` (n, c) as int64 codes below `levels`, or ``ValueError`` naming row and column."""
+    if array.dtype.kind == "f":
+        broken = array != np.floor(array)  # True for NaN; an infinity is out of range below
+        if broken.any():
+            place, _ = _place(broken, first_row, names)
+            raise ValueError(f"records must be whole numbers: {place} is not")
+    outside = (array < 0) | (array >= np.array(levels))
+    if outside.any():
+        place, column = _place(outside, first_row, names)
+        top = levels[column] - 1
+        raise ValueError(f"records must be codes from 0 to {top}: {place} is outside")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
+    """`array` (n, d) as finite float64, or ``ValueError`` naming row and column."""
+    reals = np.ascontiguousarray(array, dtype=np.float64)
+    broken = ~np.isfinite(reals)
+    if broken.any():
+        raise ValueError(f"records must be finite: {_place(broken, first_row, None)[0]} is not")
+    return reals
+
+
+def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
+    """`array` (n, d) as rows of Euclidean norm at most 1, or ``ValueError`` naming the row."""
+    reals = _finite(array, first_row)
+    # Squares of entries above 1e154 overflow to infinity, which is outside as it should be.
+    with np.errstate(over="ignore"):
+        outside = np.linalg.norm(reals, axis=1) > 1 + NORM_TOLERANCE
+    if outside.any():
+        row = first_row + int(np.argmax(outside))
+        raise ValueError(f"records must have Euclidean norm at most 1: row {row} is above")
+    return reals
+
+
+def reals_in_cube(array: npt.NDArray[Any], first_row: int) -> FloatArray:
+    """`array` (n, d) as rows in [-1, 1]^d, or ``ValueError`` naming row and column."""
+    reals = _finite(array, first_row)
+    outside = np.abs(reals) > 1
+    if outside.any():
+        place, _ = _place(outside, first_row, None)
+        raise ValueError(f"records must lie in [-1, 1]: {place} is outside")
+    return reals

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.workloads.base import Block, Totals, Workload
+from geomdp.workloads.base import MAX_ENTRIES, MAX_SCORES, Block, Totals, Workload
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.transforms import BATCH_ENTRIES, MAX_ELEMENTS, corner_sum
 from geomdp.workloads.universes import CategoricalProduct, Records
 
 #: Records counted at a time; memory of `totals` is a few integers per record.
@@ -41,7 +41,7 @@ class MarginalTables(Workload):
     levels: tuple[int, ...]
     k: int
 
-    def __init__(self, columns: Mapping[str, int] | Sequence[int], k: int) -> None:
+    def __init__(self, columns: Mapping[str, int] | Iterable[int], k: int) -> None:
         universe = CategoricalProduct(columns)
         object.__setattr__(self, "names", universe.names)
         object.__setattr__(self, "levels", universe.levels)
@@ -80,6 +80,15 @@ class MarginalTables(Workload):
         """Number of cells of all tables."""
         return int(self.slices[-1].stop)
 
+    @cached_property
+    def _strides(self) -> FloatArray:
+        """Matrix (c, tables) from level codes to cell numbers within each table."""
+        strides = np.zeros((len(self.levels), len(self.tables)))
+        for t, table in enumerate(self.tables):
+            shape = self.shape(table)
+            strides[list(table), t] = math.prod(shape) // np.cumprod(shape)
+        return strides
+
     def _cells(self, codes: IntArray) -> Iterable[IntArray]:
         """For each table, the cell number of each record: (n,)."""
         columns = np.ascontiguousarray(codes.T)
@@ -90,9 +99,9 @@ class MarginalTables(Workload):
         """Rows (n, m) with one 1 in each table."""
         codes = self.universe.validate(records)
         answers = np.zeros((len(codes), self.n_queries))
-        rows = np.arange(len(codes))
-        for cells, place in zip(self._cells(codes), self.slices, strict=True):
-            answers[rows, place.start + cells] = 1
+        # A float64 product is exact for cell numbers (below 2^53) and far faster than int64.
+        cells = (codes @ self._strides).astype(np.int64) + [place.start for place in self.slices]
+        np.put_along_axis(answers, cells, 1, axis=1)
         return answers
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
@@ -108,7 +117,7 @@ class MarginalTables(Workload):
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
         The score of x is the sum over tables of the direction at cell x_T. Written in corner
-        parametrisation (see `_corner_weights`), all N scores are one corner sum: O(c N) per
+        parametrisation (see `_corner_map`), all N scores are one corner sum: O(c N) per
         direction. Ties go to the lowest element number up to rounding.
 
         Raises
@@ -116,43 +125,70 @@ class MarginalTables(Workload):
         ValueError
             For more than 2^24 elements.
         """
+        from geomdp.workloads.transforms import corner_sum
+
         directions = batch(directions, self.n_queries, "directions")
         size = self.universe.size
-        if size > MAX_ELEMENTS:
+        if size > MAX_SCORES:
             raise ValueError(
                 f"columns must have at most 2^24 level combinations for extreme answers, got {size}"
             )
         levels = np.array(self.levels)
-        rows = max(1, BATCH_ENTRIES // size)
+        weights, elements = self._corner_map
+        rows = max(1, MAX_SCORES // size)
         winners = np.empty(len(directions), dtype=np.int64)
         for start in range(0, len(directions), rows):
-            scores = self._corner_weights(directions[start : start + rows])
+            part = directions[start : start + rows]
+            scores = np.zeros((len(part), size))
+            scores[:, elements] = part @ weights
             corner_sum(scores, levels)
             winners[start : start + rows] = scores.argmax(axis=1)
-        return self.evaluate(self.universe._elements(winners))
+        return self.evaluate(self.universe.elements_at(winners))
 
-    def _corner_weights(self, directions: FloatArray) -> FloatArray:
-        """Weights w (b, N) with sum over tables of u_T(x_T) = sum of w(y), y_i in {0, x_i}.
+    @cached_property
+    def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
+        """Matrix (m, p) from directions to corner weights, and the element numbers (p,) they go to.
 
-        A table f on columns T is the corner sum of its differences against level 0, taken along
-        each axis in turn, placed where all columns outside T are at level 0.
+        The corner weights w of a direction u satisfy: sum over tables of u_T(x_T) = sum of w(y)
+        over y with y_i in {0, x_i}. A table f on columns T is the corner sum of its differences
+        against level 0, taken along each axis in turn, placed where all columns outside T are 0.
         """
-        weights = np.zeros((len(directions), *self.levels))
-        for table, place in zip(self.tables, self.slices, strict=True):
-            values = directions[:, place].reshape(-1, *self.shape(table)).copy()
-            for axis in range(1, self.k + 1):
-                moved = np.moveaxis(values, axis, 0)
-                moved[1:] -= moved[0]
-            corner = tuple(slice(None) if i in table else 0 for i in range(len(self.levels)))
-            weights[(slice(None), *corner)] += values
-        return weights.reshape(len(directions), -1)
+        strides = math.prod(self.levels) // np.cumprod(self.levels)
+        maps, places = [], []
+        for table in self.tables:
+            differences = sp.csr_array(np.ones((1, 1)))
+            numbers = np.zeros(1, dtype=np.int64)
+            for i in table:
+                difference = np.eye(self.levels[i])
+                difference[0, 1:] = -1
+                differences = sp.kron(differences, difference, format="csr")
+                steps = strides[i] * np.arange(self.levels[i])
+                numbers = (numbers[:, None] + steps).ravel()
+            maps.append(differences)
+            places.append(numbers)
+        elements, columns = np.unique(np.concatenate(places), return_inverse=True)
+        # One weight may come from many tables: add up their columns.
+        n_cells = self.n_queries
+        gather = sp.csr_array(
+            (np.ones(n_cells), (np.arange(n_cells), columns)), shape=(n_cells, len(elements))
+        )
+        return sp.csr_array(sp.block_diag(maps, format="csr") @ gather), elements
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
-        sets = itertools.chain.from_iterable(
-            itertools.combinations(range(len(self.levels)), order) for order in range(1, self.k + 1)
-        )
-        return tuple(self._block(S) for S in sets if min(self.shape(S)) > 1)
+        sets = [
+            S
+            for order in range(1, self.k + 1)
+            for S in itertools.combinations(range(len(self.levels)), order)
+            if min(self.shape(S)) > 1
+        ]
+        rank = sum(math.prod(n - 1 for n in self.shape(S)) for S in sets)
+        if rank * self.n_queries > MAX_ENTRIES:
+            raise ValueError(
+                "number of cells times dimension of the affine hull must be at most 2^26 for a "
+                f"basis, got {self.n_queries} times {rank}"
+            )
+        return tuple(self._block(S) for S in sets)
 
     def blocks(self) -> tuple[Block, ...]:
         """Interaction blocks (analysis of variance), one for each set S of 1 to k columns.
@@ -166,6 +202,11 @@ class MarginalTables(Workload):
 
         Its maximum over x, x' is found among the 2^|S| patterns of agreement, so `diameter` is
         exact. With two levels everywhere the blocks are the parity basis.
+
+        Raises
+        ------
+        ValueError
+            If number of cells times dimension of the hull is above 2^26 (512 MB of bases).
         """
         return self._blocks
 
@@ -199,7 +240,10 @@ class MarginalTables(Workload):
         return Block(basis, math.sqrt(2 * squared_scale * (same - apart)))
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull in closed form: the interaction blocks around the uniform distribution."""
+        """Affine hull in closed form: the interaction blocks around the uniform distribution.
+
+        Raises ``ValueError`` where `blocks` does.
+        """
         offset = np.concatenate(
             [
                 np.full(math.prod(shape), 1 / math.prod(shape))

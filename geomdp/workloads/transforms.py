@@ -10,11 +10,6 @@ import numba
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of elements of a universe that is transformed: 2^24 float64 are 128 MB per row.
-MAX_ELEMENTS = 1 << 24
-#: Rows transformed at a time stay below this number of entries.
-BATCH_ENTRIES = 1 << 24
-
 
 @numba.njit(cache=True)
 def walsh_hadamard(values: FloatArray) -> None:
