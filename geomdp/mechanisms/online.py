@@ -9,6 +9,7 @@ from typing import Any, Generic
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.sparse_vector import NumericSparse
+from geomdp.mechanisms.sparse_vector_accuracy import numeric_sparse
 from geomdp.mechanisms.transcript import Answer, Transcript
 from geomdp.mechanisms.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
@@ -16,25 +17,6 @@ from geomdp.privacy.ledger import BudgetExhausted
 
 #: Bisection on the accuracy stops at this relative width.
 ACCURACY_TOLERANCE = 1e-12
-#: Constant of NumericSparse's accuracy theorem with the 8/9-1/9 split (SV-NUM).
-NUMERIC_CONSTANT = 9.0
-
-
-def _accuracy_at(
-    updates: int, privacy: PureDP | ApproxDP, n: int, queries: int, beta: float
-) -> float:
-    """What NumericSparse with `updates` numeric answers over 2 k comparisons guarantees (BR-OIC).
-
-    Two comparisons are asked per query. 9 c (ln 2k + ln(4c/beta)) / (eps n) for pure DP, with
-    sqrt(8 c ln(2/delta)) in place of c for approximate DP.
-    """
-    logs = math.log(2 * queries) + math.log(4 * updates / beta)
-    match privacy:
-        case PureDP(epsilon=epsilon):
-            factor = float(updates)
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            factor = math.sqrt(8 * updates * math.log(2 / delta))
-    return NUMERIC_CONSTANT * factor * logs / (epsilon * n)
 
 
 def solve_accuracy(
@@ -72,7 +54,9 @@ def solve_accuracy(
 
     def enough(alpha: float) -> bool:
         updates = max(1, math.floor(rule.bound(alpha)))
-        return alpha >= _accuracy_at(updates, privacy, n, queries, beta)
+        # Two comparisons are asked per query, each of sensitivity 1 / n.
+        noise = numeric_sparse(privacy, cutoff=updates, queries=2 * queries, beta=beta)
+        return alpha >= noise / n
 
     if not enough(1.0):
         raise ValueError(f"n must be larger for {queries} queries at {privacy}, got {n}")

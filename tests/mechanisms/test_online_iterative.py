@@ -1,0 +1,250 @@
+"""Online and iterative construction: accuracy theorems, budgets, replay and the stop instance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
+from geomdp.mechanisms.iterative import (
+    CORRECTED,
+    PRINTED,
+    IterativeConstruction,
+    StoppingDesign,
+    step_epsilon,
+)
+from geomdp.mechanisms.online import OnlineConstruction, replay, solve_accuracy
+from geomdp.mechanisms.transcript import Answer
+from geomdp.mechanisms.updates import (
+    MultiplicativeWeights,
+    Perceptron,
+    SparseMultiplicativeWeights,
+)
+from geomdp.noise.scalar import GeneratorNoise
+from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy.ledger import BudgetExhausted
+from geomdp.workloads.single_query import DenseQuery, SparseQuery
+from tests.stats import binomial_above, binomial_agrees
+
+APPROX = ApproxDP(1.0, 1e-6)
+
+
+@pytest.mark.parametrize("privacy", [PureDP(1.0), APPROX])
+def test_solved_accuracy_is_the_smallest(privacy: PureDP | ApproxDP) -> None:
+    rule, n, queries, beta = SparseMultiplicativeWeights(10), 10**7, 1000, 0.05
+
+    def right_side(alpha: float) -> float:
+        c = math.floor(rule.bound(alpha))
+        logs = math.log(2 * queries) + math.log(4 * c / beta)
+        if isinstance(privacy, PureDP):
+            return 9 * c * logs / (privacy.epsilon * n)
+        return 9 * math.sqrt(8 * c * math.log(2 / privacy.delta)) * logs / (privacy.epsilon * n)
+
+    alpha = solve_accuracy(rule, privacy=privacy, n=n, queries=queries, beta=beta)
+    assert alpha >= right_side(alpha) * (1 - 1e-12)
+    smaller = alpha * (1 - 1e-9)
+    assert smaller < right_side(smaller)
+
+
+def test_too_few_records_raise() -> None:
+    with pytest.raises(ValueError, match="n must be larger"):
+        OnlineConstruction(MultiplicativeWeights(100), n=10, queries=10, privacy=PureDP(1.0))
+
+
+def sparse_records(n: int) -> list[str]:
+    return ["a"] * (n // 2) + ["b"] * (n // 4) + [f"rare {i % 50}" for i in range(n // 4)]
+
+
+@pytest.mark.statistical
+def test_online_accuracy_update_bound_and_replay() -> None:
+    n, queries, beta, trials = 400_000, 40, 0.2, 60
+    rng = np.random.default_rng(3)
+    tally = SparseQuery.counting(["a"]).tally(sparse_records(n))
+    good, used = 0, 0
+    for child in rng.spawn(trials):
+        online = OnlineConstruction(
+            SparseMultiplicativeWeights(3), n=n, queries=queries, privacy=APPROX, beta=beta,
+            rng=child,
+        )  # fmt: skip
+        worst = 0.0
+        for i in range(queries):
+            query = SparseQuery.counting(["a", f"rare {i}", "absent"] if i % 2 else ["b"])
+            truth = query.total(tally) / n
+            answer = online.ask_truth(query, truth)
+            assert answer.value is not None
+            worst = max(worst, abs(answer.value - truth))
+        good += worst <= online.accuracy
+        used += online.updates
+        assert online.updates <= online.updates_allowed
+        assert online.replay().evaluate(SparseQuery.counting("ab")) == (
+            online.hypothesis.evaluate(SparseQuery.counting("ab"))
+        )
+    binomial_above(good, trials, 1 - beta)
+    assert used > 0  # the data were needed, so the test is not about the prior
+
+
+def test_online_on_records_equals_online_on_truths() -> None:
+    n = 400_000
+    records = sparse_records(n)
+    rule = SparseMultiplicativeWeights(2)
+    on_records = OnlineConstruction(rule, n=n, queries=4, privacy=APPROX, records=records, rng=7)
+    on_truths = OnlineConstruction(rule, n=n, queries=4, privacy=APPROX, rng=7)
+    for support in (["a"], ["a", "b"], ["rare 1"], ["b"]):
+        query = SparseQuery.counting(support)
+        truth = query.total(query.tally(records)) / n
+        assert on_records.ask(query) == on_truths.ask_truth(query, truth)
+    with pytest.raises(BudgetExhausted, match="all 4 queries"):
+        on_records.ask(SparseQuery.counting(["a"]))
+
+
+def test_online_with_dense_rules() -> None:
+    n, size = 2_000_000, 16
+    records = np.repeat(np.arange(4), n // 4)
+    for rule in (MultiplicativeWeights(size), Perceptron(size)):
+        online = OnlineConstruction(rule, n=n, queries=3, privacy=APPROX, records=records, rng=1)
+        query = DenseQuery(np.arange(size) < 4)
+        answer = online.ask(query)
+        assert answer.value is not None
+        assert abs(answer.value - 1.0) <= online.accuracy
+
+
+def test_exhausted_updates_answer_from_the_hypothesis_alone() -> None:
+    """After floor(B) updates the data are not asked again, whatever the query."""
+    rule = Perceptron(1)  # B(alpha) = 1 / alpha^2
+    online = OnlineConstruction(rule, n=10**4, queries=50, privacy=PureDP(1.0), rng=0)
+    query = DenseQuery(np.ones(1))
+    for i in range(50):
+        online.ask_truth(query, float(i % 2))
+        if online.updates == online.updates_allowed:
+            break
+    else:
+        pytest.fail("the updates were not used up")
+    before = online._comparisons._noise._rng.bit_generator.state  # type: ignore[attr-defined]
+    answer = online.ask_truth(query, 1.0)
+    assert answer == Answer(False, online.hypothesis.evaluate(query))
+    assert online._comparisons._noise._rng.bit_generator.state == before  # type: ignore[attr-defined]
+
+
+def test_online_bad_input_spends_nothing() -> None:
+    n = 400_000
+    online = OnlineConstruction(
+        SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, rng=0
+    )
+    with pytest.raises(ValueError, match=r"truth must lie in \[0, 1\]"):
+        online.ask_truth(SparseQuery.counting("a"), 1.5)
+    with pytest.raises(ValueError, match="sparsity at most 1"):
+        online.ask_truth(SparseQuery.counting("ab"), 0.5)
+    with pytest.raises(ValueError, match="use ask_truth"):
+        online.ask(SparseQuery.counting("a"))
+    assert len(online.transcript) == 0
+    with pytest.raises(ValueError, match="must number n"):
+        OnlineConstruction(
+            SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, records=["a"]
+        )
+
+
+def test_replay_needs_the_values() -> None:
+    with pytest.raises(ValueError, match="must have a value"):
+        replay(MultiplicativeWeights(2), 0.1, [(DenseQuery(np.ones(2)), Answer(True))])
+
+
+def test_step_epsilon() -> None:
+    assert step_epsilon(PureDP(1.0), 20) == pytest.approx(0.025, rel=1e-15)
+    step = step_epsilon(APPROX, 20)
+    assert step == pytest.approx(0.0150398, abs=5e-8)
+    spread = math.sqrt(2 * 40 * math.log(1e6)) * step
+    assert spread + 40 * step * math.expm1(step) == pytest.approx(0.50912, abs=5e-6)
+    with pytest.raises(ValueError, match="advanced composition"):
+        step_epsilon(ApproxDP(40.0, 0.4), 1)
+
+
+def test_stop_instance() -> None:
+    """DISC-13: gap 0.99 alpha, noise -0.249 alpha stops; printed constants allow 1.49 alpha."""
+    seen = abs(0.99 - 0.249)
+    assert seen < PRINTED.level
+    assert 0.99 + PRINTED.loss == pytest.approx(1.49)
+    assert PRINTED.guaranteed == pytest.approx(1.5)
+    assert CORRECTED.guaranteed == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="at least 1/2"):
+        StoppingDesign(noise=0.3, loss=0.1, level=0.75)
+
+
+@pytest.mark.statistical
+def test_exponential_mechanism_law() -> None:
+    """Pr[i] proportional to exp(eps n gap_i / 2), as weights."""
+    queries = [DenseQuery(np.array(v)) for v in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])]
+    chooser = EnumeratedQueries(queries)
+    hypothesis = MultiplicativeWeights(2).start(0.1)
+    truths = np.array([0.8, 0.3, 0.5])
+    noise, trials, n, epsilon = GeneratorNoise(1), 20_000, 10, 1.0
+    picks = [
+        chooser.choose(truths, hypothesis, epsilon=epsilon, n=n, noise=noise) for _ in range(trials)
+    ]
+    weights = np.exp(epsilon * n * np.abs(truths - 0.5) / 2)
+    for i, probability in enumerate(weights / weights.sum()):
+        binomial_agrees(picks.count(i), trials, float(probability), level=1e-6 / 3)
+
+
+def test_all_parities_equal_enumeration() -> None:
+    rng = np.random.default_rng(0)
+    d, n = 5, 200
+    records = rng.integers(1 << d, size=n)
+    parities = AllParities(d)
+    listed = EnumeratedQueries([parities.query(i) for i in range(1 << d)])
+    hypothesis = MultiplicativeWeights(1 << d).start(0.3)
+    hypothesis.update(parities.query(9), 0.9)
+    np.testing.assert_allclose(parities.truths(records, n), listed.truths(records, n), rtol=1e-13)
+    np.testing.assert_allclose(
+        parities.estimates(hypothesis), listed.estimates(hypothesis), rtol=1e-13
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("privacy", [PureDP(1.0), APPROX])
+def test_iterative_accuracy_theorem(privacy: PureDP | ApproxDP) -> None:
+    d, beta, trials = 4, 0.2, 60
+    n = 40_000_000 if isinstance(privacy, PureDP) else 4_000_000
+    rng = np.random.default_rng(9)
+    construction = IterativeConstruction(
+        MultiplicativeWeights(1 << d), AllParities(d), n=n, privacy=privacy, beta=beta
+    )
+    assert construction.accuracy < 0.25
+    truths = construction.distinguisher.truths(np.array([3] * 8 + [5, 6]), 10)
+    records = np.repeat(np.array([3] * 8 + [5, 6], dtype=np.int8), n // 10)
+    good = 0
+    for child in rng.spawn(trials if isinstance(privacy, ApproxDP) else 6):
+        release = construction.release(records, rng=child)
+        estimates = construction.distinguisher.estimates(release.hypothesis)
+        good += bool(np.abs(estimates - truths).max() <= construction.accuracy)
+        assert len(release.exchanges) <= construction.updates_allowed
+        assert len(release.exchanges) > 1
+    binomial_above(good, trials if isinstance(privacy, ApproxDP) else 6, 1 - beta)
+
+
+def test_corrected_accuracy_closed_form() -> None:
+    """alpha^3 = 512 ln|X| ln(|C|/gamma) / (n eps) up to the floor of B (IC-T5, pure)."""
+    d, n, beta = 6, 10**8, 0.05
+    found = IterativeConstruction(
+        MultiplicativeWeights(1 << d), AllParities(d), n=n, privacy=PureDP(1.0), beta=beta
+    )
+    gamma = beta / (2 * found.updates_allowed)
+    closed = (512 * math.log(2**d) / n * math.log(2**d / gamma)) ** (1 / 3)
+    assert found.alpha == pytest.approx(closed, rel=2 / found.updates_allowed)
+
+
+def test_iterative_checks_records_before_any_draw() -> None:
+    construction = IterativeConstruction(
+        MultiplicativeWeights(4), AllParities(2), n=10**7, privacy=PureDP(1.0)
+    )
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    with pytest.raises(ValueError, match="must number n"):
+        construction.release(np.zeros(5, dtype=int), rng=rng)
+    with pytest.raises(ValueError, match="codes from 0 to 3"):
+        IterativeConstruction(
+            MultiplicativeWeights(4), AllParities(2), n=10**7, privacy=PureDP(1.0),
+            adjacency=Adjacency.ADD_REMOVE,
+        ).release(np.array([4]), rng=rng)  # fmt: skip
+    assert rng.bit_generator.state == state

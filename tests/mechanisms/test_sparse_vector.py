@@ -1,0 +1,258 @@
+"""Sparse vector: scales, closed forms, accuracy theorems, halting and bad input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import geomdp.mechanisms.sparse_vector_accuracy as accuracy
+import geomdp.mechanisms.sparse_vector_scales as scales
+from geomdp.mechanisms.sparse_vector import AboveThreshold, NumericSparse, Sparse, SparseVector
+from geomdp.mechanisms.transcript import Answer
+from geomdp.noise.scalar import SecureNoise
+from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy.ledger import BudgetExhausted
+from tests.stats import binomial_above, binomial_agrees, mean_agrees
+
+APPROX = ApproxDP(0.5, 1e-6)
+
+
+def top_probability(gap: float, epsilon: float) -> float:
+    """Pr[T + Lap(2/eps) <= f + Lap(4/eps)] with T - f = gap (SV-AT)."""
+    if gap < 0:
+        return 1 - top_probability(-gap, epsilon)
+    return (4 * math.exp(-epsilon * gap / 4) - math.exp(-epsilon * gap / 2)) / 6
+
+
+@pytest.mark.parametrize(
+    ("gap", "value"), [(0.0, 0.5), (1.0, 0.418112), (5.0, 0.177322), (-3.0, 0.722277)]
+)
+@pytest.mark.statistical
+def test_above_threshold_single_query_probability(gap: float, value: float) -> None:
+    assert top_probability(gap, 1.0) == pytest.approx(value, abs=5e-7)
+    trials = 20_000
+    rng = np.random.default_rng(11)
+    tops = sum(
+        AboveThreshold(gap, privacy=PureDP(1.0), rng=rng).ask(0.0).above for _ in range(trials)
+    )
+    binomial_agrees(tops, trials, top_probability(gap, 1.0))
+
+
+def test_above_threshold_scales() -> None:
+    assert scales.above_threshold(0.5, monotone=False) == scales.Scales(4, 8, None, True)
+    assert scales.above_threshold(0.5, monotone=True) == scales.Scales(4, 4, None, True)
+
+
+def test_sparse_scales() -> None:
+    pure = scales.redrawn(PureDP(0.5), 5, monotone=False)
+    assert (pure.threshold, pure.query) == pytest.approx((20, 40), rel=1e-14)  # sigma = 2c/eps
+    approx = scales.redrawn(APPROX, 5, monotone=False)
+    sigma = math.sqrt(32 * 5 * math.log(1e6)) / 0.5
+    assert (approx.threshold, approx.query) == pytest.approx((sigma, 2 * sigma), rel=1e-14)
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_kept_threshold_split_is_optimal_and_spends_epsilon(monotone: bool) -> None:
+    cutoff, epsilon = 7, 0.8
+    found = scales.kept(PureDP(epsilon), cutoff, monotone=monotone)
+    reach = cutoff if monotone else 2 * cutoff
+    first, second = 1 / found.threshold, reach / found.query
+    assert first + second == pytest.approx(epsilon, rel=1e-14)
+
+    def variance(share: float) -> float:
+        return 2 / share**2 + 2 * (reach / (epsilon - share)) ** 2
+
+    assert variance(first) <= min(variance(first * 0.999), variance(first * 1.001))
+    assert not found.redraw
+
+
+def test_numeric_sparse_scales() -> None:
+    pure = scales.numeric(PureDP(1.0), 5, monotone=False)
+    assert (pure.threshold, pure.query, pure.answer) == pytest.approx((11.25, 22.5, 45), rel=1e-13)
+    approx = scales.numeric(APPROX, 5, monotone=False)
+    assert 2 / approx.threshold == pytest.approx(0.0184490, abs=5e-8)
+    assert (approx.threshold, approx.query, approx.answer) == pytest.approx(
+        (108.4067, 216.8134, 433.6268), abs=5e-5
+    )
+
+
+def test_printed_numeric_scales_spend_the_budget() -> None:
+    cutoff = 5
+    printed = scales.numeric_printed(APPROX, cutoff)
+    assert printed.answer is not None
+    spread = math.sqrt(32 * cutoff * math.log(2e6))
+    first, second = spread / printed.threshold, spread / printed.answer
+    assert first + second / 2 == pytest.approx(APPROX.epsilon, rel=1e-14)
+
+
+def test_accuracy_functions() -> None:
+    assert accuracy.above_threshold(0.5, queries=100, beta=0.1) == pytest.approx(
+        16 * (math.log(100) + math.log(20)), rel=1e-14
+    )
+    printed = accuracy.numeric_sparse_printed(ApproxDP(1.0, 1e-6), cutoff=10, queries=10, beta=0.05)
+    assert printed == pytest.approx(2557.7, abs=0.05)
+    fixed = accuracy.numeric_sparse(ApproxDP(1.0, 1e-6), cutoff=10, queries=10, beta=0.05)
+    assert fixed / math.sqrt(10 * math.log(2e6)) / (math.log(10) + math.log(800)) == pytest.approx(
+        25.456, abs=5e-4
+    )
+
+
+def test_printed_numeric_theorem_fails_and_the_corrected_one_holds() -> None:
+    """DISC-11: with c = k = 10 the answer noise alone breaks the printed bound too often."""
+    privacy, cutoff, beta = ApproxDP(1.0, 1e-6), 10, 0.05
+    bound = accuracy.numeric_sparse_printed(privacy, cutoff=cutoff, queries=cutoff, beta=beta)
+    answer = scales.numeric_printed(privacy, cutoff).answer
+    assert answer is not None
+    assert 1 - (1 - math.exp(-bound / answer)) ** cutoff == pytest.approx(0.347, abs=5e-4)
+    bound = accuracy.numeric_sparse(privacy, cutoff=cutoff, queries=cutoff, beta=beta)
+    answer = scales.numeric(privacy, cutoff, monotone=False).answer
+    assert answer is not None
+    assert 1 - (1 - math.exp(-bound / answer)) ** cutoff < beta
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("privacy", [PureDP(1.0), ApproxDP(1.0, 1e-6)])
+def test_numeric_sparse_accuracy_theorem(privacy: PureDP | ApproxDP) -> None:
+    cutoff, queries, beta, trials = 3, 50, 0.2, 400
+    alpha = accuracy.numeric_sparse(privacy, cutoff=cutoff, queries=queries, beta=beta)
+    truths = np.full(queries, -1.01 * alpha)  # below T - alpha, so they may not be found above
+    truths[[4, 20, 49]] = 1.01 * alpha
+    good = 0
+    for rng in np.random.default_rng(5).spawn(trials):
+        answers = NumericSparse(0.0, cutoff=cutoff, privacy=privacy, rng=rng).ask_many(truths)
+        right = len(answers) == queries and all(
+            a.above == (t > 0) and (a.value is None or abs(a.value - t) <= alpha)
+            for a, t in zip(answers, truths, strict=True)
+        )
+        good += right
+    binomial_above(good, trials, 1 - beta)
+
+
+@pytest.mark.statistical
+def test_array_and_single_queries_have_the_same_law() -> None:
+    """How many queries are asked before the second one is found above."""
+    trials, truths = 3000, np.linspace(-3, 3, 12)
+
+    def asked(at_once: bool, seed: int) -> list[int]:
+        counts = []
+        for rng in np.random.default_rng(seed).spawn(trials):
+            stream = Sparse(0.0, cutoff=2, privacy=PureDP(4.0), redraw=True, rng=rng)
+            if at_once:
+                stream.ask_many(truths)
+            else:
+                for truth in truths:
+                    stream.ask(truth)
+                    if stream.halted:
+                        break
+            counts.append(len(stream.transcript))
+        return counts
+
+    one, many = asked(False, 1), asked(True, 2)
+    mean_agrees(np.array(one) - np.array(many), 0.0)
+    mean_agrees(np.array(one) ** 2 - np.array(many) ** 2, 0.0)
+
+
+def test_halts_after_cutoff_and_says_so() -> None:
+    stream = Sparse(0.0, cutoff=2, privacy=PureDP(1.0), rng=3)
+    answers = stream.ask_many(np.array([-1e6, 1e6, -1e6, 1e6, 1e6]))
+    assert [a.above for a in answers] == [False, True, False, True]
+    assert stream.halted
+    assert stream.found == 2
+    for ask in (lambda: stream.ask(0.0), lambda: stream.ask_many(np.zeros(1))):
+        with pytest.raises(BudgetExhausted, match="found 2 queries above"):
+            ask()
+    assert len(stream.transcript) == 4
+    assert stream.transcript.to_json_lines().splitlines()[1] == (
+        '{"index": 1, "above": true, "value": null}'
+    )
+
+
+def test_numeric_value_uses_fresh_noise() -> None:
+    """The value is not the number used in the comparison, which would leak (SV-LSL, Alg. 3)."""
+    rng = np.random.default_rng(8)
+    values = []
+    for _ in range(4000):
+        stream = NumericSparse(1e4, cutoff=1, privacy=PureDP(1.0), rng=rng)
+        answer = stream.ask(1e4)
+        if answer.value is not None:
+            values.append(answer.value - 1e4)
+    mean_agrees(np.array(values), 0.0)  # a reused value would be biased upwards
+
+
+def test_records_are_asked_with_functions() -> None:
+    stream = AboveThreshold(0.0, privacy=PureDP(1.0), records=[1, 2, 3], rng=0)
+    assert stream.ask(lambda records: 1e6 * sum(records)) == Answer(True)
+    with pytest.raises(ValueError, match="function of the records"):
+        AboveThreshold(0.0, privacy=PureDP(1.0), records=[1]).ask(1.0)
+    with pytest.raises(ValueError, match="holds no records"):
+        AboveThreshold(0.0, privacy=PureDP(1.0)).ask(lambda records: 1.0)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_bad_answers_raise_before_spending(bad: float) -> None:
+    stream = Sparse(0.0, cutoff=1, privacy=PureDP(1.0), rng=0)
+    state = stream._noise._rng.bit_generator.state  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="finite"):
+        stream.ask(bad)
+    with pytest.raises(ValueError, match="finite"):
+        stream.ask_many(np.array([0.0, bad]))
+    assert stream._noise._rng.bit_generator.state == state  # type: ignore[attr-defined]
+    assert len(stream.transcript) == 0
+
+
+def test_bad_parameters() -> None:
+    with pytest.raises(ValueError, match="threshold must be finite"):
+        AboveThreshold(math.nan, privacy=PureDP(1.0))
+    with pytest.raises(ValueError, match="sensitivity"):
+        AboveThreshold(0.0, privacy=PureDP(1.0), sensitivity=0.0)
+    with pytest.raises(ValueError, match="PureDP for AboveThreshold"):
+        AboveThreshold(0.0, privacy=APPROX)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cutoff"):
+        Sparse(0.0, cutoff=0, privacy=PureDP(1.0))
+    with pytest.raises(ValueError, match="epsilon <= 1"):
+        Sparse(0.0, cutoff=2, privacy=ApproxDP(1.5, 1e-6))
+
+
+def test_guarantee_and_seed() -> None:
+    private = NumericSparse(
+        0.0, cutoff=2, privacy=PureDP(0.5), adjacency=Adjacency.ADD_REMOVE
+    ).guarantee
+    assert str(private).startswith("0.5-DP, add/remove")
+    assert str(AboveThreshold(0.0, privacy=PureDP(1.0), rng=1).guarantee) == (
+        "seeded: no privacy claim"
+    )
+
+
+@pytest.mark.statistical
+def test_secure_noise_has_the_stated_laws() -> None:
+    noise = SecureNoise()
+    draws = noise.laplace_many(np.zeros(4000), 3.0)
+    mean_agrees(draws, 0.0)
+    mean_agrees(draws**2, 18.0)
+    # Permute-and-flip between two scores at distance d, scale s: the smaller is chosen with
+    # probability e^{-d/s} / 2.
+    picks = sum(noise.noisy_argmax(np.array([0.0, 1.0]), 2.0) == 0 for _ in range(4000))
+    binomial_agrees(picks, 4000, math.exp(-0.5) / 2)
+
+
+def test_secure_takes_no_seed() -> None:
+    with pytest.raises(ValueError, match="rng must be None"):
+        AboveThreshold(0.0, privacy=PureDP(1.0), rng=1, secure=True)
+    assert "OpenDP" in AboveThreshold(0.0, privacy=PureDP(1.0), secure=True).guarantee.arithmetic
+
+
+def test_base_class_keeps_the_given_scales() -> None:
+    stream = SparseVector(
+        0.0,
+        cutoff=1,
+        scales=scales.numeric_printed(APPROX, 1),
+        privacy=APPROX,
+        sensitivity=1.0,
+        adjacency=Adjacency.REPLACE_ONE,
+        records=None,
+        rng=0,
+        secure=False,
+    )
+    assert stream.ask(1e9).value is not None

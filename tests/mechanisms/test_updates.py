@@ -1,0 +1,261 @@
+"""Update rules: potentials drop as proved, bounds hold on adversarial streams, closed forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp._typing import FloatArray
+from geomdp.mechanisms.updates import (
+    Median,
+    MultiplicativeWeights,
+    Perceptron,
+    SparseMultiplicativeWeights,
+    net,
+    net_size,
+)
+from geomdp.workloads.single_query import DenseQuery, SparseQuery
+
+SIZE = 40
+ALPHA = 0.2
+
+
+def random_data(rng: np.random.Generator) -> FloatArray:
+    """A distribution far from uniform, the start of every rule."""
+    return rng.dirichlet(np.full(SIZE, 0.05))
+
+
+def adversary(rng: np.random.Generator, data: FloatArray, vector: FloatArray) -> DenseQuery:
+    """The threshold query on which data and hypothesis differ most, or a random one."""
+    signs = (data > vector).astype(float)
+    if rng.random() < 0.5:
+        signs = 1 - signs
+    flips = rng.random(SIZE) < 0.1
+    return DenseQuery(np.where(flips, rng.random(SIZE), signs))
+
+
+def run(
+    rng: np.random.Generator,
+    hypothesis: Any,
+    current: Callable[[], FloatArray],
+    data: FloatArray,
+    potential: Callable[[], float],
+    drop: float,
+) -> int:
+    """Update as long as an adversary finds a gap of ALPHA; each update must lower the potential."""
+    updates, idle = 0, 0
+    while idle < 200:
+        query = adversary(rng, data, current())
+        truth = float(query.values @ data)
+        estimate = hypothesis.evaluate(query)
+        if abs(truth - estimate) < ALPHA:
+            idle += 1
+            continue
+        idle = 0
+        # The worst admissible answer: as far towards the wrong side as alpha allows.
+        answer = truth - math.copysign(0.999 * ALPHA, truth - estimate)
+        before = potential()
+        hypothesis.update(query, answer)
+        updates += 1
+        assert potential() <= before - drop * (1 - 1e-9)
+    return updates
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_multiplicative_weights_potential_and_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data, rule = random_data(rng), MultiplicativeWeights(SIZE)
+    hypothesis = rule.start(ALPHA)
+    mass = data > 0
+
+    def divergence() -> float:
+        return float(np.sum(data[mass] * np.log(data[mass] / hypothesis.distribution[mass])))
+
+    updates = run(rng, hypothesis, lambda: hypothesis.distribution, data, divergence, ALPHA**2 / 4)
+    assert 0 < updates <= rule.bound(ALPHA)
+    assert rule.bound(ALPHA) == pytest.approx(4 * math.log(SIZE) / ALPHA**2, rel=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_perceptron_potential_and_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    data, rule = random_data(rng), Perceptron(SIZE)
+    hypothesis = rule.start(ALPHA)
+
+    def distance() -> float:
+        return float(np.sum((data - hypothesis.vector) ** 2))
+
+    updates = run(rng, hypothesis, lambda: hypothesis.vector, data, distance, ALPHA**2 / SIZE)
+    assert 0 < updates <= rule.bound(ALPHA)
+
+
+def test_median_halves_and_stays_within_its_bound() -> None:
+    size, alpha = 4, 0.4
+    queries = [DenseQuery(np.array(bits, dtype=float)) for bits in np.ndindex(2, 2, 2, 2)][1:]
+    records = net_size(len(queries), alpha / 2)
+    rule = Median(net(size, records))
+    assert len(rule.candidates) == math.comb(size + records - 1, records)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        data = rng.dirichlet(np.full(size, 0.3))
+        hypothesis, updates = rule.start(alpha), 0
+        while True:
+            gaps = [float(q.values @ data) - hypothesis.evaluate(q) for q in queries]
+            worst = int(np.argmax(np.abs(gaps)))
+            if abs(gaps[worst]) < alpha:
+                break
+            before = hypothesis.remaining
+            truth = float(queries[worst].values @ data)
+            hypothesis.update(queries[worst], truth - math.copysign(0.99 * alpha, gaps[worst]))
+            updates += 1
+            assert 1 <= hypothesis.remaining <= before / 2
+        assert updates <= rule.bound(alpha)
+
+
+def test_median_says_when_its_net_is_too_coarse() -> None:
+    rule = Median(np.array([[0.5, 0.5]]))
+    with pytest.raises(ValueError, match="strictly finer"):
+        rule.start(0.1).update(DenseQuery(np.array([1.0, 0.0])), 0.9)
+
+
+@pytest.mark.parametrize(
+    ("sparsity", "alpha", "slots", "bound"),
+    [(1, 0.5, 88, 87.637), (10, 0.5, 1309, 130.832), (10, 0.1, 47035, 4703.459),
+     (100, 0.1, 570146, 5701.459)],
+)  # fmt: skip
+def test_sparse_weights_slots_and_bound(
+    sparsity: int, alpha: float, slots: int, bound: float
+) -> None:
+    rule = SparseMultiplicativeWeights(sparsity)
+    assert rule.slots(alpha) == slots
+    assert rule.bound(alpha) == pytest.approx(bound, abs=5e-4)
+
+
+@given(st.integers(1, 500), st.floats(0.02, 1.0))
+def test_sparse_weights_slots_are_the_smallest_that_suffice(sparsity: int, alpha: float) -> None:
+    rule = SparseMultiplicativeWeights(sparsity)
+    slots, target = rule.slots(alpha), 4 * sparsity / alpha**2
+    assert slots / (math.log(slots) + 1) >= target
+    assert slots == 1 or (slots - 1) / (math.log(slots - 1) + 1) < target
+    assert sparsity * math.floor(rule.bound(alpha)) <= slots  # so updates never run out of slots
+
+
+def test_sparse_weights_first_update() -> None:
+    rule = SparseMultiplicativeWeights(1)
+    hypothesis = rule.start(0.5)
+    hypothesis.update(SparseQuery.counting(["x"]), 1.0)
+    grown = math.exp(0.25)
+    assert hypothesis.weight("x") == pytest.approx(grown / (88 - 1 + grown), rel=1e-14)
+    assert hypothesis.weight("never seen") == pytest.approx(1 / (88 - 1 + grown), rel=1e-14)
+
+
+@pytest.mark.parametrize("universe", [60, 10**12])
+def test_sparse_weights_agree_with_a_dense_reference(universe: int) -> None:
+    """The algorithm as printed: an array of s weights, normalised after each update."""
+    rng = np.random.default_rng(4)
+    rule = SparseMultiplicativeWeights(5)
+    hypothesis, eta = rule.start(0.3), 0.15
+    weights, slot = np.full(rule.slots(0.3), 1 / rule.slots(0.3)), {}
+    for _ in range(math.floor(rule.bound(0.3))):
+        support = np.unique(rng.integers(universe, size=5)).tolist()
+        query = SparseQuery(tuple(support), rng.random(len(support)))
+        common = weights[len(slot)] if len(slot) < len(weights) else 0.0
+        expected = sum(
+            v * (weights[slot[x]] if x in slot else common)
+            for x, v in zip(support, query.values, strict=True)
+        )
+        assert hypothesis.evaluate(query) == pytest.approx(expected, rel=1e-10)
+        answer = rng.random()
+        hypothesis.update(query, answer)
+        for x in support:
+            slot.setdefault(x, len(slot))
+        sign = -1 if answer < expected else 1
+        for x, v in zip(support, query.values, strict=True):
+            weights[slot[x]] *= math.exp(sign * eta * v)
+        weights /= weights.sum()
+
+
+def test_sparse_weights_survive_extreme_drift() -> None:
+    """Thousands of updates in one direction: exp would overflow, logarithms do not."""
+    hypothesis = SparseMultiplicativeWeights(1).start(0.05)
+    up, down = SparseQuery.counting(["up"]), SparseQuery.counting(["down"])
+    for _ in range(60_000):
+        hypothesis.update(up, 2.0)
+    assert hypothesis.evaluate(up) == pytest.approx(1.0, abs=1e-12)
+    hypothesis.update(down, 1.0)
+    assert 0 <= hypothesis.evaluate(down) < 1e-300
+    for _ in range(61_000):
+        hypothesis.update(up, -1.0)
+    # 60,000 steps up and 61,000 down leave e^{-25} times the weight of a fresh slot.
+    ratio = hypothesis.weight("up") / hypothesis.weight("fresh")
+    assert ratio == pytest.approx(math.exp(-25), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sparse_weights_potential_drops_with_the_final_table(seed: int) -> None:
+    """BR-SMW, DISC-9: the table after the last update, and at most B(alpha) updates."""
+    rng = np.random.default_rng(seed)
+    elements = [f"item {i}" for i in range(300)]
+    data = dict(zip(elements, rng.dirichlet(np.full(300, 0.02)), strict=True))
+    rule = SparseMultiplicativeWeights(4)
+    hypothesis = rule.start(ALPHA)
+    heavy = sorted(data, key=lambda x: -data[x])
+    history: list[tuple[SparseQuery, dict[str, float], float]] = []
+    for _ in range(20_000):
+        share = heavy if rng.random() < 0.7 else elements
+        support = list(dict.fromkeys(share[i] for i in rng.geometric(0.2, 4) - 1 if i < 300))
+        query = SparseQuery.counting(support)
+        truth, estimate = query.total(data), hypothesis.evaluate(query)  # type: ignore[arg-type]
+        if abs(truth - estimate) >= ALPHA:
+            before = {x: hypothesis.weight(x) for x in elements}
+            hypothesis.update(query, truth - math.copysign(0.99 * ALPHA, truth - estimate))
+            history.append((query, before, truth))
+    assert 0 < len(history) <= rule.bound(ALPHA)
+    table = {x for query, _, _ in history for x in query.support}
+    weights = [before for _, before, _ in history]
+    weights.append({x: hypothesis.weight(x) for x in elements})  # type: ignore[misc]
+    potentials = [
+        sum(data[x] * math.log(data[x] / w[x]) for x in table if data[x] > 0) for w in weights
+    ]
+    drops = -np.diff(potentials)
+    assert (drops >= ALPHA**2 / 4 * (1 - 1e-9)).all()
+    assert potentials[0] <= math.log(rule.slots(ALPHA))
+    assert potentials[-1] >= -1 / math.e
+
+
+def test_sparse_weights_refuse_what_was_not_declared() -> None:
+    hypothesis = SparseMultiplicativeWeights(2).start(0.5)
+    with pytest.raises(ValueError, match="sparsity at most 2, got 3"):
+        hypothesis.evaluate(SparseQuery.counting("abc"))
+    with pytest.raises(ValueError, match="sparsity at most 2, got 3"):
+        hypothesis.update(SparseQuery.counting("abc"), 0.5)
+
+
+def test_sparse_weights_fail_loudly_beyond_their_slots() -> None:
+    hypothesis = SparseMultiplicativeWeights(1).start(0.9)
+    for i in range(hypothesis.slots):
+        hypothesis.update(SparseQuery.counting([i]), 1.0)
+    assert hypothesis.weight("one more") == 0.0
+    with pytest.raises(RuntimeError, match="slots are used up"):
+        hypothesis.update(SparseQuery.counting(["one more"]), 1.0)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_accuracy_must_be_positive(bad: float) -> None:
+    rules = [
+        MultiplicativeWeights(4),
+        Perceptron(4),
+        Median(np.eye(2)),
+        SparseMultiplicativeWeights(3),
+    ]
+    for rule in rules:
+        with pytest.raises(ValueError, match="alpha"):
+            rule.bound(bad)
+        with pytest.raises(ValueError, match="alpha"):
+            rule.start(bad)
