@@ -199,7 +199,9 @@ class Guarantee:
                     raise ValueError("an approximate sampler has no zCDP statement; use PureDP")
                 delta = self.privacy.delta if isinstance(self.privacy, ApproxDP) else 0.0
                 epsilon = self.privacy.epsilon
-                return ApproxDP(epsilon, delta + (1 + math.exp(epsilon)) * tv)
+                # e^709 < 2^1024 < e^710; beyond that delta is infinite and refused.
+                growth = math.exp(epsilon) if epsilon < 709 else math.inf
+                return ApproxDP(epsilon, delta + (1 + growth) * tv)
 
     def as_seeded(self) -> Guarantee:
         """The same record for a release whose random generator the caller supplied."""

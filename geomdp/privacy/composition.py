@@ -1,0 +1,258 @@
+"""What several private steps cost together, and how much each step may spend (GEN-2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import overload
+
+from geomdp._validation import positive, whole
+from geomdp.privacy._bisection import largest_at_most
+from geomdp.privacy.guarantees import ZCDP, ApproxDP, Privacy, PureDP
+
+
+@overload
+def basic_composition(parts: Sequence[PureDP]) -> PureDP: ...
+@overload
+def basic_composition(parts: Sequence[ZCDP]) -> ZCDP: ...
+@overload
+def basic_composition(parts: Sequence[PureDP | ApproxDP]) -> PureDP | ApproxDP: ...
+@overload
+def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
+def basic_composition(parts: Sequence[Privacy]) -> Privacy:
+    """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
+
+    Later steps may be chosen after seeing the answers of earlier ones, but their number and
+    their parameters are fixed beforehand.
+
+    Parameters
+    ----------
+    parts : sequence of PureDP, ApproxDP or ZCDP
+        Cost of each step, for one adjacency. A pure step counts as delta = 0 beside an
+        approximate one. Concentrated steps do not mix with the others: convert first.
+
+    Returns
+    -------
+    PureDP, ApproxDP or ZCDP
+        `PureDP` if all steps are pure, `ZCDP` if all are concentrated, else `ApproxDP`.
+
+    Raises
+    ------
+    ValueError
+        No steps, concentrated steps beside others, or a total delta of 1/2 or more.
+
+    References
+    ----------
+    Dwork-Roth 2014, Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    """
+    if not parts:
+        raise ValueError("parts must hold at least 1 step, got 0")
+    rhos = [part.rho for part in parts if isinstance(part, ZCDP)]
+    if len(rhos) == len(parts):
+        return ZCDP(math.fsum(rhos))
+    if rhos:
+        raise ValueError(
+            f"parts must be all zCDP or none, got {len(rhos)} of {len(parts)}; "
+            "convert with pure_to_zcdp or zcdp_to_approx"
+        )
+    epsilon = math.fsum(part.epsilon for part in parts if not isinstance(part, ZCDP))
+    deltas = [part.delta for part in parts if isinstance(part, ApproxDP)]
+    return ApproxDP(epsilon, math.fsum(deltas)) if deltas else PureDP(epsilon)
+
+
+@overload
+def group_privacy(privacy: PureDP, size: int) -> PureDP: ...
+@overload
+def group_privacy(privacy: ApproxDP, size: int) -> ApproxDP: ...
+@overload
+def group_privacy(privacy: ZCDP, size: int) -> ZCDP: ...
+@overload
+def group_privacy(privacy: Privacy, size: int) -> Privacy: ...
+def group_privacy(privacy: Privacy, size: int) -> Privacy:
+    """Guarantee for data sets `size` neighbouring steps apart.
+
+    epsilon becomes k epsilon; delta becomes delta (1 + e^epsilon + ... + e^((k-1) epsilon)), by
+    k applications of the definition; rho becomes k^2 rho.
+
+    Parameters
+    ----------
+    privacy : PureDP, ApproxDP or ZCDP
+        Guarantee for neighbours.
+    size : int
+        Number of steps k, at least 1.
+
+    Returns
+    -------
+    PureDP, ApproxDP or ZCDP
+        Of the same kind as `privacy`.
+
+    Raises
+    ------
+    ValueError
+        `size` below 1, or a delta of 1/2 or more for the group: then nothing is promised.
+
+    References
+    ----------
+    Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9;
+    formula sheet GEN-2.
+    """
+    size = whole(size, "size")
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return PureDP(size * epsilon)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            if size == 1:
+                return privacy
+            return ApproxDP(size * epsilon, delta * (_expm1(size * epsilon) / _expm1(epsilon)))
+        case ZCDP(rho=rho):
+            return ZCDP(size**2 * rho)
+
+
+def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
+    """Cost of T adaptive steps, (epsilon_0, delta_0) each: it grows like the root of T.
+
+    epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
+    delta = T delta_0 + delta'.
+
+    For few steps or a large epsilon_0 `basic_composition` gives less.
+
+    Parameters
+    ----------
+    step : PureDP or ApproxDP
+        Cost of one step.
+    steps : int
+        Number of steps T, at least 1.
+    slack_delta : float
+        The delta' given up for the smaller epsilon, 0 < delta' < 1/2.
+
+    Returns
+    -------
+    ApproxDP
+        Total cost.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range, a total delta of 1/2 or more, or an epsilon beyond float64.
+
+    References
+    ----------
+    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    """
+    steps, slack_delta = whole(steps, "steps"), _slack(slack_delta)
+    step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
+    epsilon = _advanced_epsilon(step.epsilon, steps, slack_delta)
+    return ApproxDP(epsilon, steps * step_delta + slack_delta)
+
+
+def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
+    """Largest epsilon_0 of each of T adaptive steps that advanced composition allows.
+
+    Solves sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon with
+    delta' = delta - T delta_0, by bisection, rounded down: `advanced_composition` of the
+    result is never above epsilon. Holds for every epsilon, unlike the shortcut. Basic
+    composition allows epsilon / T, which is larger for few steps (T <= 2 ln(1/delta')).
+
+    Parameters
+    ----------
+    total : ApproxDP
+        Budget (epsilon, delta) of all steps together.
+    steps : int
+        Number of steps T, at least 1.
+    step_delta : float
+        The delta_0 of one step; 0 for pure steps. T delta_0 must be below delta.
+
+    Returns
+    -------
+    float
+        epsilon_0 of one step.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range, or deltas of the steps that use up the budget.
+
+    References
+    ----------
+    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
+    """
+    steps = whole(steps, "steps")
+    slack_delta = _slack_left(total, steps, step_delta)
+    # Each of the two summands alone must stay below epsilon; the second one gives
+    # e^epsilon_0 - 1 <= epsilon / T once epsilon_0 >= 1, which also keeps e^epsilon_0 finite.
+    highest = min(
+        total.epsilon / math.sqrt(-2 * steps * math.log(slack_delta)),
+        max(1.0, math.log1p(total.epsilon / steps)),
+    )
+    return largest_at_most(
+        lambda epsilon: _advanced_epsilon(epsilon, steps, slack_delta), total.epsilon, 0.0, highest
+    )
+
+
+def shortcut_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
+    """The textbook step size epsilon_0 = epsilon / sqrt(8 T ln(1/delta')), where it is proved.
+
+    With delta' = delta - T delta_0. It follows from advanced composition if
+    T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
+    delta' <= 1/2 but not in general (DISC-5). `largest_step_epsilon` is larger and has no such
+    limit; this one is for comparison with published constants.
+
+    Parameters
+    ----------
+    total : ApproxDP
+        Budget (epsilon, delta) of all steps together, epsilon at most 1.
+    steps : int
+        Number of steps T, at least 1.
+    step_delta : float
+        The delta_0 of one step; 0 for pure steps. T delta_0 must be below delta.
+
+    Returns
+    -------
+    float
+        epsilon_0 of one step.
+
+    Raises
+    ------
+    ValueError
+        epsilon above 1, or deltas of the steps that use up the budget; a delta' above 1/2
+        cannot occur, since `total` has delta < 1/2.
+
+    References
+    ----------
+    Dwork-Roth 2014, Corollary 3.21; formula sheet GEN-2b, DISC-5.
+    """
+    steps = whole(steps, "steps")
+    slack_delta = _slack_left(total, steps, step_delta)
+    if total.epsilon > 1:
+        raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
+    # 8 = 2 * 2^2: half of epsilon for the first summand of GEN-2a, half for the second.
+    return total.epsilon / math.sqrt(-8 * steps * math.log(slack_delta))
+
+
+def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> float:
+    concentration = math.sqrt(-2 * steps * math.log(slack_delta)) * step_epsilon
+    return concentration + steps * step_epsilon * _expm1(step_epsilon)
+
+
+def _expm1(exponent: float) -> float:
+    """e^exponent - 1, infinite where float64 overflows."""
+    # e^709 < 2^1024 < e^710.
+    return math.expm1(exponent) if exponent < 709 else math.inf
+
+
+def _slack(slack_delta: float) -> float:
+    slack_delta = positive(slack_delta, "slack_delta")
+    if slack_delta >= 0.5:
+        raise ValueError(f"slack_delta must be above 0 and below 1/2, got {slack_delta!r}")
+    return slack_delta
+
+
+def _slack_left(total: ApproxDP, steps: int, step_delta: float) -> float:
+    """The delta' = delta - T delta_0 that is left for the composition itself."""
+    step_delta = float(step_delta)
+    if not 0 <= steps * step_delta < total.delta:
+        raise ValueError(
+            f"step_delta must be at least 0 and below delta / steps = {total.delta / steps!r}, "
+            f"got {step_delta!r}"
+        )
+    return total.delta - steps * step_delta

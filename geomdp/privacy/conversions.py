@@ -1,0 +1,166 @@
+"""From one privacy definition, or one neighbour relation, to another."""
+
+from __future__ import annotations
+
+import math
+from typing import overload
+
+from geomdp._validation import positive
+from geomdp.privacy._bisection import largest_at_most
+from geomdp.privacy.composition import group_privacy
+from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+
+
+def pure_to_zcdp(privacy: PureDP) -> ZCDP:
+    """epsilon-DP is epsilon^2 / 2 -zCDP.
+
+    Parameters
+    ----------
+    privacy : PureDP
+        Guarantee to convert; the adjacency stays the same.
+
+    Returns
+    -------
+    ZCDP
+        The implied guarantee.
+
+    References
+    ----------
+    Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
+    """
+    return ZCDP(privacy.epsilon**2 / 2)
+
+
+def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
+    """rho-zCDP is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
+
+    Parameters
+    ----------
+    privacy : ZCDP
+        Guarantee to convert; the adjacency stays the same.
+    delta : float
+        The delta wanted, 0 < delta < 1/2.
+
+    Returns
+    -------
+    ApproxDP
+        The implied guarantee.
+
+    Raises
+    ------
+    ValueError
+        `delta` out of range.
+
+    References
+    ----------
+    Bun-Steinke 2016, Proposition 1.3; formula sheet GEN-2.
+    """
+    delta = _delta(delta)
+    rho = privacy.rho
+    return ApproxDP(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
+
+
+def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
+    """The smallest epsilon that rho-zCDP gives through a single Renyi order.
+
+    epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1),
+
+    never above `zcdp_to_approx`.
+
+    Parameters
+    ----------
+    privacy : ZCDP
+        Guarantee to convert; the adjacency stays the same.
+    delta : float
+        The delta wanted, 0 < delta < 1/2.
+
+    Returns
+    -------
+    ApproxDP
+        The implied guarantee. A minimum below rho is given as rho, since epsilon must be
+        positive and the minimum need not be (a delta of about sqrt(rho) or more).
+
+    Raises
+    ------
+    ValueError
+        `delta` out of range.
+
+    Notes
+    -----
+    Proof, for every order a > 1. Let Z be the privacy loss ln(P/Q) under P. The least delta for
+    epsilon is E max(0, 1 - e^(epsilon - Z)), and max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z)
+    with c = max over z of e^(-(a-1) z) (1 - e^(epsilon - z)), attained where
+    e^(epsilon - z) = (a - 1) / a; so c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the
+    definition of zCDP E e^((a-1) Z) <= e^((a-1) a rho), hence
+    delta <= e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1); solve for epsilon.
+    In t = a - 1 the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases:
+    one minimum, at a t of at most sqrt(ln(1/delta) / rho). A rounded t is still a valid order.
+
+    References
+    ----------
+    Canonne-Kamath-Steinke 2020, Corollary 13 (proved above); formula sheet GEN-2.
+    """
+    delta = _delta(delta)
+    rho, log_delta = privacy.rho, math.log(delta)
+    t = largest_at_most(
+        lambda t: rho * t * t + math.log1p(t),
+        -log_delta,
+        0.0,
+        math.sqrt(-log_delta) / math.sqrt(rho),
+    )
+    epsilon = (1 + t) * rho + math.log(t / (1 + t)) - (log_delta + math.log1p(t)) / t
+    return ApproxDP(max(epsilon, rho), delta)
+
+
+@overload
+def convert_adjacency(privacy: PureDP, source: Adjacency, target: Adjacency) -> PureDP: ...
+@overload
+def convert_adjacency(privacy: ApproxDP, source: Adjacency, target: Adjacency) -> ApproxDP: ...
+@overload
+def convert_adjacency(privacy: ZCDP, source: Adjacency, target: Adjacency) -> ZCDP: ...
+@overload
+def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy: ...
+def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
+    """The same mechanism's guarantee under another neighbour relation.
+
+    Replacing a record is removing one and adding one, so a guarantee under add/remove holds
+    under replace-one for a group of 2: epsilon becomes 2 epsilon. Nothing follows the other
+    way: publishing the number of records costs nothing under replace-one and is not private
+    under add/remove.
+
+    Parameters
+    ----------
+    privacy : PureDP, ApproxDP or ZCDP
+        Guarantee under `source`.
+    source, target : Adjacency
+        Neighbour relations.
+
+    Returns
+    -------
+    PureDP, ApproxDP or ZCDP
+        Guarantee under `target`, of the same kind.
+
+    Raises
+    ------
+    ValueError
+        From replace-one to add/remove, or if the delta of the pair reaches 1/2.
+
+    References
+    ----------
+    Formula sheet GEN-1, GEN-2.
+    """
+    if source is target:
+        return privacy
+    if target is Adjacency.ADD_REMOVE:
+        raise ValueError(
+            "a guarantee under replace-one gives none under add/remove: such a mechanism may "
+            "publish the number of records"
+        )
+    return group_privacy(privacy, 2)
+
+
+def _delta(delta: float) -> float:
+    delta = positive(delta, "delta")
+    if delta >= 0.5:
+        raise ValueError(f"delta must be above 0 and below 1/2, got {delta!r}")
+    return delta

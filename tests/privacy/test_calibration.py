@@ -1,0 +1,199 @@
+import decimal
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.privacy import (
+    ZCDP,
+    ApproxDP,
+    PureDP,
+    analytic_gaussian_scale,
+    classical_gaussian_scale,
+    gaussian_delta,
+    gaussian_scale,
+    laplace_scale,
+    zcdp_gaussian_scale,
+)
+
+EPSILON = np.finfo(np.float64).eps
+sensitivities = st.floats(1e-6, 1e6)
+
+
+def exact_delta(theta: float, epsilon: float) -> float:
+    """The formula of Balle and Wang as it stands, in 1000 decimal digits."""
+    with decimal.localcontext(decimal.Context(prec=1000)) as context:
+        half, ratio = Decimal(theta) / 2, Decimal(epsilon) / Decimal(theta)
+        upper, lower = (normal_cdf(x, context) for x in (half - ratio, -half - ratio))
+        return float(upper - Decimal(epsilon).exp() * lower)
+
+
+def normal_cdf(x: Decimal, context: decimal.Context) -> Decimal:
+    """Phi(x) = 1/2 + phi(x) (x + x^3/3 + x^5/(3 5) + ...)."""
+    total = term = x
+    odd = 1
+    while abs(term) > abs(total).scaleb(-context.prec) and term != 0:
+        odd += 2
+        term = term * x * x / odd
+        total += term
+    return Decimal("0.5") + (-x * x / 2).exp() / (2 * PI).sqrt() * total
+
+
+def machin_pi(digits: int) -> Decimal:
+    """16 atan(1/5) - 4 atan(1/239), in integer arithmetic."""
+
+    def arctan_inverse(n: int) -> int:
+        scaled = power = 10 ** (digits + 20) // n
+        k, sign = 1, 1
+        while power:
+            power //= n * n
+            k, sign = k + 2, -sign
+            scaled += sign * (power // k)
+        return scaled
+
+    value = 4 * (4 * arctan_inverse(5) - arctan_inverse(239))
+    return Decimal(value).scaleb(-(digits + 20), decimal.Context(prec=digits + 20))
+
+
+PI = machin_pi(1000)
+
+CASES = [
+    (theta, epsilon)
+    for epsilon in (1e-12, 1e-3, 0.1, 1.0, 10.0, 500.0)
+    for theta in (1e-12, 1e-3, 0.03, 0.5, 0.999, 1.001, 3.0, 12.0, 32.0, 60.0)
+    if -38 < theta / 2 - epsilon / theta < 31
+]
+
+
+@pytest.mark.parametrize(("theta", "epsilon"), CASES)
+def test_gaussian_delta_against_a_thousand_digits(theta, epsilon):
+    a, b = theta / 2 - epsilon / theta, theta / 2 + epsilon / theta
+    # d ln(delta) / d a <= 1 + |a| or so, and a is rounded to b EPSILON; beside that, a^2 / 2 is.
+    # The quadrature for theta < 1 is good to 2e-14.
+    rtol = 5e-14 + 16 * EPSILON * (1 + abs(a)) * b
+    assert gaussian_delta(theta, 1.0, epsilon) == pytest.approx(
+        exact_delta(theta, epsilon), rel=rtol, abs=0
+    )
+
+
+def test_gaussian_delta_has_no_gap_where_its_two_forms_meet():
+    below, above = (gaussian_delta(theta, 1.0, 0.5) for theta in (1 - 1e-15, 1 + 1e-15))
+    assert below == pytest.approx(above, rel=5e-14, abs=0)
+
+
+@given(sensitivities, st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
+def test_gaussian_delta_falls_in_the_noise_and_in_epsilon(sensitivity, scale, epsilon):
+    delta = gaussian_delta(sensitivity, scale, epsilon)
+    assert 0 <= delta <= 1
+    slack = 1 + 1e-6  # far above rounding, so the inequality is strict in effect
+    assert gaussian_delta(sensitivity, scale * slack, epsilon) <= delta
+    assert gaussian_delta(sensitivity, scale, epsilon * slack) <= delta
+
+
+@pytest.mark.parametrize(("theta", "expected"), [(1e300, 1.0), (1e-300, 0.0)])
+def test_gaussian_delta_at_the_ends(theta, expected):
+    assert gaussian_delta(theta, 1.0, 1.0) == expected
+
+
+def test_gaussian_delta_for_epsilon_near_zero_is_total_variation():
+    # At epsilon = 0, delta = 2 Phi(theta/2) - 1 = erf(theta / sqrt 8).
+    for theta in (1e-200, 1e-8, 0.3, 0.9, 2.0):
+        expected = math.erf(theta / math.sqrt(8))
+        assert gaussian_delta(theta, 1.0, 1e-300) == pytest.approx(expected, rel=1e-14, abs=0)
+
+
+@given(sensitivities, st.floats(1e-9, 1e6), st.floats(1e-300, 0.499))
+def test_the_analytic_scale_is_just_enough(sensitivity, epsilon, delta):
+    scale = analytic_gaussian_scale(sensitivity, ApproxDP(epsilon, delta))
+    theta = sensitivity / scale
+    # theta is rounded again here; theta enters ln(delta) with slope (1 + |a|) b at most.
+    a, b = theta / 2 - epsilon / theta, theta / 2 + epsilon / theta
+    rounding = 16 * EPSILON * (1 + (1 + abs(a)) * b)
+    assert gaussian_delta(sensitivity, scale, epsilon) <= delta * (1 + rounding)
+    less = 1 - 1e-6 - rounding
+    assert gaussian_delta(sensitivity, scale * less, epsilon) > delta
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [(epsilon, delta) for epsilon in (1e-9, 1e-3, 1.0, 50.0) for delta in (1e-300, 1e-9, 0.4)],
+)
+def test_the_analytic_scale_against_a_thousand_digits(epsilon, delta):
+    scale = analytic_gaussian_scale(1.0, ApproxDP(epsilon, delta))
+    assert exact_delta(1 / scale, epsilon) == pytest.approx(delta, rel=1e-11, abs=0)
+
+
+def test_the_published_analytic_value():
+    # Balle-Wang at epsilon = 1, delta = 1e-5, against 4.8448 of the classical formula.
+    scale = analytic_gaussian_scale(1.0, ApproxDP(1.0, 1e-5))
+    assert scale == pytest.approx(3.730632, abs=5e-7)
+
+
+@given(sensitivities, st.floats(1e-6, 0.999), st.floats(1e-300, 0.499))
+def test_the_classical_scale_is_never_smaller(sensitivity, epsilon, delta):
+    privacy = ApproxDP(epsilon, delta)
+    classical = classical_gaussian_scale(sensitivity, privacy)
+    expected = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
+    assert classical == pytest.approx(expected, rel=8 * EPSILON, abs=0)
+    assert classical >= analytic_gaussian_scale(sensitivity, privacy)
+
+
+def test_the_classical_scale_is_refused_where_it_is_not_proved():
+    with pytest.raises(ValueError, match="epsilon must be below 1"):
+        classical_gaussian_scale(1.0, ApproxDP(1.0, 1e-6))
+
+
+@given(sensitivities, st.floats(1e-6, 1e3), st.floats(1.01, 1e3))
+def test_the_zcdp_scale_meets_every_renyi_order(sensitivity, rho, order):
+    scale = zcdp_gaussian_scale(sensitivity, ZCDP(rho))
+    # D_a(N(Delta, s^2) || N(0, s^2)) = a Delta^2 / (2 s^2).
+    divergence = order * sensitivity**2 / (2 * scale**2)
+    assert divergence == pytest.approx(order * rho, rel=16 * EPSILON, abs=0)
+
+
+def test_jl_gauss_oracle():
+    # JL-GAUSS: bounded queries on N = 1000 elements, n = 500, rho = 0.5: rms at most 0.12193,
+    # by rms^2 <= sigma w(K) / k with Delta_2 = 2 sqrt(k) / n and w(K) <= sqrt(2 k ln N).
+    k, n = 7, 500
+    scale = zcdp_gaussian_scale(2 * math.sqrt(k) / n, ZCDP(0.5))
+    bound = math.sqrt(scale * math.sqrt(2 * k * math.log(1000)) / k)
+    assert bound == pytest.approx(0.12193, abs=5e-6)
+
+
+@given(sensitivities, st.floats(1e-6, 1e3), st.floats(0, 1e3))
+def test_laplace_scale_bounds_the_density_ratio(sensitivity, epsilon, place):
+    scale = laplace_scale(sensitivity, PureDP(epsilon))
+    assert scale == sensitivity / epsilon
+    log_ratio = (abs(place - sensitivity) - abs(place)) / scale
+    assert abs(log_ratio) <= epsilon * (1 + 8 * EPSILON * (1 + place / sensitivity))
+
+
+def test_gaussian_scale_follows_the_guarantee():
+    assert gaussian_scale(2.0, ZCDP(0.5)) == zcdp_gaussian_scale(2.0, ZCDP(0.5))
+    approx = ApproxDP(1.0, 1e-6)
+    assert gaussian_scale(2.0, approx) == analytic_gaussian_scale(2.0, approx)
+    with pytest.raises(ValueError, match="must be ZCDP or ApproxDP for Gaussian noise, got 1-DP"):
+        gaussian_scale(2.0, PureDP(1.0))
+
+
+@pytest.mark.parametrize("sensitivity", [0.0, -1.0, math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("function", "privacy"),
+    [
+        (laplace_scale, PureDP(1.0)),
+        (zcdp_gaussian_scale, ZCDP(1.0)),
+        (analytic_gaussian_scale, ApproxDP(1.0, 1e-6)),
+        (classical_gaussian_scale, ApproxDP(0.5, 1e-6)),
+    ],
+)
+def test_sensitivity_is_checked(function, privacy, sensitivity):
+    with pytest.raises(ValueError, match="sensitivity must be a finite number above 0"):
+        function(sensitivity, privacy)
+
+
+def test_a_scale_beyond_float64_is_refused():
+    with pytest.raises(ValueError, match="noise scale"):
+        laplace_scale(1e300, PureDP(1e-300))

@@ -1,0 +1,179 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from geomdp.privacy import (
+    ZCDP,
+    ApproxDP,
+    PureDP,
+    advanced_composition,
+    basic_composition,
+    group_privacy,
+    largest_step_epsilon,
+    shortcut_step_epsilon,
+)
+
+ROUNDING = 1e-13
+epsilons = st.floats(1e-6, 1e3)
+deltas = st.floats(1e-300, 0.49)
+
+
+@given(st.lists(epsilons, min_size=1, max_size=20))
+def test_pure_steps_add_up(values):
+    total = basic_composition([PureDP(value) for value in values])
+    assert total == PureDP(math.fsum(values))
+
+
+@given(st.lists(st.tuples(epsilons, st.floats(1e-12, 0.02)), min_size=1, max_size=20), epsilons)
+def test_pure_and_approximate_steps_add_up_in_any_order(pairs, pure):
+    parts = [PureDP(pure), *(ApproxDP(*pair) for pair in pairs)]
+    total = basic_composition(parts)
+    assert total == ApproxDP(
+        math.fsum([pure, *(epsilon for epsilon, _ in pairs)]), math.fsum(d for _, d in pairs)
+    )
+    assert total == basic_composition(parts[::-1])
+
+
+def test_concentrated_steps_add_up_and_do_not_mix():
+    assert basic_composition([ZCDP(0.25), ZCDP(0.5)]) == ZCDP(0.75)
+    with pytest.raises(ValueError, match="1 of 2"):
+        basic_composition([ZCDP(0.25), PureDP(1.0)])
+
+
+def test_no_steps_and_a_spent_delta_are_refused():
+    with pytest.raises(ValueError, match="at least 1 step"):
+        basic_composition([])
+    with pytest.raises(ValueError, match="below 1/2"):
+        basic_composition([ApproxDP(1.0, 0.3), ApproxDP(1.0, 0.3)])
+
+
+@given(epsilons, st.integers(1, 30), st.integers(1, 30))
+def test_groups_of_groups(epsilon, first, second):
+    once = group_privacy(PureDP(epsilon), first * second)
+    twice = group_privacy(group_privacy(PureDP(epsilon), first), second)
+    assert twice.epsilon == pytest.approx(once.epsilon, rel=ROUNDING, abs=0)
+    assert group_privacy(ZCDP(epsilon), first).rho == first**2 * epsilon
+
+
+@given(st.floats(1e-9, 3.0), st.integers(1, 8))
+def test_group_delta_follows_the_definition_step_by_step(epsilon, size):
+    # Pr[M(X_0) in S] <= e^eps Pr[M(X_1) in S] + delta <= ... : d_k = e^eps d_(k-1) + delta.
+    delta = 1e-12
+    expected = 0.0
+    for _ in range(size):
+        expected = math.exp(epsilon) * expected + delta
+    group = group_privacy(ApproxDP(epsilon, delta), size)
+    assert group.epsilon == size * epsilon
+    assert group.delta == pytest.approx(expected, rel=ROUNDING, abs=0)
+
+
+def test_group_privacy_is_attained_by_randomised_laplace():
+    # Lap(1/eps) on a count: data sets k steps apart have density ratio e^(k eps) in the tail.
+    epsilon, size = 0.7, 5
+    ratio = math.exp(epsilon * abs(10.0)) / math.exp(epsilon * abs(10.0 - size))
+    assert math.log(ratio) == pytest.approx(group_privacy(PureDP(epsilon), size).epsilon)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, True])
+def test_group_size_is_checked(size):
+    with pytest.raises(ValueError, match="size must be a whole number"):
+        group_privacy(PureDP(1.0), size)
+
+
+@pytest.mark.parametrize("guarantee", [ApproxDP(1.0, 0.2), ApproxDP(800.0, 1e-300)])
+def test_group_delta_of_a_half_or_more_is_refused(guarantee):
+    with pytest.raises(ValueError, match="below 1/2"):
+        group_privacy(guarantee, 2)
+
+
+def test_advanced_composition_oracle():
+    # IC-T4: 2B = 40 steps, epsilon_0 = epsilon / (4 sqrt(B ln(1/delta))), true total 0.50912.
+    step = 1 / (4 * math.sqrt(20 * math.log(1e6)))
+    assert step == pytest.approx(0.0150398, abs=5e-8)
+    total = advanced_composition(PureDP(step), 40, 1e-6)
+    assert total.epsilon == pytest.approx(0.50912, abs=5e-6)
+    assert total.delta == 1e-6
+
+
+@given(st.floats(1e-6, 1.0), st.floats(1e-12, 1e-6), st.integers(1, 1000), st.floats(1e-9, 0.4))
+def test_advanced_composition_formula(epsilon, delta, steps, slack):
+    total = advanced_composition(ApproxDP(epsilon, delta), steps, slack)
+    growth = steps * epsilon * (np.exp(epsilon) - 1)
+    expected = math.sqrt(2 * steps * math.log(1 / slack)) * epsilon + growth
+    # exp(x) - 1 loses up to eps / x relative to expm1 in the second summand.
+    assert total.epsilon == pytest.approx(expected, rel=1e-12, abs=steps * 1e-15)
+    assert total.delta == pytest.approx(steps * delta + slack, rel=ROUNDING, abs=0)
+
+
+@pytest.mark.parametrize("slack", [0.0, -1e-9, 0.5, 1.0, math.nan])
+def test_slack_is_checked(slack):
+    with pytest.raises(ValueError, match="slack_delta"):
+        advanced_composition(PureDP(0.1), 10, slack)
+
+
+def test_advanced_composition_beyond_float64_is_refused():
+    with pytest.raises(ValueError, match="epsilon must be a finite number"):
+        advanced_composition(PureDP(1e4), 2, 1e-6)
+
+
+@given(st.floats(1e-9, 1e9), deltas, st.integers(1, 10**9))
+def test_largest_step_is_the_last_float_that_fits(epsilon, delta, steps):
+    step = largest_step_epsilon(ApproxDP(epsilon, delta), steps)
+    assert advanced_composition(PureDP(step), steps, delta).epsilon <= epsilon
+    above = math.nextafter(step, math.inf)
+    assert advanced_composition(PureDP(above), steps, delta).epsilon > epsilon
+
+
+@given(st.floats(1e-9, 1e3), st.floats(1e-6, 0.4), st.integers(1, 1000), st.floats(0.1, 0.9))
+def test_largest_approximate_step_fits(epsilon, delta, steps, share):
+    step_delta = share * delta / steps
+    step = ApproxDP(largest_step_epsilon(ApproxDP(epsilon, delta), steps, step_delta), step_delta)
+    total = advanced_composition(step, steps, delta - steps * step_delta)
+    assert total.epsilon <= epsilon
+    assert total.delta == pytest.approx(delta, rel=ROUNDING, abs=0)
+
+
+@given(st.floats(1e-6, 1.0), st.floats(1e-300, 0.499), st.integers(1, 10**6))
+def test_the_shortcut_is_safe_in_its_range_and_never_beats_the_solution(epsilon, delta, steps):
+    total = ApproxDP(epsilon, delta)
+    shortcut = shortcut_step_epsilon(total, steps)
+    assert shortcut == pytest.approx(
+        epsilon / math.sqrt(8 * steps * math.log(1 / delta)), rel=ROUNDING, abs=0
+    )
+    assert advanced_composition(PureDP(shortcut), steps, delta).epsilon <= epsilon
+    assert shortcut <= largest_step_epsilon(total, steps)
+
+
+def test_the_shortcut_is_refused_where_it_is_wrong():
+    # DISC-5: beyond epsilon of about 4 ln(1/delta) the textbook step costs more than epsilon.
+    epsilon, delta, steps = 4.0, 0.45, 1
+    textbook = epsilon / math.sqrt(8 * steps * math.log(1 / delta))
+    assert advanced_composition(PureDP(textbook), steps, delta).epsilon > epsilon
+    with pytest.raises(ValueError, match="epsilon must be at most 1 for the shortcut, got 4"):
+        shortcut_step_epsilon(ApproxDP(epsilon, delta), steps)
+    fitting = largest_step_epsilon(ApproxDP(epsilon, delta), steps)
+    assert advanced_composition(PureDP(fitting), steps, delta).epsilon <= epsilon
+
+
+@given(st.floats(1e-3, 100.0), deltas, st.integers(1, 10**6))
+def test_basic_composition_is_better_for_few_steps(epsilon, delta, steps):
+    # The first summand alone is below epsilon only if epsilon_0 <= epsilon / sqrt(2 T ln(1/d)).
+    assume(steps <= 2 * math.log(1 / delta))
+    assert largest_step_epsilon(ApproxDP(epsilon, delta), steps) <= epsilon / steps
+
+
+@pytest.mark.parametrize("function", [largest_step_epsilon, shortcut_step_epsilon])
+@pytest.mark.parametrize("step_delta", [-1e-9, 1e-7, 1e-6, math.nan])
+def test_deltas_of_the_steps_are_checked(function, step_delta):
+    with pytest.raises(ValueError, match="step_delta must be at least 0 and below"):
+        function(ApproxDP(1.0, 1e-6), 10, step_delta)
+
+
+@pytest.mark.parametrize("function", [largest_step_epsilon, shortcut_step_epsilon])
+@pytest.mark.parametrize("steps", [0, -1, 1.5, True])
+def test_number_of_steps_is_checked(function, steps):
+    with pytest.raises(ValueError, match="steps must be a whole number"):
+        function(ApproxDP(1.0, 1e-6), steps)

@@ -1,0 +1,106 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    PureDP,
+    convert_adjacency,
+    gaussian_delta,
+    group_privacy,
+    pure_to_zcdp,
+    zcdp_to_approx,
+    zcdp_to_approx_optimal_order,
+)
+
+EPSILON = np.finfo(np.float64).eps
+rhos = st.floats(1e-9, 1e3)
+deltas = st.floats(1e-300, 0.49)
+
+
+@given(st.floats(1e-3, 20.0), st.floats(1.001, 200.0))
+def test_pure_to_zcdp_bounds_the_renyi_divergence_of_randomised_response(epsilon, order):
+    # Randomised response, the extreme pure mechanism: P = (p, 1-p), Q = (1-p, p), p/(1-p) = e^eps.
+    log_p = -math.log1p(math.exp(-epsilon))
+    log_q = log_p - epsilon
+    moment = np.logaddexp(order * log_p + (1 - order) * log_q, order * log_q + (1 - order) * log_p)
+    divergence = moment / (order - 1)
+    # The moment is a difference of terms of size `order * epsilon`; dividing amplifies rounding.
+    rounding = 8 * EPSILON * order * (1 + epsilon) / (order - 1)
+    assert divergence <= order * pure_to_zcdp(PureDP(epsilon)).rho + rounding
+
+
+def test_pure_to_zcdp_value():
+    assert pure_to_zcdp(PureDP(3.0)) == ZCDP(4.5)
+
+
+@given(rhos, deltas)
+def test_zcdp_to_approx_formula(rho, delta):
+    guarantee = zcdp_to_approx(ZCDP(rho), delta)
+    expected = rho + 2 * math.sqrt(-rho * math.log(delta))
+    assert guarantee.epsilon == pytest.approx(expected, rel=8 * EPSILON, abs=0)
+    assert guarantee.delta == delta
+
+
+@given(rhos, deltas)
+def test_the_optimal_order_is_never_worse(rho, delta):
+    tight = zcdp_to_approx_optimal_order(ZCDP(rho), delta)
+    assert rho <= tight.epsilon <= zcdp_to_approx(ZCDP(rho), delta).epsilon * (1 + 8 * EPSILON)
+
+
+@given(st.floats(1e-4, 1e2), st.floats(1e-300, 1e-3))
+def test_the_optimal_order_is_the_best_of_a_fine_grid(rho, delta):
+    # Orders up to where order * rho alone is above the unoptimised epsilon.
+    standard = zcdp_to_approx(ZCDP(rho), delta).epsilon
+    t = np.geomspace(1e-3 * rho / standard, standard / rho, 20_000)
+    values = (1 + t) * rho + np.log(t / (1 + t)) - (math.log(delta) + np.log1p(t)) / t
+    tight = zcdp_to_approx_optimal_order(ZCDP(rho), delta).epsilon
+    best = max(values.min(), rho)
+    assert tight <= best * (1 + 1e-12)
+    # The grid has ratio 1 + 2e-3 at most between orders, and the minimum is flat.
+    assert tight >= best * (1 - 1e-3)
+
+
+@given(st.floats(1e-4, 50.0), st.floats(1e-250, 0.4))
+def test_the_conversions_hold_for_gaussian_noise(rho, delta):
+    # Gaussian noise of deviation sigma on sensitivity 1 is 1/(2 sigma^2)-zCDP, and no better.
+    scale = 1 / math.sqrt(2 * rho)
+    for convert in (zcdp_to_approx, zcdp_to_approx_optimal_order):
+        epsilon = convert(ZCDP(rho), delta).epsilon
+        assert gaussian_delta(1.0, scale, epsilon) <= delta
+
+
+@pytest.mark.parametrize(("rho", "delta"), [(5e-324, 5e-324), (1e308, 5e-324), (1e-300, 0.49)])
+def test_the_optimal_order_at_the_ends_of_float64(rho, delta):
+    tight = zcdp_to_approx_optimal_order(ZCDP(rho), delta)
+    assert rho <= tight.epsilon <= zcdp_to_approx(ZCDP(rho), delta).epsilon * (1 + 8 * EPSILON)
+
+
+@pytest.mark.parametrize("convert", [zcdp_to_approx, zcdp_to_approx_optimal_order])
+@pytest.mark.parametrize("delta", [0.0, -0.1, 0.5, math.nan, math.inf])
+def test_delta_is_checked(convert, delta):
+    with pytest.raises(ValueError, match="delta must be"):
+        convert(ZCDP(0.5), delta)
+
+
+@given(st.sampled_from([PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.5)]))
+def test_add_remove_to_replace_one_is_a_group_of_two(privacy):
+    converted = convert_adjacency(privacy, Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
+    assert converted == group_privacy(privacy, 2)
+    for adjacency in Adjacency:
+        assert convert_adjacency(privacy, adjacency, adjacency) is privacy
+
+
+def test_add_remove_to_replace_one_doubles_epsilon():
+    converted = convert_adjacency(PureDP(0.5), Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE)
+    assert converted == PureDP(1.0)
+
+
+def test_replace_one_implies_nothing_under_add_remove():
+    with pytest.raises(ValueError, match="replace-one gives none under add/remove"):
+        convert_adjacency(PureDP(0.5), Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE)

@@ -1,0 +1,90 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Approximate,
+    Exact,
+    Guarantee,
+    Heuristic,
+    PureDP,
+)
+
+BAD = [0.0, -1.0, math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("value", BAD)
+def test_parameters_are_checked(value):
+    for build in (PureDP, ZCDP, lambda epsilon: ApproxDP(epsilon, 1e-6)):
+        with pytest.raises(ValueError, match="must be a finite number above 0"):
+            build(value)
+
+
+@pytest.mark.parametrize("delta", [*BAD, 0.5, 1.0])
+def test_delta_is_checked(delta):
+    with pytest.raises(ValueError, match="delta must be above 0 and below 1/2"):
+        ApproxDP(1.0, delta)
+
+
+@pytest.mark.parametrize("tv", [0.0, 1.0, -0.1, math.nan])
+def test_total_variation_is_checked(tv):
+    with pytest.raises(ValueError, match="tv must be above 0 and below 1"):
+        Approximate(tv, "a proof")
+
+
+@given(st.floats(1e-6, 5.0), st.floats(1e-12, 1e-4), st.floats(1e-12, 1e-4))
+def test_an_approximate_sampler_costs_delta(epsilon, delta, tv):
+    # SAM-1: (epsilon, delta + (1 + e^epsilon) tv)-DP.
+    sampler = Approximate(tv, "a proof")
+    cost = (1 + math.exp(epsilon)) * tv
+    pure = Guarantee(PureDP(epsilon), Adjacency.REPLACE_ONE, sampler)
+    assert pure.effective == ApproxDP(epsilon, cost)
+    approx = Guarantee(ApproxDP(epsilon, delta), Adjacency.REPLACE_ONE, sampler)
+    assert approx.effective == ApproxDP(epsilon, delta + cost)
+
+
+@pytest.mark.parametrize("epsilon", [20.0, 1e4])
+def test_an_approximate_sampler_that_proves_nothing_is_refused(epsilon):
+    guarantee = Guarantee(PureDP(epsilon), Adjacency.REPLACE_ONE, Approximate(1e-6, "a proof"))
+    with pytest.raises(ValueError, match="below 1/2"):
+        _ = guarantee.effective
+
+
+def test_an_approximate_sampler_has_no_zcdp_statement():
+    guarantee = Guarantee(ZCDP(0.5), Adjacency.REPLACE_ONE, Approximate(1e-6, "a proof"))
+    with pytest.raises(ValueError, match="no zCDP statement"):
+        _ = guarantee.effective
+
+
+def test_an_exact_sampler_claims_what_it_was_calibrated_to():
+    guarantee = Guarantee(PureDP(1.5), Adjacency.ADD_REMOVE, Exact())
+    assert guarantee.effective == PureDP(1.5)
+    assert str(guarantee).startswith("1.5-DP, add/remove; ")
+
+
+def test_a_heuristic_sampler_claims_nothing():
+    guarantee = Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Heuristic("hit-and-run, 10 steps"))
+    with pytest.raises(ValueError, match="nothing is proved"):
+        _ = guarantee.effective
+    assert str(guarantee).startswith("heuristic (hit-and-run, 10 steps), target 1-DP")
+
+
+def test_a_seeded_release_claims_nothing():
+    guarantee = Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Exact()).as_seeded()
+    assert str(guarantee) == "seeded: no privacy claim"
+    assert json.loads(guarantee.to_json())["statement"] == "seeded: no privacy claim"
+
+
+def test_the_record_is_json():
+    record = json.loads(Guarantee(ApproxDP(1.0, 1e-6), Adjacency.REPLACE_ONE, Exact()).to_json())
+    assert record["definition"] == "ApproxDP"
+    assert record["parameters"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert record["adjacency"] == "replace-one"
+    assert record["sampler"] == "exact"
+    assert record["seeded"] is False
