@@ -231,8 +231,9 @@ class Ranges(FiniteWorkload):
         lengths = np.arange(self.N, 0, -1)
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         by_first = np.add.reduceat(directions, starts, axis=1)
-        last = self.ends[1]
-        by_last = np.stack([np.bincount(last, row, self.N) for row in directions])
+        by_last = np.empty((len(directions), self.N))
+        for row, weights in zip(by_last, directions, strict=True):
+            row[:] = np.bincount(self.ends[1], weights, self.N)
         scores = np.cumsum(by_first, axis=1)
         scores[:, 1:] -= np.cumsum(by_last, axis=1)[:, :-1]
         return self.evaluate(scores.argmax(axis=1))

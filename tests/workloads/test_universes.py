@@ -1,0 +1,310 @@
+"""Universes: what they accept, what they refuse and how they say so, chunks, elements, samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.workloads import (
+    BooleanCube,
+    CategoricalProduct,
+    FiniteUniverse,
+    SymmetricCube,
+    UnitBall,
+)
+from tests.stats import ks_uniform
+
+COLUMNS = CategoricalProduct({"age": 4, "sex": 2, "region": 3})
+UNIVERSES = [FiniteUniverse(5), BooleanCube(3), COLUMNS, UnitBall(3), SymmetricCube(3)]
+everywhere = pytest.mark.parametrize("universe", UNIVERSES, ids=repr)
+
+
+def sizes(chunks) -> list[int]:
+    return [len(chunk) for chunk in chunks]
+
+
+@everywhere
+def test_samples_are_records(universe):
+    records = universe.sample(50, rng=0)
+    assert records.shape == (50, *universe.record_shape)
+    np.testing.assert_array_equal(universe.validate(records), records)
+    np.testing.assert_array_equal(universe.sample(50, rng=0), records)
+    assert universe.sample(0, rng=0).shape == (0, *universe.record_shape)
+
+
+@everywhere
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float32, np.float64, bool])
+def test_numeric_types(universe, dtype):
+    records = np.zeros((4, *universe.record_shape), dtype=dtype)
+    validated = universe.validate(records)
+    assert validated.dtype == (np.float64 if universe.size is None else np.int64)
+    assert validated.flags.c_contiguous
+
+
+@everywhere
+@pytest.mark.parametrize(
+    "records",
+    [
+        np.array(["a", "b"]),
+        np.array([1 + 2j]),
+        np.array([None, 3]),
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        pd.DataFrame({"age": ["x"], "sex": [0], "region": [1]}),
+        pd.DataFrame({"age": pd.Categorical([1]), "sex": [0], "region": [1]}),
+    ],
+    ids=lambda records: str(getattr(records, "dtype", "frame")),
+)
+def test_not_numeric(universe, records):
+    with pytest.raises(ValueError, match="records must be numeric"):
+        universe.validate(records)
+
+
+@everywhere
+@pytest.mark.parametrize("shape", [(), (2, 7), (2, 3, 1), (0, 7)])
+def test_wrong_shape(universe, shape):
+    with pytest.raises(ValueError, match=r"records must have shape \(n,.*got \("):
+        universe.validate(np.zeros(shape))
+
+
+def test_codes_are_not_taken_for_rows_or_the_other_way_round():
+    with pytest.raises(ValueError, match=r"shape \(n, 3\), got \(3,\)"):
+        BooleanCube(3).validate(np.zeros(3))
+    with pytest.raises(ValueError, match=r"shape \(n,\), got \(3, 1\)"):
+        FiniteUniverse(3).validate(np.zeros((3, 1)))
+
+
+@everywhere
+def test_ragged_and_masked(universe):
+    with pytest.raises(ValueError, match="rectangular"):
+        universe.validate([[0, 1], [0]])
+    masked = np.ma.masked_equal(np.zeros((2, *universe.record_shape)), 0)
+    with pytest.raises(ValueError, match="masked"):
+        universe.validate(masked)
+
+
+@given(
+    universe=st.sampled_from(UNIVERSES),
+    value=st.sampled_from([np.nan, np.inf, -np.inf, 7777.5, -7777.0, 7777.0, 1e300]),
+    place=st.tuples(st.integers(0, 8), st.integers(0, 2)),
+    rows=st.integers(1, 4),
+    first_row=st.integers(0, 10**6),
+)
+def test_bad_values_are_placed_and_never_shown(universe, value, place, rows, first_row):
+    row, column = place[0], place[1] % universe.dimension
+    records = np.zeros((9, universe.dimension))
+    records[row, column] = value
+    records = records.reshape(9, *universe.record_shape)
+    name = (universe.column_names or {}) and repr(universe.column_names[column])
+    for attempt, number in (
+        (lambda: universe.validate(records, first_row), first_row + row),
+        (lambda: list(universe.chunks(records, rows)), row),
+        (lambda: list(universe.chunks(iter([records[:4], records[4:]]), rows)), row),
+    ):
+        with pytest.raises(ValueError, match=rf"row {number}\b") as caught:
+            attempt()
+        message = str(caught.value)
+        # A norm belongs to a row, everything else to an entry.
+        assert f"column {name or column}" in message or "norm" in message
+        assert not any(text in message for text in ("777", "e+300", " inf", "nan"))
+
+
+def test_the_first_bad_entry_is_the_one_named():
+    records = np.zeros((4, 3))
+    records[2, 1] = records[1, 2] = records[3, 0] = 9
+    with pytest.raises(ValueError, match=r"from 0 to 2: row 1, column 'region' is outside"):
+        COLUMNS.validate(records)
+
+
+def test_range_of_codes():
+    FiniteUniverse(3).validate(np.array([0, 1, 2]))
+    for code in (-1, 3, 2**63 - 1):
+        with pytest.raises(ValueError, match="from 0 to 2: row 0"):
+            FiniteUniverse(3).validate(np.array([code]))
+    with pytest.raises(ValueError, match="from 0 to 2"):
+        FiniteUniverse(3).validate(np.array([2**64 - 1], dtype=np.uint64))
+
+
+def test_norms_are_allowed_rounding_and_nothing_more():
+    rows = np.random.default_rng(0).normal(size=(1000, 7))
+    UnitBall(7).validate(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    UnitBall(1).validate(np.array([[1 + 0.9e-9]]))
+    with pytest.raises(ValueError, match="norm at most 1: row 1 is above"):
+        UnitBall(1).validate(np.array([[1.0], [1 + 1.1e-9]]))
+    with pytest.raises(ValueError, match="row 0 is above"):
+        UnitBall(2).validate(np.full((1, 2), 1e300))
+
+
+def test_symmetric_cube_is_closed():
+    SymmetricCube(2).validate(np.array([[-1.0, 1.0]]))
+    with pytest.raises(ValueError, match=r"\[-1, 1\]: row 0, column 1 is outside"):
+        SymmetricCube(2).validate(np.array([[0.0, np.nextafter(1, 2)]]))
+
+
+def test_frames_by_name():
+    frame = pd.DataFrame({"extra": ["x", "y"], "region": [2, 0], "age": [3, 1], "sex": [0, 1]})
+    expected = [[3, 0, 2], [1, 1, 0]]
+    np.testing.assert_array_equal(COLUMNS.validate(frame), expected)
+    nullable = frame.astype({"age": "Int64", "sex": "boolean"})
+    np.testing.assert_array_equal(COLUMNS.validate(nullable), expected)
+    np.testing.assert_array_equal(np.concatenate(list(COLUMNS.chunks(frame, 1))), expected)
+    with pytest.raises(ValueError, match=r"must have the columns \['age'\]"):
+        COLUMNS.validate(frame.drop(columns="age"))
+    with pytest.raises(ValueError, match="each column once"):
+        COLUMNS.validate(pd.concat([frame, frame[["age"]]], axis=1))
+    nullable.loc[1, "age"] = pd.NA
+    with pytest.raises(ValueError, match="row 1, column 'age' is not"):
+        COLUMNS.validate(nullable)
+
+
+def test_frames_by_position():
+    frame = pd.DataFrame({"p": [0, 1], "q": [True, False]})
+    np.testing.assert_array_equal(BooleanCube(2).validate(frame), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(UnitBall(2).validate(frame), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(FiniteUniverse(2).validate(frame[["p"]]), [0, 1])
+    np.testing.assert_array_equal(
+        np.concatenate(list(FiniteUniverse(2).chunks(frame["p"], 1))), [0, 1]
+    )
+    with pytest.raises(ValueError, match=r"shape \(n, 3\), got \(2, 2\)"):
+        BooleanCube(3).validate(frame)
+    with pytest.raises(ValueError, match=r"shape \(n,\), got \(2, 2\)"):
+        FiniteUniverse(2).validate(frame)
+    with pytest.raises(ValueError, match="shape"):
+        list(BooleanCube(3).chunks(frame.iloc[:0], 5))
+
+
+@given(n=st.integers(0, 40), rows=st.integers(1, 15))
+def test_large_chunks_are_split(n, rows):
+    records = np.arange(n) % 5
+    chunks = list(FiniteUniverse(5).chunks(records, rows))
+    assert all(0 < size <= rows for size in sizes(chunks))
+    np.testing.assert_array_equal(np.concatenate([*chunks, np.empty(0)]), records)
+
+
+def test_chunks_are_read_lazily_and_once():
+    read = []
+
+    def source():
+        for number in range(3):
+            read.append(number)
+            yield np.full((2, 3), number % 2)
+
+    chunks = BooleanCube(3).chunks(source(), 10)
+    assert read == []
+    next(chunks)
+    assert read == [0]
+    assert sizes(chunks) == [2, 2]
+    assert read == [0, 1, 2]
+
+
+def test_which_lists_are_one_array():
+    cube, codes = BooleanCube(2), FiniteUniverse(4)
+    rows, chunk = [[0, 1], [1, 1], [0, 0]], np.array([[0, 1], [1, 1]])
+    assert sizes(cube.chunks(rows, 10)) == [3]
+    assert sizes(cube.chunks(tuple(map(np.array, rows)), 10)) == [3]
+    assert sizes(cube.chunks([chunk, chunk, chunk], 10)) == [2, 2, 2]
+    assert sizes(cube.chunks([pd.DataFrame(chunk), chunk], 10)) == [2, 2]
+    assert sizes(codes.chunks([0, 3, 2], 10)) == [3]
+    assert sizes(codes.chunks([np.array([0, 3]), np.array([2])], 10)) == [2, 1]
+    assert sizes(cube.chunks([], 10)) == []
+    with pytest.raises(ValueError, match=r"shape \(n,\), got \(2, 2\)"):
+        list(codes.chunks([[0, 3], [2, 1]], 10))
+    with pytest.raises(ValueError, match="rectangular"):
+        list(cube.chunks([chunk, [0, 1]], 10))
+
+
+@pytest.mark.parametrize("records", [None, 3, "0101", b"01", {"age": [1]}], ids=repr)
+def test_what_is_not_records(records):
+    with pytest.raises(ValueError, match="records must be an array, a DataFrame or an iterable"):
+        list(BooleanCube(2).chunks(records, 10))
+
+
+def test_sparse_records_are_refused():
+    with pytest.raises(ValueError, match="records must"):
+        list(BooleanCube(2).chunks(sp.csr_array(np.ones((3, 2))), 10))
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.5, True])
+def test_rows_of_a_chunk(rows):
+    with pytest.raises(ValueError, match="rows must be a whole number"):
+        list(BooleanCube(2).chunks(np.zeros((1, 2)), rows))
+
+
+@pytest.mark.parametrize("universe", [FiniteUniverse(5), BooleanCube(4), COLUMNS], ids=repr)
+def test_elements_are_enumerated_in_row_major_order(universe):
+    elements = universe.elements()
+    assert len(elements) == universe.size
+    columns = elements.reshape(len(elements), -1)
+    assert [tuple(row) for row in columns] == sorted({tuple(row) for row in columns})
+    np.testing.assert_array_equal(universe.validate(elements), elements)
+    np.testing.assert_array_equal(universe.elements(2, 4), elements[2:4])
+    np.testing.assert_array_equal(universe.elements_at(np.array([3, 0])), elements[[3, 0]])
+    for start, stop in ((-1, 2), (3, 2), (0, universe.size + 1), (0.0, 1)):
+        with pytest.raises(ValueError, match="must be a whole number"):
+            universe.elements(start, stop)
+    for number in (-1, universe.size):
+        with pytest.raises(ValueError, match="element numbers must be from 0 to"):
+            universe.elements_at(np.array([number]))
+
+
+@pytest.mark.parametrize("universe", [UnitBall(2), SymmetricCube(2)], ids=repr)
+def test_infinite_universes_have_no_elements(universe):
+    assert universe.size is None
+    with pytest.raises(ValueError, match="infinite"):
+        universe.elements()
+    with pytest.raises(ValueError, match="infinite"):
+        universe.elements_at(np.array([0]))
+
+
+def test_universes_beyond_64_bits():
+    cube = BooleanCube(100)
+    assert cube.size == 2**100
+    np.testing.assert_array_equal(cube.elements(5, 6), [[0] * 97 + [1, 0, 1]])
+    product = CategoricalProduct([10] * 30)
+    assert product.size == 10**30
+    np.testing.assert_array_equal(product.elements(123, 124), [[0] * 27 + [1, 2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FiniteUniverse(0), "size must be a whole number, at least 1, got 0"),
+        (lambda: BooleanCube(0), "d must be"),
+        (lambda: BooleanCube(2.0), "d must be"),
+        (lambda: UnitBall(-1), "d must be"),
+        (lambda: SymmetricCube(0), "d must be"),
+        (lambda: CategoricalProduct({}), "at least 1 column"),
+        (lambda: CategoricalProduct([]), "at least 1 column"),
+        (lambda: CategoricalProduct({"a": 0}), "number of levels of 'a' must be"),
+        (lambda: CategoricalProduct("ab"), "number of levels of 'c0' must be"),
+        (lambda: CategoricalProduct(3), "columns must map names to numbers of levels"),
+        (lambda: BooleanCube(2).sample(-1), "n must be"),
+    ],
+)
+def test_bad_parameters(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_equality_hash_and_names():
+    assert FiniteUniverse(3) == FiniteUniverse(3)
+    assert hash(BooleanCube(3)) == hash(BooleanCube(3))
+    assert UnitBall(3) != SymmetricCube(3)
+    assert CategoricalProduct([2, 3]) == CategoricalProduct({"c0": 2, "c1": 3})
+    assert CategoricalProduct({"a": 2, "b": 2}) != CategoricalProduct({"b": 2, "a": 2})
+    assert COLUMNS.columns == {"age": 4, "sex": 2, "region": 3}
+    assert (COLUMNS.dimension, FiniteUniverse(5).dimension) == (3, 1)
+    assert repr(COLUMNS) == "CategoricalProduct({'age': 4, 'sex': 2, 'region': 3})"
+
+
+@pytest.mark.statistical
+def test_samples_are_uniform():
+    n = 4000
+    ball = UnitBall(3).sample(n, rng=1)
+    ks_uniform(np.linalg.norm(ball, axis=1) ** 3)
+    # In three dimensions a coordinate of a uniform direction is uniform (Archimedes).
+    ks_uniform((ball[:, 0] / np.linalg.norm(ball, axis=1) + 1) / 2)
+    ks_uniform((SymmetricCube(2).sample(n, rng=2)[:, 1] + 1) / 2)
