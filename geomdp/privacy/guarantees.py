@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 import json
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from geomdp._validation import positive
 
@@ -223,7 +225,8 @@ class Guarantee:
             "definition": type(self.privacy).__name__,
             "parameters": self.privacy.parameters(),
             "adjacency": self.adjacency.value,
-            "sampler": str(self.sampler),
+            "sampler": type(self.sampler).__name__.lower(),
+            "sampler_details": asdict(self.sampler),
             "arithmetic": self.arithmetic,
             "seeded": self.seeded,
         }
@@ -231,3 +234,31 @@ class Guarantee:
     def to_json(self) -> str:
         """The record as one JSON object."""
         return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Guarantee:
+        """The guarantee a record of `to_dict` describes, from a file for instance.
+
+        Raises
+        ------
+        ValueError
+            If the record is incomplete, or its statement is not the one its parts lead to.
+        """
+        definitions = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
+        samplers = {kind.__name__.lower(): kind for kind in (Exact, Approximate, Heuristic)}
+        try:
+            guarantee = cls(
+                definitions[record["definition"]](**record["parameters"]),
+                Adjacency(record["adjacency"]),
+                samplers[record["sampler"]](**record["sampler_details"]),
+                record["arithmetic"],
+                record["seeded"],
+            )
+            statement = record["statement"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a privacy record: {error}") from error
+        if str(guarantee) != statement:
+            raise ValueError(
+                f"the record's statement must be {str(guarantee)!r}, got {statement!r}"
+            )
+        return guarantee

@@ -143,7 +143,7 @@ class SparseQuery:
 
     def tally(self, records: Iterable[Hashable]) -> Counter[Hashable]:
         """How often each element occurs in `records`, any iterable of elements, read once."""
-        return Counter(_elements(records))
+        return Counter(elements_of(records))
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
         """Sum of the query's values over counted elements: O(m)."""
@@ -189,7 +189,7 @@ def conjunctions(d: int, k: int) -> list[SparseQuery]:
     return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
 
 
-def _elements(records: Iterable[Hashable]) -> Iterable[Hashable]:
+def elements_of(records: Iterable[Hashable]) -> Iterable[Hashable]:
     """Elements as Python objects: NumPy arrays and Series are converted once, not element-wise."""
     tolist = getattr(records, "tolist", None)
     return tolist() if callable(tolist) else records

@@ -1,0 +1,75 @@
+"""How the elements of an open universe become columns of a hashed matrix."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from geomdp._typing import IntArray
+
+#: Bits of a digest; a matrix of up to 2^24 rows takes at least 46 bits of element number.
+DIGEST_BITS = 46
+
+
+class ElementEncoding(Protocol):
+    """A public map from elements to whole numbers."""
+
+    def encode(self, elements: Iterable[Hashable]) -> IntArray:
+        """Numbers (k,) of `elements`; equal elements get equal numbers."""
+
+
+@dataclass(frozen=True)
+class IntegerElements:
+    """Elements are whole numbers themselves: no collisions."""
+
+    def encode(self, elements: Iterable[Hashable]) -> IntArray:
+        """The elements (k,) as int64; ``ValueError`` for anything else."""
+        values = list(elements)
+        for position, value in enumerate(values):
+            whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+            if not whole or not 0 <= value < 1 << 63:  # type: ignore[operator]
+                raise ValueError(
+                    f"elements must be whole numbers from 0 to 2^63 - 1 (position {position} is "
+                    "not); use DigestedElements for other types"
+                )
+        return np.array(values, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class DigestedElements:
+    """Strings, bytes, whole numbers and tuples of such, by 46 bits of a BLAKE2b digest.
+
+    Two given elements collide with probability 2^-46 if the digest behaves like a random
+    function; a collision costs accuracy, never privacy.
+    """
+
+    def encode(self, elements: Iterable[Hashable]) -> IntArray:
+        """Digests (k,) as int64; ``ValueError`` for an element of another type."""
+        return np.array([self._digest(element) for element in elements], dtype=np.int64)
+
+    def _digest(self, element: Hashable) -> int:
+        digest = hashlib.blake2b(_canonical(element), digest_size=8).digest()
+        return int.from_bytes(digest, "little") >> (64 - DIGEST_BITS)
+
+
+def _canonical(element: Hashable) -> bytes:
+    """Bytes that differ between different elements: a type letter, a length, the content."""
+    match element:
+        case bool():
+            raise ValueError("elements must be str, bytes, int or tuples of such, got bool")
+        case int() | np.integer():
+            content, letter = str(int(element)).encode(), b"i"
+        case str():
+            content, letter = element.encode(), b"s"
+        case bytes():
+            content, letter = element, b"b"
+        case tuple():
+            content, letter = b"".join(_canonical(part) for part in element), b"t"
+        case _:
+            kind = type(element).__name__
+            raise ValueError(f"elements must be str, bytes, int or tuples of such, got {kind}")
+    return letter + str(len(content)).encode() + b":" + content
