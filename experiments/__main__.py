@@ -1,0 +1,205 @@
+"""Command line of the experiments: list, run, reproduce, plot, status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from experiments.catalogue import SCRIPTS
+from experiments.engine.claims import claims_table
+from experiments.engine.figures import read_table
+from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce
+from experiments.engine.script import (
+    LoadedScript,
+    Preset,
+    Reports,
+    UnknownScriptError,
+    find,
+    load,
+)
+from experiments.engine.store import StoreError
+
+app = typer.Typer(
+    help="Run experiments, draw their figures and check their claims. Interrupted runs resume.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+#: Columns for a log file, which has no width of its own.
+LOG_WIDTH = 160
+console = Console(width=None if sys.stdout.isatty() else LOG_WIDTH)
+
+#: Exit code of a shell for a process stopped by Ctrl-C (128 + SIGINT).
+INTERRUPTED = 130
+
+Full = Annotated[
+    bool,
+    typer.Option(
+        "--full/--quick",
+        help="The committed figures, or a smaller sweep written to paper_figures/quick.",
+    ),
+]
+ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the SQLite files.")]
+FiguresFolder = Annotated[Path, typer.Option("--figures", help="Folder of the figures.")]
+RESULTS, FIGURES = Folders().results, Folders().figures
+
+
+@app.command("list")
+def list_scripts() -> None:
+    """Show every script and its first line."""
+    table = Table("name", "what it shows", "cells quick", "cells full")
+    for module in SCRIPTS:
+        script = load(module)
+        sizes = [str(len(script.sweep(preset).cells())) for preset in Preset]
+        table.add_row(script.name, script.headline, *sizes)
+    console.print(table)
+
+
+@app.command()
+def run(
+    names: Annotated[list[str], typer.Argument(help="Scripts to run; see `list`.")],
+    full: Full = False,
+    results: ResultsFolder = RESULTS,
+    figures: FiguresFolder = FIGURES,
+) -> None:
+    """Run scripts, draw their figures and check their claims."""
+    scripts = [_find(name) for name in dict.fromkeys(names)]
+    _run_all(scripts, _preset(full), Folders(results, figures))
+
+
+@app.command("reproduce")
+def reproduce_all(
+    full: Full = False, results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES
+) -> None:
+    """Run every script; the exit code is 0 if all claims hold."""
+    _run_all([load(module) for module in SCRIPTS], _preset(full), Folders(results, figures))
+
+
+@app.command()
+def plot(name: str, full: Full = False, figures: FiguresFolder = FIGURES) -> None:
+    """Draw one figure again from its stored CSV; nothing is computed."""
+    script = _find(name)
+    outputs = Folders(figures=figures).outputs(script.name, _preset(full))
+    if not outputs.csv.exists():
+        _fail(f"{outputs.csv} does not exist; run the script first")
+    draw(script, outputs)
+    console.print(*(str(path) for path in outputs.images), sep="\n")
+
+
+@app.command()
+def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -> None:
+    """Show which results are stored for the present code."""
+    folders = Folders(results, figures)
+    table = Table("script", "preset", "completed", "failed", "of other code", "figure")
+    for script in map(load, SCRIPTS):
+        for preset in Preset:
+            with _reporting_errors():
+                held = contents(script, preset, folders)
+            total = len(script.sweep(preset).cells())
+            drawn = folders.outputs(script.name, preset).images[0]
+            table.add_row(
+                script.name,
+                preset.value,
+                f"{held.completed}/{total}",
+                str(held.failed),
+                str(held.stale),
+                str(drawn) if drawn.exists() else "none",
+            )
+    console.print(table)
+
+
+def _run_all(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> None:
+    reports: list[Report] = []
+    try:
+        with _reporting_errors(), _progress() as progress:
+            for script in scripts:
+                total = len(script.sweep(preset).cells())
+                done = contents(script, preset, folders).completed
+                task = progress.add_task(script.name, total=total, completed=done)
+                reports.append(
+                    reproduce(
+                        script,
+                        preset,
+                        folders,
+                        observe=lambda _outcome, task=task: progress.advance(task),  # type: ignore[misc]
+                    )
+                )
+    except KeyboardInterrupt:
+        console.print("interrupted; completed cells are stored, run again to resume")
+        raise typer.Exit(INTERRUPTED) from None
+    _show(scripts, reports)
+    if not all(report.passed for report in reports):
+        raise typer.Exit(1)
+
+
+def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
+    for script, report in zip(scripts, reports, strict=True):
+        for outcome in report.failures:
+            cell = outcome.cell
+            console.print(f"{report.name}: {cell.configuration!r}, trial {cell.trial}: FAILED")
+            console.print(outcome.traceback, markup=False, highlight=False)
+        if report.failures:
+            console.print(f"{report.name}: {len(report.failures)} cells failed, nothing written")
+        elif isinstance(script.module, Reports):
+            console.print(script.module.report(read_table(report.outputs)))
+    claims = [(report.name, claim) for report in reports for claim in report.claims]
+    if claims:
+        console.print(claims_table(claims))
+    failed = sum(not claim.passed for _, claim in claims)
+    console.print(f"{len(claims) - failed} claims passed, {failed} failed")
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+    )
+
+
+@contextmanager
+def _reporting_errors() -> Iterator[None]:
+    """Turn an unusable store into one line and exit code 1."""
+    try:
+        yield
+    except StoreError as error:
+        _fail(str(error))
+
+
+def _find(name: str) -> LoadedScript:
+    try:
+        return find(name, SCRIPTS)
+    except UnknownScriptError as error:
+        _fail(str(error))
+
+
+def _preset(full: bool) -> Preset:
+    return Preset.FULL if full else Preset.QUICK
+
+
+def _fail(message: str) -> NoReturn:
+    console.print(message, style="red", highlight=False, markup=False)
+    raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m experiments")

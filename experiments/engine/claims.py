@@ -1,0 +1,55 @@
+"""A statement of a paper with what was measured: the part of a figure that can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One checked statement.
+
+    Parameters
+    ----------
+    name : str
+        The statement in words.
+    passed : bool
+        Whether the measurement agrees with it.
+    measured : str
+        What was measured, with its uncertainty.
+    theory : str
+        What the theory says, in the same units.
+    id : str
+        Where the statement is proved: the id in the formula sheet.
+    """
+
+    name: str
+    passed: bool
+    measured: str
+    theory: str
+    id: str
+
+    def to_dict(self) -> dict[str, str | bool]:
+        """Plain values, ready for JSON."""
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "measured": self.measured,
+            "theory": self.theory,
+            "id": self.id,
+        }
+
+
+def claims_table(claims: Sequence[tuple[str, Claim]]) -> Table:
+    """Table of (script, claim) pairs for the terminal."""
+    table = Table("script", "claim", "", "measured", "theory", "source", title="Claims")
+    for script, claim in claims:
+        verdict = Text("passed", "green") if claim.passed else Text("FAILED", "bold red")
+        table.add_row(
+            script, Text(claim.name), verdict, Text(claim.measured), Text(claim.theory), claim.id
+        )
+    return table

@@ -1,0 +1,95 @@
+"""Write what a script produced: CSV first, then the figure drawn from it, then its record."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+STYLE = Path(__file__).resolve().parents[1] / "style.mplstyle"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Paths of the four files of one script in one folder."""
+
+    folder: Path
+    name: str
+
+    @property
+    def csv(self) -> Path:
+        """The table of all rows."""
+        return self.folder / f"{self.name}.csv"
+
+    @property
+    def record(self) -> Path:
+        """Configurations, seed, versions, commit, seconds and claims."""
+        return self.folder / f"{self.name}.json"
+
+    @property
+    def images(self) -> tuple[Path, Path]:
+        """The figure as PNG and as SVG."""
+        return self.folder / f"{self.name}.png", self.folder / f"{self.name}.svg"
+
+
+def write_table(outputs: Outputs, table: pd.DataFrame) -> None:
+    """Write the CSV; floats keep all their digits."""
+    with _replacing(outputs.csv) as temporary:
+        table.to_csv(temporary, index=False)
+
+
+def read_table(outputs: Outputs) -> pd.DataFrame:
+    """Read the CSV back, exactly as plots and claims see it.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the script has not been run at this preset.
+    """
+    # Of the parsers in every supported pandas, this one is known to round to the nearest float.
+    return pd.read_csv(outputs.csv, engine="pyarrow")
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Matplotlib with the one style of all figures, whatever the user's own settings."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.style.use(STYLE)
+        yield
+
+
+def write_figure(outputs: Outputs, figure: Figure) -> None:
+    """Write PNG and SVG; the same figure gives the same bytes (no date, fixed identifiers)."""
+    dateless: dict[str, dict[str, str | None]] = {
+        ".png": {"Software": None},
+        ".svg": {"Date": None},
+    }
+    for path in outputs.images:
+        with _replacing(path) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:], metadata=dateless[path.suffix])
+
+
+def write_record(outputs: Outputs, record: Mapping[str, object]) -> None:
+    """Write the JSON record."""
+    with _replacing(outputs.record) as temporary:
+        temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A temporary path that replaces `path` at the end: readers never see half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,121 @@
+"""One script from cells to checked figure: sweep, CSV, plot, claims, record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.engine.cells import Outcome, Sweep, configuration_fields
+from experiments.engine.claims import Claim
+from experiments.engine.figures import (
+    Outputs,
+    drawing,
+    read_table,
+    write_figure,
+    write_record,
+    write_table,
+)
+from experiments.engine.provenance import commit, versions
+from experiments.engine.run import Executor, SweepResult, ignore, in_process, run_sweep
+from experiments.engine.script import LoadedScript, Preset
+from experiments.engine.store import Contents, Store
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where results and figures go.
+
+    The full preset writes to `figures`, whose content is committed; the quick preset to its
+    subfolder ``quick``, which git ignores, so a quick run never replaces a committed figure.
+    """
+
+    results: Path = ROOT / "experiments" / "results"
+    figures: Path = ROOT / "paper_figures"
+
+    def store(self, name: str, preset: Preset) -> Path:
+        """The SQLite file of a sweep."""
+        return self.results / f"{name}-{preset}.sqlite"
+
+    def outputs(self, name: str, preset: Preset) -> Outputs:
+        """The files of a figure."""
+        folder = self.figures if preset is Preset.FULL else self.figures / "quick"
+        return Outputs(folder, name)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one script came to; without claims if a cell failed, for then nothing is written."""
+
+    name: str
+    outputs: Outputs
+    failures: tuple[Outcome[Any], ...]
+    claims: tuple[Claim, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every cell completed and every claim holds."""
+        return not self.failures and all(claim.passed for claim in self.claims)
+
+
+def reproduce(
+    script: LoadedScript,
+    preset: Preset,
+    folders: Folders,
+    executor: Executor = in_process,
+    observe: Callable[[Outcome[Any]], None] = ignore,
+) -> Report:
+    """Run what is missing, write CSV, figure and record, and check the claims.
+
+    If a cell fails the sweep still goes on, but no file is written: an incomplete table is no
+    result.
+    """
+    sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
+    with Store(folders.store(script.name, preset), script.code) as store:
+        result = run_sweep(script.module.compute, sweep, store, executor, observe)
+    if result.failures:
+        return Report(script.name, outputs, result.failures, ())
+    write_table(outputs, result.table())
+    draw(script, outputs)
+    claims = tuple(script.module.claims(read_table(outputs)))
+    write_record(outputs, _record(script, preset, sweep, result, claims))
+    return Report(script.name, outputs, (), claims)
+
+
+def draw(script: LoadedScript, outputs: Outputs) -> None:
+    """Draw the figure from the stored CSV alone."""
+    with drawing():
+        write_figure(outputs, script.module.plot(read_table(outputs)))
+
+
+def contents(script: LoadedScript, preset: Preset, folders: Folders) -> Contents:
+    """What the store of a sweep holds under the present code; nothing is created."""
+    path = folders.store(script.name, preset)
+    if not path.exists():
+        return Contents(completed=0, failed=0, stale=0)
+    with Store(path, script.code) as store:
+        return store.contents(script.sweep(preset).cells())
+
+
+def _record(
+    script: LoadedScript,
+    preset: Preset,
+    sweep: Sweep[Any],
+    result: SweepResult,
+    claims: tuple[Claim, ...],
+) -> dict[str, object]:
+    return {
+        "script": script.module.__name__,
+        "preset": preset.value,
+        "seed": sweep.seed,
+        "trials": sweep.trials,
+        "configurations": [configuration_fields(c) for c in sweep.configurations],
+        "seconds": round(result.seconds, 3),
+        "commit": commit(),
+        "code": asdict(script.code),
+        "versions": versions(),
+        "claims": [claim.to_dict() for claim in claims],
+    }

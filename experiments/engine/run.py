@@ -1,0 +1,133 @@
+"""Run the cells of a sweep that are not stored yet, and gather its table."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from experiments.engine.cells import C, Cell, Outcome, Row, Sweep, configuration_fields, plain
+from experiments.engine.store import Store
+
+#: What a script offers for one cell: (configuration, generator) to rows.
+Compute = Callable[[C, np.random.Generator], Sequence[Row]]
+#: What an executor applies to each cell; picklable when the script is an importable module.
+Work = Callable[[Cell[Any]], Outcome[Any]]
+
+
+class Executor(Protocol):
+    """Where cells run: applies `work` to each cell and yields outcomes as they complete.
+
+    The order of the outcomes is free and cells may run in other processes or on other machines:
+    `work` never raises for a failing cell, the seeds do not depend on the order, and only the
+    caller writes to the store.
+    """
+
+    def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+        """Outcomes of all `cells`, in any order."""
+
+
+def in_process(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+    """One cell after the other in this process: the simplest executor."""
+    return map(work, cells)
+
+
+def ignore(outcome: Outcome[Any]) -> None:
+    """Observe nothing."""
+
+
+def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
+    """Outcome of one cell; an exception becomes its traceback, an interrupt goes through."""
+    start = time.perf_counter()
+    rows: tuple[Row, ...] | None = None
+    failure: str | None = None
+    try:
+        result = compute(cell.configuration, np.random.default_rng(cell.seed))
+        rows = tuple({name: plain(row[name], name) for name in row} for row in result)
+        if not rows:
+            raise ValueError("compute must return at least 1 row, got 0")
+    except Exception:
+        rows, failure = None, traceback.format_exc()
+    return Outcome(cell, time.perf_counter() - start, rows, failure)
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """Outcomes of all cells of a sweep, in the order of the cells."""
+
+    outcomes: tuple[Outcome[Any], ...]
+
+    @property
+    def failures(self) -> tuple[Outcome[Any], ...]:
+        """The cells that failed."""
+        return tuple(outcome for outcome in self.outcomes if outcome.failed)
+
+    @property
+    def seconds(self) -> float:
+        """Sum of the seconds of all cells, over all runs that contributed."""
+        return sum(outcome.seconds for outcome in self.outcomes)
+
+    def table(self) -> pd.DataFrame:
+        """All rows, each behind the fields of its configuration and its trial.
+
+        Raises
+        ------
+        ValueError
+            If a cell failed, or a row uses the name of a field.
+        """
+        if self.failures:
+            raise ValueError(f"the sweep must be complete, {len(self.failures)} cells failed")
+        records = []
+        for outcome in self.outcomes:
+            front = {
+                **configuration_fields(outcome.cell.configuration),
+                "trial": outcome.cell.trial,
+            }
+            for row in outcome.rows or ():
+                if clash := front.keys() & row.keys():
+                    raise ValueError(f"rows must not use the names {sorted(clash)}")
+                records.append({**front, **row})
+        return pd.DataFrame.from_records(records)
+
+
+def run_sweep(
+    compute: Compute[C],
+    sweep: Sweep[C],
+    store: Store,
+    executor: Executor = in_process,
+    observe: Callable[[Outcome[Any]], None] = ignore,
+) -> SweepResult:
+    """Run what the store does not hold yet and return the whole sweep.
+
+    Completed cells are taken from the store, failed ones are tried again. Each outcome is on disk
+    before the next one is asked for; an interrupt therefore loses only cells in flight.
+
+    Parameters
+    ----------
+    compute : callable
+        (configuration, generator) to rows.
+    sweep : Sweep
+        The cells.
+    store : Store
+        Where outcomes are kept.
+    executor : Executor
+        Where cells run.
+    observe : callable
+        Called with each outcome once it is stored, for progress.
+    """
+    cells = sweep.cells()
+    done = {outcome.cell.key for outcome in store.outcomes(cells) if not outcome.failed}
+    pending = [cell for cell in cells if cell.key not in done]
+    for outcome in executor(partial(run_cell, compute), pending):
+        store.record(outcome)
+        observe(outcome)
+    outcomes = store.outcomes(cells)
+    if len(outcomes) != len(cells):
+        raise RuntimeError(f"the executor returned {len(outcomes)} of {len(cells)} outcomes")
+    return SweepResult(tuple(outcomes))

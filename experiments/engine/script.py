@@ -1,0 +1,122 @@
+"""What every experiment script offers, and how a script is found by name."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from experiments.engine.cells import Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.provenance import Code
+from experiments.engine.run import Compute
+
+
+class Preset(enum.StrEnum):
+    """How much to compute."""
+
+    #: Seconds: smoke test and tests; its claims hold at the same levels.
+    QUICK = "quick"
+    #: What the committed figures show.
+    FULL = "full"
+
+
+@runtime_checkable
+class Script(Protocol):
+    """A module with one figure.
+
+    ``Config`` is its frozen dataclass; ``QUICK`` and ``FULL`` are sweeps over it;
+    ``compute(config, rng)`` gives the rows of one cell; ``plot(table)`` and ``claims(table)`` read
+    the stored CSV and nothing else.
+    """
+
+    __name__: str
+    __doc__: str | None
+    QUICK: Sweep[Any]
+    FULL: Sweep[Any]
+    compute: Compute[Any]
+
+    def plot(self, table: pd.DataFrame) -> Figure:
+        """The figure."""
+
+    def claims(self, table: pd.DataFrame) -> list[Claim]:
+        """The checked statements."""
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """A script that also prints a table of numbers."""
+
+    def report(self, table: pd.DataFrame) -> Table:
+        """The numbers, for the terminal."""
+
+
+@dataclass(frozen=True)
+class LoadedScript:
+    """A script with its short name.
+
+    Parameters
+    ----------
+    name : str
+        Last part of the module's name; names its outputs.
+    module : Script
+        The module.
+    code : Code
+        Content hashes of the script and of geomdp, taken when it was loaded.
+    """
+
+    name: str
+    module: Script
+    code: Code
+
+    @property
+    def headline(self) -> str:
+        """First line of the docstring."""
+        return (self.module.__doc__ or "").strip().splitlines()[0]
+
+    def sweep(self, preset: Preset) -> Sweep[Any]:
+        """The sweep of a preset."""
+        return self.module.FULL if preset is Preset.FULL else self.module.QUICK
+
+
+class UnknownScriptError(ValueError):
+    """No script has this name; the message suggests near ones."""
+
+
+def load(module_name: str) -> LoadedScript:
+    """Import a script and check that it offers everything.
+
+    Raises
+    ------
+    TypeError
+        If a part of `Script`, or its docstring, is missing.
+    """
+    source = importlib.import_module(module_name)
+    module: object = source
+    if not isinstance(module, Script) or not module.__doc__:
+        raise TypeError(
+            f"{module_name} must have a docstring, QUICK, FULL, compute, plot and claims"
+        )
+    return LoadedScript(module_name.rpartition(".")[2], module, Code.of(source))
+
+
+def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
+    """The script of `catalogue` (module names) with this short name.
+
+    Raises
+    ------
+    UnknownScriptError
+        If there is none.
+    """
+    names = {module.rpartition(".")[2]: module for module in catalogue}
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or list(names)
+        raise UnknownScriptError(f"no script is called {name!r}; did you mean {', '.join(near)}?")
+    return load(names[name])

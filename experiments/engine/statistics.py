@@ -1,0 +1,161 @@
+"""Intervals and tests at stated levels for measured mean squared errors.
+
+Mean squared errors are averages of many independent releases, so their studentised means are
+compared with Student's t. The level is divided by the number of simultaneous tests (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+
+#: False-alarm probability of one claim.
+LEVEL = 1e-6
+
+
+@dataclass(frozen=True)
+class MeanSquare:
+    """A mean of squared errors over independent releases.
+
+    Parameters
+    ----------
+    value : float
+        The mean, above 0.
+    stderr : float
+        Its standard error.
+    count : int
+        Number of releases, at least 2.
+    """
+
+    value: float
+    stderr: float
+    count: int
+
+    def __post_init__(self) -> None:
+        if not self.value > 0 or not math.isfinite(self.value):
+            raise ValueError(f"value must be finite and above 0, got {self.value!r}")
+        if not self.stderr >= 0 or not math.isfinite(self.stderr):
+            raise ValueError(f"stderr must be finite and at least 0, got {self.stderr!r}")
+        if self.count < 2:
+            raise ValueError(f"count must be at least 2, got {self.count}")
+
+    @classmethod
+    def of(cls, squares: Sequence[float] | np.typing.NDArray[np.float64]) -> MeanSquare:
+        """Mean and standard error of independent squared errors (count,)."""
+        values = np.asarray(squares, dtype=float)
+        stderr = float(values.std(ddof=1)) / math.sqrt(len(values))
+        return cls(float(values.mean()), stderr, len(values))
+
+    @classmethod
+    def pooled(cls, parts: Sequence[MeanSquare]) -> MeanSquare:
+        """Mean over all releases of several independent parts of one distribution.
+
+        The variance is that within the parts together with that between their means.
+        """
+        counts = np.array([part.count for part in parts], dtype=float)
+        values = np.array([part.value for part in parts])
+        # Sums of squared deviations: (count - 1) times the sample variance, count stderr^2.
+        within = sum(part.count * (part.count - 1) * part.stderr**2 for part in parts)
+        total = counts.sum()
+        mean = float(counts @ values / total)
+        between = float(counts @ (values - mean) ** 2)
+        return cls(mean, math.sqrt((within + between) / (total - 1) / total), int(total))
+
+    @property
+    def root(self) -> float:
+        """Root mean square."""
+        return math.sqrt(self.value)
+
+    @property
+    def root_stderr(self) -> float:
+        """Standard error of the root, by the delta method."""
+        return self.stderr / (2 * self.root)
+
+    def root_interval(self, level: float, tests: int = 1) -> tuple[float, float]:
+        """Two-sided interval of the root at false-alarm `level` over `tests` intervals."""
+        reach = quantile(level / (2 * tests), self.count) * self.stderr
+        return math.sqrt(max(self.value - reach, 0.0)), math.sqrt(self.value + reach)
+
+
+def quantile(tail: float, count: int) -> float:
+    """Upper `tail` quantile of Student's t for a mean of `count` values."""
+    return float(scipy.stats.t.isf(tail, count - 1))
+
+
+def deviation(measured: MeanSquare, expected: float, expected_stderr: float = 0.0) -> float:
+    """How many standard errors the measured mean square lies above expected^2.
+
+    Parameters
+    ----------
+    measured : MeanSquare
+        The measurement.
+    expected : float
+        Expected **root** mean square.
+    expected_stderr : float
+        Standard error of `expected`, if it was itself estimated.
+    """
+    spread = math.hypot(measured.stderr, 2 * expected * expected_stderr)
+    gap = measured.value - expected**2
+    # Noise-free measurements agree up to rounding or not at all.
+    rounding = 1e3 * np.finfo(float).eps * max(measured.value, expected**2)
+    if abs(gap) <= rounding:
+        return 0.0
+    return gap / spread if spread > 0 else math.copysign(math.inf, gap)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Least-squares slope of log y against log x with a two-sided interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def within(self, low: float, high: float) -> bool:
+        """Whether the whole interval lies in [low, high]."""
+        return low <= self.low and self.high <= high
+
+    def covers(self, value: float) -> bool:
+        """Whether `value` lies in the interval."""
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def log_log_slope(
+    x: Sequence[float], means: Sequence[MeanSquare], level: float, tests: int = 1
+) -> Slope:
+    """Ordinary least-squares slope of log(root mean square) against log(x).
+
+    The slope is sum c_i log(y_i), with c_i fixed by the x; its standard error follows from those
+    of the y_i, which are independent, by the delta method. Unweighted, so what it estimates does
+    not depend on how noisy each point is.
+
+    Parameters
+    ----------
+    x : sequence of float
+        Positions above 0, at least two different ones.
+    means : sequence of MeanSquare
+        Independent measurements at `x`.
+    level : float
+        False-alarm probability of all `tests` intervals together.
+    tests : int
+        Number of intervals stated together.
+    """
+    if len(x) != len(means) or len(set(x)) < 2:
+        raise ValueError(f"x must hold 2 different positions or more, one per mean, got {list(x)}")
+    centred = np.log(np.asarray(x, dtype=float))
+    centred -= centred.mean()
+    coefficients = centred / (centred @ centred)
+    slope = float(coefficients @ [0.5 * math.log(mean.value) for mean in means])
+    relative = np.array([0.5 * mean.stderr / mean.value for mean in means])
+    smallest = min(mean.count for mean in means)
+    reach = quantile(level / (2 * tests), smallest) * float(np.linalg.norm(coefficients * relative))
+    # Noise-free points: the slope is known up to rounding.
+    reach = max(reach, 1e3 * np.finfo(float).eps)
+    return Slope(slope, slope - reach, slope + reach)

@@ -1,0 +1,223 @@
+"""Results of one sweep in one SQLite file that survives being killed at any moment."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from experiments.engine.cells import Cell, Outcome, configuration_fields
+from experiments.engine.provenance import Code, versions
+
+#: Marks the file as ours in the SQLite header: "gmdp" in ASCII.
+APPLICATION_ID = int.from_bytes(b"gmdp", "big")
+#: Layout of the table; another number is another layout.
+LAYOUT = 1
+#: Seconds to wait for another process that is writing.
+BUSY_SECONDS = 30
+
+HEADER_MAGIC = b"SQLite format 3\x00"
+#: Bytes of the SQLite header that hold the application id (file format, section 1.3).
+HEADER_APPLICATION_ID = slice(68, 72)
+HEADER_LENGTH = 100
+
+SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS cells (
+    configuration_hash TEXT NOT NULL,
+    trial INTEGER NOT NULL,
+    sweep_seed TEXT NOT NULL,
+    script_hash TEXT NOT NULL,
+    library_hash TEXT NOT NULL,
+    configuration TEXT NOT NULL,
+    seed TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    versions TEXT NOT NULL,
+    finished TEXT NOT NULL,
+    rows TEXT,
+    traceback TEXT,
+    PRIMARY KEY (configuration_hash, trial, sweep_seed, script_hash, library_hash),
+    CHECK ((rows IS NULL) <> (traceback IS NULL))
+) WITHOUT ROWID;
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {LAYOUT};
+COMMIT;
+"""
+
+#: A failed cell may be replaced by a later attempt, a completed one never.
+INSERT = """
+INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    seconds = excluded.seconds, versions = excluded.versions, finished = excluded.finished,
+    rows = excluded.rows, traceback = excluded.traceback
+WHERE cells.rows IS NULL
+"""
+
+
+class StoreError(Exception):
+    """The file cannot hold, or does not hold, results of a sweep; it was left as it is."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """How many cells a store holds.
+
+    Parameters
+    ----------
+    completed, failed : int
+        Cells of the present sweep and code.
+    stale : int
+        Cells of other code, configurations or seeds; never read, kept until the file is deleted.
+    """
+
+    completed: int
+    failed: int
+    stale: int
+
+
+class Store:
+    """Outcomes of the cells of one script at one preset, for one state of the code.
+
+    Every outcome is one transaction in write-ahead mode, synchronised to disk: a process killed
+    between two cells loses nothing, one killed inside a cell loses that cell alone. Rows are found
+    by (configuration hash, trial, sweep seed, hash of the script, hash of geomdp), so results of
+    other code or another configuration are never mixed in. Several processes may share a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; created with its folders if absent.
+    code : Code
+        Content hashes under which outcomes are written and looked up.
+
+    Raises
+    ------
+    StoreError
+        If `path` is not such a store, is damaged, or cannot be written. It is not changed then.
+    """
+
+    def __init__(self, path: Path, code: Code) -> None:
+        self.path = path
+        self.code = code
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _check_header(path)
+        except OSError as error:
+            raise StoreError(f"cannot keep results in {path}: {error}") from error
+        try:
+            self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot keep results in {path}: {error}") from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise StoreError(f"cannot keep results in {path}: {error}") from error
+        except StoreError:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        damage = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if damage != "ok":
+            raise StoreError(f"{self.path} is damaged ({damage}); move it away to start afresh")
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        (layout,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if tables and layout != LAYOUT:
+            raise StoreError(
+                f"{self.path} has layout {layout}, this engine writes layout {LAYOUT}; "
+                "move it away to start afresh"
+            )
+        if not tables:
+            # One transaction, before the journal mode changes: a process killed here leaves
+            # either an empty file or a complete one.
+            self._connection.executescript(SCHEMA)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; everything recorded is already on disk."""
+        self._connection.close()
+
+    def record(self, outcome: Outcome[Any]) -> None:
+        """Write one outcome; a completed cell that is already there stays as it is."""
+        cell = outcome.cell
+        values = (
+            *_key(cell, self.code),
+            json.dumps(configuration_fields(cell.configuration)),
+            f"{cell.seed:#x}",
+            outcome.seconds,
+            json.dumps(versions()),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            None if outcome.rows is None else json.dumps(outcome.rows, allow_nan=False),
+            outcome.traceback,
+        )
+        try:
+            self._connection.execute(INSERT, values)
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot write to {self.path}: {error}") from error
+
+    def outcomes(self, cells: Iterable[Cell[Any]]) -> list[Outcome[Any]]:
+        """What is stored for `cells` under the present code, in the order of `cells`."""
+        cells_by_key = {_key(cell, self.code): cell for cell in cells}
+        stored: dict[tuple[str, int, str, str, str], Outcome[Any]] = {}
+        query = (
+            "SELECT configuration_hash, trial, sweep_seed, script_hash, library_hash, seconds, "
+            "rows, traceback FROM cells WHERE script_hash = ? AND library_hash = ?"
+        )
+        try:
+            with closing(
+                self._connection.execute(query, (self.code.script, self.code.library))
+            ) as cursor:
+                for *key, seconds, rows, traceback in cursor:
+                    cell = cells_by_key.get(tuple(key))
+                    if cell is not None:
+                        parsed = None if rows is None else tuple(json.loads(rows))
+                        stored[tuple(key)] = Outcome(cell, seconds, parsed, traceback)
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot read {self.path}: {error}") from error
+        return [stored[key] for key in cells_by_key if key in stored]
+
+    def contents(self, cells: Iterable[Cell[Any]]) -> Contents:
+        """How many of `cells` are stored, and how many rows belong to something else."""
+        found = self.outcomes(cells)
+        failed = sum(outcome.failed for outcome in found)
+        (everything,) = self._connection.execute("SELECT count(*) FROM cells").fetchone()
+        return Contents(len(found) - failed, failed, everything - len(found))
+
+
+def _key(cell: Cell[Any], code: Code) -> tuple[str, int, str, str, str]:
+    # The sweep seed is text because it may exceed the 64 bits of an SQLite integer.
+    digest, trial, sweep_seed = cell.key
+    return (digest, trial, str(sweep_seed), code.script, code.library)
+
+
+def _check_header(path: Path) -> None:
+    """Raise `StoreError` unless `path` is absent, empty or ours, without SQLite touching it."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        header = file.read(HEADER_LENGTH)
+    if not header:
+        return  # created by a process that was killed before its first transaction
+    if len(header) < HEADER_LENGTH or not header.startswith(HEADER_MAGIC):
+        raise StoreError(f"{path} is not an SQLite file; it was left as it is")
+    if int.from_bytes(header[HEADER_APPLICATION_ID], "big") != APPLICATION_ID:
+        raise StoreError(f"{path} is an SQLite file of another program; it was left as it is")

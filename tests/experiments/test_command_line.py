@@ -1,0 +1,142 @@
+"""The command line: exit codes, suggestions, and what it prints."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from experiments import __main__ as command_line
+from experiments import catalogue
+from experiments.engine.script import UnknownScriptError, find, load
+from tests.experiments import toy_script
+
+ROOT = Path(__file__).parents[2]
+TOY = "tests.experiments.toy_script"
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(command_line, "SCRIPTS", (TOY,))
+    return ["--results", str(tmp_path / "results"), "--figures", str(tmp_path / "figures")]
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(command_line.app, arguments)
+
+
+def test_run_succeeds_when_every_claim_holds(folders: list[str], tmp_path: Path) -> None:
+    result = call("run", "toy_script", *folders)
+    assert result.exit_code == 0
+    assert "2 claims passed, 0 failed" in result.output
+    assert "TOY-1" in result.output
+    assert "square" in result.output  # the report of the script
+    assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
+
+
+def test_run_fails_when_a_claim_fails(folders: list[str], tmp_path: Path) -> None:
+    result = call("run", "toy_script", "--full", *folders)
+    assert result.exit_code == 1
+    assert "1 claims passed, 1 failed" in result.output
+    assert (tmp_path / "figures" / "toy_script.png").exists()
+
+
+def test_run_fails_with_the_traceback_when_a_cell_fails(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy_script, "BROKEN", {3})
+    result = call("reproduce", "--quick", *folders)
+    assert result.exit_code == 1
+    assert "RuntimeError: n = 3 broke" in result.output
+    assert "2 cells failed" in result.output
+
+
+def test_an_interrupt_says_how_to_go_on(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(config: toy_script.Config, rng: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(toy_script, "compute", interrupt)
+    result = call("reproduce", *folders)
+    assert result.exit_code == 130
+    assert "run again to resume" in result.output
+
+
+def test_a_foreign_store_is_one_line_and_stays(folders: list[str], tmp_path: Path) -> None:
+    store = tmp_path / "results" / "toy_script-quick.sqlite"
+    store.parent.mkdir()
+    store.write_text("precious")
+    for command in (("reproduce", *folders), ("status", *folders)):
+        result = call(*command)
+        assert result.exit_code == 1
+        assert "not an SQLite file" in result.output
+    assert store.read_text() == "precious"
+
+
+def test_unknown_names_suggest_near_ones(folders: list[str]) -> None:
+    result = call("run", "toy_scrpt", *folders)
+    assert result.exit_code == 1
+    assert "did you mean toy_script?" in result.output
+
+
+def test_plot_draws_from_the_csv(folders: list[str], tmp_path: Path) -> None:
+    assert call("plot", "toy_script", *folders[2:]).exit_code == 1
+    call("run", "toy_script", *folders)
+    image = tmp_path / "figures" / "quick" / "toy_script.png"
+    image.unlink()
+    assert call("plot", "toy_script", *folders[2:]).exit_code == 0
+    assert image.exists()
+
+
+def test_status_counts_cells(folders: list[str]) -> None:
+    assert "0/6" in call("status", *folders).output
+    call("run", "toy_script", *folders)
+    assert "6/6" in call("status", *folders).output
+
+
+def test_list_shows_the_first_line_of_each_script(folders: list[str]) -> None:
+    del folders
+    result = call("list")
+    assert result.exit_code == 0
+    assert "squares of n" in result.output
+
+
+def test_list_runs_as_a_module() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "experiments", "list"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "jl_error_vs_n" in result.stdout
+
+
+def test_near_names_are_found_and_parts_are_required() -> None:
+    with pytest.raises(UnknownScriptError, match="toy_script"):
+        find("nothing like it", (TOY,))
+    with pytest.raises(TypeError, match="must have a docstring, QUICK"):
+        load("tests.experiments.trivial_sweep")
+
+
+def test_the_catalogue_lists_every_script() -> None:
+    folder = ROOT / "experiments"
+    files = [*folder.glob("*.py"), *folder.glob("benchmarks/*.py")]
+    scripts = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in files
+        if not path.stem.startswith("__") and path.stem != "catalogue"
+    }
+    assert scripts == set(catalogue.SCRIPTS)
+    assert len({name.rpartition(".")[2] for name in scripts}) == len(scripts)
+    assert all(importlib.util.find_spec(name) for name in catalogue.SCRIPTS)
+
+
+def test_committed_figures_carry_passed_claims() -> None:
+    for path in (ROOT / "paper_figures").glob("*.json"):
+        record = json.loads(path.read_text())
+        assert record["preset"] == "full", path.name
+        assert all(claim["passed"] for claim in record["claims"]), path.name

@@ -1,0 +1,113 @@
+"""From cells to files: CSV first, figures from it alone, and nothing written after a failure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from experiments.engine.figures import Outputs, drawing, read_table, write_figure, write_table
+from experiments.engine.reproduce import Folders, contents, draw, reproduce
+from experiments.engine.script import Preset, load
+from experiments.engine.store import Contents
+from tests.experiments import toy_script
+
+TOY = "tests.experiments.toy_script"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "results", tmp_path / "figures")
+
+
+def test_a_quick_run_writes_everything_beside_the_committed_figures(folders: Folders) -> None:
+    report = reproduce(load(TOY), Preset.QUICK, folders)
+    assert report.passed
+    assert [claim.id for claim in report.claims] == ["TOY-1", "TOY-2"]
+    written = {str(p.relative_to(folders.figures)) for p in folders.figures.rglob("*.*")}
+    assert written == {f"quick/toy_script.{kind}" for kind in ("csv", "json", "png", "svg")}
+    assert (folders.results / "toy_script-quick.sqlite").exists()
+
+
+def test_the_record_says_where_the_numbers_come_from(folders: Folders) -> None:
+    script = load(TOY)
+    report = reproduce(script, Preset.FULL, folders)
+    record = json.loads((folders.figures / "toy_script.json").read_text())
+    assert record["configurations"] == [{"n": n} for n in range(1, 11)]
+    assert record["seed"] == 0
+    assert record["trials"] == 2
+    assert record["code"] == {"script": script.code.script, "library": script.code.library}
+    assert record["versions"].keys() >= {"python", "numpy", "geomdp"}
+    assert record["seconds"] >= 0
+    assert len(record["commit"].removesuffix("+changes")) == 40
+    assert record["claims"] == [claim.to_dict() for claim in report.claims]
+    # 10^2 is above 50, so the second claim of the toy fails at this preset.
+    assert not report.passed
+
+
+def test_a_failing_cell_stops_the_files_but_not_the_sweep(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy_script, "BROKEN", {2})
+    report = reproduce(load(TOY), Preset.QUICK, folders)
+    assert not report.passed
+    assert [outcome.cell.configuration.n for outcome in report.failures] == [2, 2]
+    assert not folders.figures.exists()
+    expected = Contents(completed=4, failed=2, stale=0)
+    assert contents(load(TOY), Preset.QUICK, folders) == expected
+
+
+def test_looking_creates_nothing(folders: Folders) -> None:
+    assert contents(load(TOY), Preset.QUICK, folders) == Contents(0, 0, 0)
+    assert not folders.results.exists()
+
+
+def test_a_second_run_computes_nothing_and_gives_the_same_bytes(folders: Folders) -> None:
+    def files() -> dict[str, bytes]:
+        return {p.name: p.read_bytes() for p in folders.figures.rglob("*.*")}
+
+    reproduce(load(TOY), Preset.QUICK, folders)
+    first = files()
+    seen: list[object] = []
+    reproduce(load(TOY), Preset.QUICK, folders, observe=seen.append)
+    assert seen == []
+    for name in ("toy_script.csv", "toy_script.png", "toy_script.svg"):
+        assert files()[name] == first[name]
+
+
+def test_plots_read_the_csv_and_nothing_else(folders: Folders) -> None:
+    script, outputs = load(TOY), folders.outputs("toy_script", Preset.QUICK)
+    reproduce(script, Preset.QUICK, folders)
+    before = outputs.images[1].read_bytes()
+    table = read_table(outputs)
+    table["square"] = table["n"]
+    write_table(outputs, table)
+    draw(script, outputs)
+    assert outputs.images[1].read_bytes() != before
+
+
+def test_floats_survive_the_csv(tmp_path: Path) -> None:
+    outputs = Outputs(tmp_path / "deep" / "folder", "floats")
+    table = pd.DataFrame({"x": [1 / 3, 1e-300, 123456789.123456789, -0.0]})
+    write_table(outputs, table)
+    pd.testing.assert_frame_equal(read_table(outputs), table, check_exact=True)
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_no_file(tmp_path: Path) -> None:
+    figure = Figure(figsize=(1, 1))
+    figure.text(0, 0, "$\\unknown$")
+    with drawing(), pytest.raises(ValueError, match="unknown"):
+        write_figure(Outputs(tmp_path, "broken"), figure)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_style_neither_depends_on_nor_changes_the_settings_of_the_user() -> None:
+    with mpl.rc_context({"lines.linewidth": 17.0}):
+        with drawing():
+            assert mpl.rcParams["lines.linewidth"] < 3
+            assert mpl.rcParams["svg.hashsalt"] == "geomdp"
+        assert mpl.rcParams["lines.linewidth"] == 17.0

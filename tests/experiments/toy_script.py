@@ -1,0 +1,52 @@
+"""A toy script: squares of n, to drive the engine from cells to figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+
+
+@dataclass(frozen=True)
+class Config:
+    n: int
+
+
+QUICK = Sweep(tuple(Config(n) for n in (1, 2, 3)), trials=2, seed=0)
+FULL = Sweep(tuple(Config(n) for n in range(1, 11)), trials=2, seed=0)
+
+#: Configurations that fail; tests put some in.
+BROKEN: set[int] = set()
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    if config.n in BROKEN:
+        raise RuntimeError(f"n = {config.n} broke")
+    return [{"square": config.n**2, "noise": rng.random()}]
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    figure = Figure(figsize=(3, 2))
+    figure.subplots().plot(table.n, table.square, "o")
+    return figure
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    largest = int(table.square.max())
+    return [
+        Claim("squares", bool((table.square == table.n**2).all()), "equal", "n^2", "TOY-1"),
+        Claim("small", largest < 50, str(largest), "< 50", "TOY-2"),
+    ]
+
+
+def report(table: pd.DataFrame) -> Table:
+    shown = Table("n", "square")
+    for row in table[table.trial == 0].itertuples():
+        shown.add_row(str(row.n), str(row.square))
+    return shown
