@@ -1,0 +1,309 @@
+"""Is the claimed privacy contradicted by the outputs of a mechanism on two neighbouring inputs?
+
+The event is chosen on a training half of the outputs and judged on a held-out half, so the
+judgement is one exact binomial test whatever was tried in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray, IntArray, RandomState
+from geomdp._validation import whole
+from geomdp.audit.binomial import lower_bound, upper_bound
+from geomdp.audit.samplers import Event, Sampler, Score, fisher_score
+from geomdp.privacy import (
+    ZCDP,
+    ApproxDP,
+    Approximate,
+    Guarantee,
+    Privacy,
+    PureDP,
+    zcdp_to_approx_optimal_order,
+)
+
+#: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them
+#: at once. Events rarer than the smallest are out of reach of the trials one can afford.
+ZCDP_DELTAS = tuple(10.0**-k for k in range(1, 8))
+#: Thresholds tried are the scores at this many ranks, in geometric progression, from either end:
+#: tails are resolved down to single outputs, and ranks in between to a few per cent.
+RANKS = 128
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Parameters
+    ----------
+    refuted : bool
+        Whether the claim is false, at confidence 1 - `level`. If not refuted, nothing is proved.
+    epsilon_lower_bound : float
+        The mechanism is not (epsilon', `delta`)-DP for any epsilon' below this, at the same
+        confidence; 0 if the event shows nothing.
+    claimed_epsilon, delta : float
+        The claim tested; delta is 0 for pure DP. A zCDP claim is tested through one of the
+        (epsilon, delta) it implies.
+    level : float
+        Probability of refuting a true claim, at most.
+    trials : int
+        Held-out outputs per input.
+    hits_a, hits_b : int
+        In how many of them the event happened.
+    event : str
+        The event, in words.
+    """
+
+    refuted: bool
+    epsilon_lower_bound: float
+    claimed_epsilon: float
+    delta: float
+    level: float
+    trials: int
+    hits_a: int
+    hits_b: int
+    event: str
+
+    def __str__(self) -> str:
+        verdict = "refuted" if self.refuted else "not refuted (which proves nothing)"
+        return (
+            f"{verdict}: claimed epsilon {self.claimed_epsilon:g}, at least "
+            f"{self.epsilon_lower_bound:.4g} at delta {self.delta:g} (level {self.level:g}; "
+            f"{self.event} in {self.hits_a} and {self.hits_b} of {self.trials})"
+        )
+
+
+class _Claim(NamedTuple):
+    epsilon: float
+    delta: float
+
+
+def audit(
+    sample_a: Sampler,
+    sample_b: Sampler,
+    guarantee: Guarantee | Privacy,
+    *,
+    trials: int,
+    score: Score | None = None,
+    level: float = 1e-6,
+    rng: RandomState = None,
+) -> AuditResult:
+    """Try to refute a privacy claim with an event {score >= t} or {score < t}.
+
+    The threshold t that contradicts the claim most is chosen on the first half of the outputs.
+    On the second half Pr_a(S) <= e^epsilon Pr_b(S) + delta is tested for this event S, for its
+    complement, and with a and b exchanged, by exact Clopper-Pearson bounds: a lower and an upper
+    one on each of the two probabilities, at level / 4 each. A zCDP claim is tested through all
+    (epsilon, delta) with delta in `ZCDP_DELTAS`, which it implies together.
+
+    Parameters
+    ----------
+    sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
+        Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
+    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
+        The claim. Of a `Guarantee` what it proves is tested, or the target if heuristic.
+    trials : int
+        Outputs drawn per input, at least 4; half of them choose the event.
+    score : callable (trials, ...) -> (trials,), optional
+        Best is the log-density ratio ln(p_a / p_b) of the outputs; -inf and inf are allowed.
+        By default `fisher_score` of the training half.
+    level : float
+        Probability of refuting a true claim, at most; 0 < level < 1.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    AuditResult
+        With `refuted` and `epsilon_lower_bound`.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range, a sampler or score returning another number of values, or
+        NaN scores.
+
+    References
+    ----------
+    Clopper-Pearson 1934; Ding-Wang-Wang-Zhang-Kifer 2018 (events chosen on separate outputs);
+    formula sheet GEN-2.
+    """
+    trials, level = whole(trials, "trials", minimum=4), _level(level)
+    training, held_out = trials // 2, trials - trials // 2
+    rng_a, rng_b = np.random.default_rng(rng).spawn(2)
+    outputs_a, outputs_b = _draw(sample_a, training, rng_a), _draw(sample_b, training, rng_b)
+    if score is None:
+        score = fisher_score(outputs_a, outputs_b)
+    claims = _claims(guarantee)
+    threshold = _choose(_scores(score, outputs_a), _scores(score, outputs_b), claims, level)
+    hits_a, hits_b = (
+        int(np.count_nonzero(_scores(score, _draw(sample, held_out, child)) >= threshold))
+        for sample, child in ((sample_a, rng_a), (sample_b, rng_b))
+    )
+    return _judge(claims, hits_a, hits_b, held_out, level, f"score >= {threshold:.6g}")
+
+
+def audit_event(
+    sample_a: Sampler,
+    sample_b: Sampler,
+    guarantee: Guarantee | Privacy,
+    *,
+    trials: int,
+    event: Event,
+    level: float = 1e-6,
+    rng: RandomState = None,
+) -> AuditResult:
+    """Try to refute a privacy claim with one event fixed beforehand; all outputs judge it.
+
+    Parameters
+    ----------
+    sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
+        Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
+    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
+        The claim. Of a `Guarantee` what it proves is tested, or the target if heuristic.
+    trials : int
+        Outputs drawn per input, at least 1.
+    event : callable (trials, ...) -> (trials,) of bool
+        Whether the event holds for each output. Its complement and both orders of the inputs
+        are tested too, at no cost in level.
+    level : float
+        Probability of refuting a true claim, at most; 0 < level < 1.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    AuditResult
+        With `refuted` and `epsilon_lower_bound`.
+
+    Raises
+    ------
+    ValueError
+        A parameter out of range, or a sampler or event returning another number of values.
+
+    References
+    ----------
+    Clopper-Pearson 1934; formula sheet GEN-2.
+    """
+    trials, level = whole(trials, "trials"), _level(level)
+    rng_a, rng_b = np.random.default_rng(rng).spawn(2)
+    hits_a, hits_b = (
+        int(np.count_nonzero(_holds(event, _draw(sample, trials, child))))
+        for sample, child in ((sample_a, rng_a), (sample_b, rng_b))
+    )
+    return _judge(_claims(guarantee), hits_a, hits_b, trials, level, "event")
+
+
+def _claims(guarantee: Guarantee | Privacy) -> list[_Claim]:
+    """All (epsilon, delta) that the claim implies and that are worth testing."""
+    if isinstance(guarantee, Guarantee):
+        approximate = isinstance(guarantee.sampler, Approximate)
+        guarantee = guarantee.effective if approximate else guarantee.privacy
+    match guarantee:
+        case PureDP(epsilon=epsilon):
+            return [_Claim(epsilon, 0.0)]
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return [_Claim(epsilon, delta)]
+        case ZCDP():
+            return [
+                _Claim(zcdp_to_approx_optimal_order(guarantee, delta).epsilon, delta)
+                for delta in ZCDP_DELTAS
+            ]
+
+
+def _choose(
+    scores_a: FloatArray, scores_b: FloatArray, claims: Sequence[_Claim], level: float
+) -> float:
+    """The threshold with the largest excess of a bound over its claim."""
+    thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
+    hits_a, hits_b = (
+        len(scores) - np.searchsorted(np.sort(scores), thresholds)
+        for scores in (scores_a, scores_b)
+    )
+    bounds = _epsilon_bounds(hits_a, hits_b, len(scores_a), level, claims)
+    excess = bounds - np.array([claim.epsilon for claim in claims])[:, None]
+    return float(thresholds[np.argmax(excess.max(axis=0))])
+
+
+def _thresholds(scores: FloatArray) -> FloatArray:
+    """Distinct scores at geometric ranks from both ends of the sorted sample."""
+    ordered = np.sort(scores)
+    steps = np.geomspace(1, len(ordered), RANKS).astype(np.int64)
+    return np.unique(np.concatenate([ordered[steps - 1], ordered[-steps]]))
+
+
+def _epsilon_bounds(
+    hits_a: IntArray, hits_b: IntArray, trials: int, level: float, claims: Sequence[_Claim]
+) -> FloatArray:
+    """Lower bounds on epsilon (claims, events), from events, complements and both orders.
+
+    Two bounds on each of the two probabilities, at level / 4 each, so all four hold at once.
+    """
+    deltas = np.array([claim.delta for claim in claims])[:, None]
+    best = np.full((len(claims), len(hits_a)), -np.inf)
+    for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
+        low = lower_bound(first, trials, level / 4)
+        high = upper_bound(second, trials, level / 4)
+        # The event itself, and its complement with the inputs exchanged.
+        for numerator, denominator in ((low - deltas, high), (1 - high - deltas, 1 - low)):
+            possible = numerator > 0
+            ratio = np.divide(numerator, denominator, where=possible, out=np.ones_like(best))
+            best = np.maximum(best, np.where(possible, np.log(ratio), -np.inf))
+    return best
+
+
+def _judge(
+    claims: Sequence[_Claim], hits_a: int, hits_b: int, trials: int, level: float, event: str
+) -> AuditResult:
+    """The verdict of one event; all claims are consequences of one, so all may be tested."""
+    bounds = _epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
+    worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))
+    claim, bound = claims[worst], float(bounds[worst])
+    return AuditResult(
+        refuted=bound > claim.epsilon,
+        epsilon_lower_bound=max(bound, 0.0),
+        claimed_epsilon=claim.epsilon,
+        delta=claim.delta,
+        level=level,
+        trials=trials,
+        hits_a=hits_a,
+        hits_b=hits_b,
+        event=event,
+    )
+
+
+def _draw(sample: Sampler, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    outputs = np.asarray(sample(trials, rng))
+    if outputs.ndim == 0 or len(outputs) != trials:
+        raise ValueError(f"a sampler must return {trials} outputs, got shape {outputs.shape}")
+    return outputs
+
+
+def _scores(score: Score, outputs: npt.NDArray[Any]) -> FloatArray:
+    scores = np.asarray(score(outputs), dtype=np.float64)
+    if scores.shape != (len(outputs),):
+        raise ValueError(f"a score must have shape ({len(outputs)},), got {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError(f"scores must not be NaN, got {np.isnan(scores).sum()} of {len(scores)}")
+    return scores
+
+
+def _holds(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    holds = np.asarray(event(outputs))
+    if holds.shape != (len(outputs),) or holds.dtype != np.bool_:
+        raise ValueError(
+            f"an event must give booleans of shape ({len(outputs)},), "
+            f"got {holds.dtype} of shape {holds.shape}"
+        )
+    return holds
+
+
+def _level(level: float) -> float:
+    if not 0 < float(level) < 1:
+        raise ValueError(f"level must be above 0 and below 1, got {level!r}")
+    return float(level)

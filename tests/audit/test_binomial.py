@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.audit import lower_bound, upper_bound
+
+TRIALS = 25
+COUNTS = np.arange(TRIALS + 1)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.01, 0.3])
+def test_the_bounds_miss_with_at_most_the_stated_probability(level):
+    lower, upper = lower_bound(COUNTS, TRIALS, level), upper_bound(COUNTS, TRIALS, level)
+    rounding = 1e-12  # of the summed binomial probabilities
+    for p in np.linspace(0, 1, 401):
+        mass = scipy.stats.binom.pmf(COUNTS, TRIALS, p)
+        assert mass[lower > p].sum() <= level + rounding
+        assert mass[upper < p].sum() <= level + rounding
+
+
+@given(st.integers(1, 10**6), st.data(), st.floats(1e-9, 0.5))
+def test_the_bounds_solve_the_binomial_tail(trials, data, level):
+    k = data.draw(st.integers(0, trials))
+    lower, upper = float(lower_bound(k, trials, level)), float(upper_bound(k, trials, level))
+    assert 0 <= lower <= k / trials <= upper <= 1
+    if k > 0:
+        assert scipy.stats.binom.sf(k - 1, trials, lower) == pytest.approx(level, rel=1e-6, abs=0)
+    if k < trials:
+        assert scipy.stats.binom.cdf(k, trials, upper) == pytest.approx(level, rel=1e-6, abs=0)
+
+
+@given(st.integers(1, 10**6), st.floats(1e-9, 0.5))
+def test_the_ends_are_closed_forms(trials, level):
+    # No success: (1 - p)^n = level. All successes: p^n = level.
+    none, all_ = upper_bound(0, trials, level), lower_bound(trials, trials, level)
+    assert none == pytest.approx(-np.expm1(np.log(level) / trials), rel=1e-9, abs=0)
+    assert all_ == pytest.approx(np.exp(np.log(level) / trials), rel=1e-9, abs=0)
+    assert lower_bound(0, trials, level) == 0
+    assert upper_bound(trials, trials, level) == 1
+
+
+def test_the_two_bounds_mirror_each_other():
+    np.testing.assert_allclose(
+        lower_bound(COUNTS, TRIALS, 0.01),
+        1 - upper_bound(TRIALS - COUNTS, TRIALS, 0.01),
+        atol=1e-14,
+    )

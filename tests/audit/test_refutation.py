@@ -1,0 +1,269 @@
+"""Claim, audit, negative control; an audit of a true claim alarms with probability 1e-6."""
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.audit import audit, audit_event, fisher_score, repeat
+from geomdp.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Approximate,
+    Exact,
+    Guarantee,
+    Heuristic,
+    PureDP,
+    gaussian_delta,
+    gaussian_scale,
+    laplace_scale,
+)
+from tests.stats import binomial_below
+
+SEEDS = range(20)
+TRIALS = 20_000
+
+
+def laplace(centre, scale):
+    return lambda trials, rng: rng.laplace(centre, scale, trials)
+
+
+def gaussian(centre, scale):
+    centre = np.asarray(centre, dtype=float)
+    return lambda trials, rng: centre + scale * rng.standard_normal((trials, *centre.shape))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_laplace_passes_and_half_the_noise_does_not(epsilon, seed):
+    scale = laplace_scale(1.0, PureDP(epsilon))
+    settings = {"trials": TRIALS, "rng": seed}
+    honest = audit(laplace(0, scale), laplace(1, scale), PureDP(epsilon), **settings)
+    assert not honest.refuted
+    assert honest.epsilon_lower_bound <= epsilon
+    halved = audit(laplace(0, scale / 2), laplace(1, scale / 2), PureDP(epsilon), **settings)
+    assert halved.refuted
+    assert epsilon < halved.epsilon_lower_bound <= 2 * epsilon
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    ("privacy", "trials"),
+    [
+        # Half the noise exceeds delta by 0.01 only in the first: more outputs are needed to see it.
+        (ApproxDP(1.0, 1e-5), 600_000),
+        (ApproxDP(3.0, 1e-3), 60_000),
+        (ZCDP(0.5), TRIALS),
+        (ZCDP(2.0), TRIALS),
+    ],
+)
+def test_gaussian_passes_and_half_the_noise_does_not(privacy, trials, seed):
+    scale = gaussian_scale(1.0, privacy)
+    neighbours = np.zeros(3), np.array([0.0, 0.6, 0.8])
+    for factor, refuted in ((1.0, False), (0.5, True)):
+        samples = (gaussian(centre, factor * scale) for centre in neighbours)
+        result = audit(*samples, privacy, trials=trials, rng=seed)
+        assert result.refuted is refuted
+        # The bound is on a true statement: noise of this scale has this delta, not less.
+        assert gaussian_delta(1.0, factor * scale, result.epsilon_lower_bound) >= result.delta
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_log_density_ratio_finds_what_a_linear_score_cannot(seed):
+    # Same mean, different spread: densities ratio e^|x| / 2 and 2 e^-|x|, unbounded.
+    samples = laplace(0, 1.0), laplace(0, 0.5)
+    claim = PureDP(1.0)
+    blind = audit(*samples, claim, trials=TRIALS, rng=seed, score=lambda x: np.sign(x))
+    assert not blind.refuted
+    informed = audit(
+        *samples, claim, trials=TRIALS, rng=seed, score=lambda x: np.abs(x) - math.log(2)
+    )
+    assert informed.refuted
+
+
+def randomised_response(bit, epsilon):
+    truth = 1 / (1 + math.exp(-epsilon))
+    return lambda trials, rng: np.where(rng.random(trials) < truth, bit, 1 - bit)
+
+
+@pytest.mark.statistical
+def test_false_alarms_stay_below_the_level_where_the_claim_is_tight():
+    # Randomised response meets its epsilon exactly, in both orders and on the complement.
+    epsilon, level, audits = 1.0, 0.1, 1500
+    samples = randomised_response(1, epsilon), randomised_response(0, epsilon)
+    alarms = sum(
+        audit(*samples, PureDP(epsilon), trials=200, level=level, rng=seed).refuted
+        for seed in range(audits)
+    )
+    binomial_below(alarms, audits, level)
+
+
+@pytest.mark.statistical
+def test_a_score_that_memorises_the_training_half_is_not_believed():
+    memory = []
+
+    def memorise(outputs):
+        if not memory:  # the first call is on the training outputs of the first input
+            memory.append(outputs.copy())
+        return np.isin(outputs, memory[0]).astype(float)
+
+    # Equal inputs: on the training half the score separates them perfectly.
+    result = audit(
+        laplace(0, 1.0), laplace(0, 1.0), PureDP(0.1), trials=2000, score=memorise, rng=0
+    )
+    assert not result.refuted
+    assert (result.hits_a, result.hits_b) == (0, 0)
+
+
+@pytest.mark.statistical
+def test_the_bound_approaches_the_truth():
+    epsilon = 1.0
+    result = audit_event(
+        randomised_response(1, epsilon),
+        randomised_response(0, epsilon),
+        PureDP(epsilon),
+        trials=10**6,
+        event=lambda bits: bits == 1,
+        rng=0,
+    )
+    # Five standard errors of each count at level 1e-6 / 4: relative width about 5e-3 each.
+    assert 0.98 * epsilon < result.epsilon_lower_bound <= epsilon
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(5))
+def test_order_and_complement_do_not_matter(seed):
+    # Only one tail is bad, and only in one order: inputs exchanged must be caught as well.
+    def truncated(trials, rng):
+        return np.minimum(rng.laplace(0, 1, trials), 3.0)
+
+    samples = laplace(0, 1.0), truncated
+    for pair in (samples, samples[::-1]):
+        for score in (np.positive, np.negative):
+            assert audit(*pair, PureDP(0.1), trials=TRIALS, rng=seed, score=score).refuted
+
+
+def test_infinite_scores_are_the_strongest_evidence():
+    samples = (lambda trials, rng: np.zeros(trials)), (lambda trials, rng: np.ones(trials))
+    result = audit(
+        *samples,
+        PureDP(5.0),
+        trials=10_000,
+        rng=0,
+        score=lambda y: np.where(y == 0, np.inf, -np.inf),
+    )
+    assert result.refuted
+    assert (result.hits_a, result.hits_b) == (5000, 0)
+    assert "refuted: claimed epsilon 5" in str(result)
+
+
+def test_equal_outputs_are_never_refuted():
+    constant = [lambda trials, rng: np.zeros((trials, 2))] * 2
+    result = audit(*constant, PureDP(1e-6), trials=1000, rng=0)
+    assert not result.refuted
+    assert result.epsilon_lower_bound == 0
+    assert "proves nothing" in str(result)
+
+
+def test_repeat_calls_the_mechanism_on_its_data():
+    def noisy_mean(records, rng):
+        return records.mean(axis=0) + rng.laplace(size=2)
+
+    records = np.array([[0.0, 2.0], [4.0, 6.0]])
+    drawn = repeat(noisy_mean, records)(500, np.random.default_rng(3))
+    expected = records.mean(axis=0) + np.random.default_rng(3).laplace(size=(500, 2))
+    np.testing.assert_array_equal(drawn, expected)
+
+
+def test_the_fisher_score_is_the_log_density_ratio_of_gaussians():
+    rng = np.random.default_rng(0)
+    root = np.array([[2.0, 0.0, 0.0], [1.0, 0.5, 0.0]]).T  # noise in a plane of R^3
+    shift = root @ [1.0, -2.0]
+    a, b = (centre + rng.standard_normal((200_000, 2)) @ root.T for centre in (shift, 0 * shift))
+    score = fisher_score(a, b)
+    # S = 2 root root^T, so w = (root root^T)^+ shift / 2 and score(root u) = <u, (1, -2)> / 2:
+    # half the log-density ratio. Sampling error is 1 / sqrt(200000) = 0.0022 relative.
+    np.testing.assert_allclose(score(root.T), [0.5, -1.0], atol=10 * 0.0022)
+    normal = np.cross(*root.T)
+    np.testing.assert_allclose(score(normal[None]), 0, atol=1e-9)  # no weight outside the plane
+
+
+def test_a_guarantee_is_audited_for_what_it_proves():
+    pair = randomised_response(1, 1.0), randomised_response(0, 1.0)
+    adjacency = Adjacency.REPLACE_ONE
+    settings = {"trials": 100, "event": lambda bits: bits == 1, "rng": 0}
+    exact = audit_event(*pair, Guarantee(PureDP(2.0), adjacency, Exact()), **settings)
+    assert (exact.claimed_epsilon, exact.delta) == (2.0, 0.0)
+    sampler = Approximate(1e-3, "a proof")
+    approximate = audit_event(*pair, Guarantee(PureDP(2.0), adjacency, sampler), **settings)
+    assert approximate.delta == (1 + math.exp(2)) * 1e-3
+    heuristic = Guarantee(PureDP(2.0), adjacency, Heuristic("ten steps"))
+    assert audit_event(*pair, heuristic, **settings).claimed_epsilon == 2.0
+
+
+def test_a_guarantee_and_its_parameters_give_one_verdict():
+    pair = laplace(0, 1.0), laplace(1, 1.0)
+    guarantee = Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Exact())
+    results = [audit(*pair, claim, trials=1000, rng=5) for claim in (guarantee, PureDP(1.0))]
+    assert results[0] == results[1]
+
+
+PAIR = laplace(0, 1.0), laplace(1, 1.0)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1e-6, math.nan])
+def test_the_level_is_checked(level):
+    with pytest.raises(ValueError, match="level must be above 0 and below 1"):
+        audit(*PAIR, PureDP(1.0), trials=100, level=level)
+
+
+@pytest.mark.parametrize("trials", [3, 0, 10.0])
+def test_trials_are_checked(trials):
+    with pytest.raises(ValueError, match="trials must be a whole number, at least 4"):
+        audit(*PAIR, PureDP(1.0), trials=trials)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (lambda y: y[:-1], "a score must have shape"),
+        (lambda y: y[:, None], "a score must have shape"),
+        (lambda y: np.full(len(y), np.nan), "must not be NaN, got 50 of 50"),
+    ],
+)
+def test_scores_are_checked(score, message):
+    with pytest.raises(ValueError, match=message):
+        audit(*PAIR, PureDP(1.0), trials=100, score=score, rng=0)
+
+
+@pytest.mark.parametrize(
+    "sampler", [lambda trials, rng: np.zeros(trials - 1), lambda trials, rng: 0.0]
+)
+def test_samplers_are_checked(sampler):
+    with pytest.raises(ValueError, match="a sampler must return 50 outputs"):
+        audit(sampler, PAIR[1], PureDP(1.0), trials=100, rng=0)
+
+
+@pytest.mark.parametrize("event", [lambda y: y, lambda y: np.ones(3, dtype=bool)])
+def test_events_are_checked(event):
+    with pytest.raises(ValueError, match="an event must give booleans"):
+        audit_event(*PAIR, PureDP(1.0), trials=100, event=event, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (np.array(["above", "below"]), "outputs must be numeric or come with a score"),
+        (np.array([0.0, np.nan]), "outputs must be finite or come with a score"),
+    ],
+)
+def test_outputs_without_a_score_are_checked(outputs, message):
+    def sample(trials, rng):
+        return rng.choice(outputs, trials)
+
+    with pytest.raises(ValueError, match=message):
+        audit(sample, sample, PureDP(1.0), trials=100, rng=0)

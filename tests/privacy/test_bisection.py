@@ -1,0 +1,21 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.privacy._bisection import largest_at_most
+
+
+@given(st.floats(1e-300, 1e150))
+def test_it_stops_at_the_last_float(root):
+    found = largest_at_most(lambda x: x * x, root * root, 0.0, 4 * root)
+    assert found * found <= root * root
+    assert math.nextafter(found, math.inf) ** 2 > root * root
+
+
+def test_the_ends_of_the_bracket():
+    assert largest_at_most(math.atan, 2.0, -1.0, 5.0) == 5.0  # never reached: the upper end
+    assert largest_at_most(math.floor, 2.0, 0.0, 5.0) == math.nextafter(3.0, 0.0)
+    with pytest.raises(ValueError, match=r"function\(1.0\) must be at most 0.5, got 1.0"):
+        largest_at_most(lambda x: x, 0.5, 1.0, 2.0)
