@@ -1,0 +1,91 @@
+"""Workloads that are linear in pairwise products of signs, and the linear map that shows it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+
+
+@dataclass(frozen=True)
+class SignProducts:
+    """Q(x) = constant + matrix @ (s_i s_j for i < j), s in {-1, 1}^p a function of the record.
+
+    Parameters
+    ----------
+    order : int
+        Number of signs p.
+    matrix : (m, p (p - 1) / 2) sparse array
+        The map from products, pairs i < j in row-major order, to answers.
+    """
+
+    order: int
+    matrix: sp.csr_array
+
+
+def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
+    """Position of the pair first < second among all pairs in row-major order."""
+    return first * (2 * order - first - 1) // 2 + second - first - 1
+
+
+def _assemble(order: int, entries: list[tuple[IntArray, FloatArray]], m: int) -> SignProducts:
+    """One entry per query and term: (positions, coefficients), each (m,)."""
+    rows = np.tile(np.arange(m), len(entries))
+    columns = np.concatenate([positions for positions, _ in entries])
+    values = np.concatenate([coefficients for _, coefficients in entries])
+    shape = (m, order * (order - 1) // 2)
+    return SignProducts(order, sp.coo_array((values, (rows, columns)), shape=shape).tocsr())
+
+
+@functools.singledispatch
+def sign_products(workload: Workload) -> SignProducts | None:
+    """The map of a workload that is linear in pairwise sign products; None for any other.
+
+    Known: `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2 and
+    `Parities` with k = 2. A constant sign s_0 = 1 stands in front where single signs occur.
+    """
+    del workload
+    return None
+
+
+@sign_products.register
+def _(workload: Parities) -> SignProducts | None:
+    if workload.k != 2:
+        return None
+    m = workload.n_queries  # chi_{i,j} = s_i s_j, and subsets come in lexicographic order
+    return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)))
+
+
+@sign_products.register
+def _(workload: Marginals) -> SignProducts | None:
+    if workload.k > 2:
+        return None
+    order, m = workload.d + 1, workload.n_queries
+    zero = np.zeros(m, dtype=np.int64)
+    columns = workload.subsets.astype(np.int64) + 1
+    share = np.full(m, 0.5**workload.k)  # x_i = (1 + s_i) / 2
+    entries = [(_pairs(zero, columns[:, i], order), share) for i in range(workload.k)]
+    if workload.k == 2:
+        entries.append((_pairs(columns[:, 0], columns[:, 1], order), share))
+    return _assemble(order, entries, m)
+
+
+@sign_products.register
+def _(workload: MarginalTables) -> SignProducts | None:
+    if workload.k > 2 or any(levels != 2 for levels in workload.levels):
+        return None
+    order, m, cells = len(workload.levels) + 1, workload.n_queries, 2**workload.k
+    tables = np.repeat(np.array(workload.tables, dtype=np.int64) + 1, cells, axis=0)
+    zero = np.zeros(m, dtype=np.int64)
+    # Level 0 is the sign +1: the indicator of level a is (1 + (-1)^a s) / 2.
+    levels = np.stack(np.unravel_index(np.arange(cells), (2,) * workload.k), axis=1)
+    signs = np.tile(1.0 - 2.0 * levels, (len(workload.tables), 1))
+    entries = [(_pairs(zero, tables[:, i], order), signs[:, i] / cells) for i in range(workload.k)]
+    if workload.k == 2:
+        entries.append((_pairs(tables[:, 0], tables[:, 1], order), signs.prod(axis=1) / cells))
+    return _assemble(order, entries, m)

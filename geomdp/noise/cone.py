@@ -1,0 +1,109 @@
+"""Cone noise: the difference of two exponential vectors on the cone over a body."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp._validation import positive, vector
+from geomdp.bodies.elliptope import Elliptope
+from geomdp.bodies.oracles import Body
+from geomdp.geometry.results import Estimate
+from geomdp.privacy import Exact, SamplerStatus
+
+
+class ConeNoise:
+    """Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)), U_i uniform on K, r_i ~ Gamma(r + 1, 1/rate).
+
+    r is the dimension of K. The vectors r_i (U_i, 1) have density proportional to
+    e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. Shifting one of them by (q, 1)
+    costs a factor e^rate, because the cone only shrinks, so adding their difference to the sum of
+    (q, 1) over records is rate-DP for one record added or removed, 2 rate-DP for one replaced.
+    Subtracting a times the last coordinate of the noise is post-processing where the number of
+    records is public; a = 0 needs no such thing (X-CONE).
+
+    Parameters
+    ----------
+    body : Body
+        K in R^k, with an exact uniform sampler, closed centroid and second moment.
+    rate : float
+        Rate of the exponential weight, finite and above 0.
+    centre : (k,) array
+        The point a; the centroid of K gives the least noise.
+    matrix : (m, k) sparse array, optional
+        T from the coordinates of K to the answers; by default the identity.
+
+    Raises
+    ------
+    ValueError
+        If `rate` is out of range, K has no exact sampler, or `matrix` does not fit K.
+
+    References
+    ----------
+    Formula sheet X-CONE, X-LKJ; the spectraplex gives the difference of two Wisharts, JL-WIS.
+    """
+
+    def __init__(
+        self, body: Body, rate: float, centre: FloatArray, matrix: sp.csr_array | None = None
+    ) -> None:
+        if not all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
+            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        if matrix is not None and matrix.shape[1] != body.dimension:
+            raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")
+        self.body = body
+        self.rate = positive(rate, "rate")
+        self.centre = vector(centre, body.dimension, "centre")
+        self.matrix = matrix
+        self.effective_dimension = body.effective_dimension
+
+    def __repr__(self) -> str:
+        return f"ConeNoise({self.body!r}, rate={self.rate:g})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+        return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Exact: both factors are drawn in closed form."""
+        return Exact()
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m), two uniform points of K each."""
+        radii = rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))
+        points = self.body.sample_uniform(2 * size, rng) - self.centre
+        draws = radii[0] * points[:size] - radii[1] * points[size:]
+        return draws if self.matrix is None else np.asarray((self.matrix @ draws.T).T)
+
+    def _covariance_in_body(self) -> FloatArray:
+        """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
+        mean = self.body.centroid()
+        scatter = self.body.second_moment() - np.outer(mean, mean)
+        drift = np.outer(mean - self.centre, mean - self.centre)
+        # E r_1^2 - (E r_1)^2 = (r + 1) / rate^2 is what is left of the drift.
+        r = self.effective_dimension
+        return 2 * (r + 1) / self.rate**2 * ((r + 2) * scatter + drift)
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix (m, m), exact."""
+        covariance = self._covariance_in_body()
+        if self.matrix is None:
+            return covariance
+        return np.asarray(self.matrix @ (self.matrix @ covariance).T)
+
+    @cached_property
+    def _trace(self) -> float:
+        if isinstance(self.body, Elliptope) and self.matrix is not None and not self.centre.any():
+            # A multiple of the identity, too large to write out for many signs.
+            r, variance = self.effective_dimension, 1 / (self.body.order + 1)
+            factor = 2 * (r + 1) * (r + 2) / self.rate**2
+            return factor * variance * float((self.matrix.data**2).sum())
+        return float(np.trace(self.covariance()))
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2 = 2 (r + 1)(r + 2) / rate^2 E ||T (U - c)||_2^2 for a = c, exact."""
+        return Estimate.exact(self._trace)
