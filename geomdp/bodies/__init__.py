@@ -1,0 +1,57 @@
+"""Convex bodies and their oracles."""
+
+from geomdp.bodies.balls import Ball, CrossPolytope
+from geomdp.bodies.boxes import Box
+from geomdp.bodies.difference import difference_body, symmetric_hull
+from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.hpolytope import HPolytope
+from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.oracles import (
+    Body,
+    Facets,
+    Halfspace,
+    HasExtremePoint,
+    HasGauge,
+    HasSupport,
+    MissingOracle,
+)
+from geomdp.bodies.products import Product
+from geomdp.bodies.simplex import Simplex, SimplexDifference
+from geomdp.bodies.slabs import SlabBody
+from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
+from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.vpolytope import VPolytope
+from geomdp.bodies.workload_polytope import WorkloadPolytope
+
+__all__ = [
+    "Ball",
+    "Body",
+    "Box",
+    "CrossPolytope",
+    "Difference",
+    "Ellipsoid",
+    "Facets",
+    "HPolytope",
+    "Halfspace",
+    "HasExtremePoint",
+    "HasGauge",
+    "HasSupport",
+    "LinearImage",
+    "MissingOracle",
+    "NuclearBall",
+    "Product",
+    "Scaled",
+    "Shifted",
+    "Simplex",
+    "SimplexDifference",
+    "SlabBody",
+    "SolverError",
+    "Spectraplex",
+    "SpectraplexDifference",
+    "SymmetricHull",
+    "VPolytope",
+    "WorkloadPolytope",
+    "difference_body",
+    "symmetric_hull",
+]

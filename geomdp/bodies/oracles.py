@@ -9,10 +9,12 @@ verb          derived from
 support       `extreme_point`: <u, x*(u)>
 contains      `gauge` <= 1 if the body holds 0 in its relative interior; `project`: distance 0;
               `separate`: no separator
-gauge         `chord` through 0, if the body holds 0 in its relative interior
-separate      `project`: the halfspace at the nearest point
+gauge         `chord` through 0, if the body holds 0
+separate      `facets`, if the body holds 0 in its relative interior; `project`: the halfspace at
+              the nearest point
 chord         `contains`: bisection to a relative 1e-12 inside the ball of radius `radius`
 radius        `support` along the axes: the half-diagonal of the bounding box (an upper bound)
+centroid      0 for a symmetric body
 others        not derived
 ============  =================================================================================
 
@@ -30,6 +32,7 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import rays
 
 #: Default slack of `contains`, relative to the body's own scale (gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
@@ -37,7 +40,7 @@ MEMBERSHIP_TOLERANCE = 1e-9
 BISECTION_TOLERANCE = 1e-12
 
 
-class MissingOracle(TypeError):
+class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
     """A body was asked for something it neither implements nor lets us derive."""
 
     def __init__(self, body: object, verb: str, needed: str) -> None:
@@ -52,21 +55,43 @@ class Halfspace:
     offset: float
 
 
+@dataclass(frozen=True)
+class Facets:
+    """Where rays from 0 leave a body: gauges and the supporting halfspaces there.
+
+    Parameters
+    ----------
+    gauges : (b,) array
+        ||x||_K of each point x; inf off the span of K.
+    normals : (b, m) array
+        A z with h_K(z) <= 1 and <z, x> = ||x||_K for each x in the span of K.
+    """
+
+    gauges: FloatArray
+    normals: FloatArray
+
+
 @runtime_checkable
 class HasSupport(Protocol):
     """Anything with a support function."""
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Dimension m."""
+        ...
 
-    def support(self, directions: FloatArray) -> FloatArray: ...
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Support function of each row of (b, m): (b,)."""
+        ...
 
 
 @runtime_checkable
 class HasExtremePoint(HasSupport, Protocol):
     """Anything with a linear maximisation oracle."""
 
-    def extreme_point(self, directions: FloatArray) -> FloatArray: ...
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """A maximiser for each row of (b, m): (b, m)."""
+        ...
 
 
 @runtime_checkable
@@ -74,9 +99,13 @@ class HasGauge(Protocol):
     """Anything with a gauge (Minkowski functional)."""
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Dimension m."""
+        ...
 
-    def gauge(self, points: FloatArray) -> FloatArray: ...
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Gauge of each row of (b, m): (b,)."""
+        ...
 
 
 class Body(abc.ABC):
@@ -91,6 +120,11 @@ class Body(abc.ABC):
     @abc.abstractmethod
     def dimension(self) -> int:
         """Dimension m of the surrounding space."""
+
+    @property
+    def effective_dimension(self) -> int:
+        """Dimension of the affine hull."""
+        return self.affine_hull().dimension if self.implements("affine_hull") else self.dimension
 
     @property
     def symmetric(self) -> bool:
@@ -110,6 +144,7 @@ class Body(abc.ABC):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A maximiser over K of <u, x> for each row u of (b, m): (b, m)."""
+        del directions
         raise MissingOracle(self, "extreme_point", "its own linear maximisation")
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -120,8 +155,10 @@ class Body(abc.ABC):
         points = batch(points, self.dimension, "points")
         if not self.implements("chord"):
             raise MissingOracle(self, "gauge", "chord")
+        if not self.contains(np.zeros((1, self.dimension)))[0]:
+            raise ValueError(f"{self!r} does not hold 0: it has no gauge")
         result = np.zeros(len(points))
-        moving = np.abs(points).max(axis=1) > 0
+        moving = points.any(axis=1)
         if moving.any():
             rays = points[moving]
             _, high = self.chord(np.zeros_like(rays), rays)
@@ -144,18 +181,35 @@ class Body(abc.ABC):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """A halfspace that holds K but not `point` (m,), or None if `point` is in K."""
         point = vector(point, self.dimension, "point")
+        if self.implements("facets"):
+            return self._halfspace(point)
         if not self.implements("project"):
-            raise MissingOracle(self, "separate", "project")
+            raise MissingOracle(self, "separate", "facets or project")
         nearest = self.project(point[None])[0]
         normal = point - nearest
         if np.linalg.norm(normal) <= MEMBERSHIP_TOLERANCE * self.radius():
             return None
         return Halfspace(normal, float(normal @ nearest))
 
+    def _halfspace(self, point: FloatArray) -> Halfspace | None:
+        """Separator from `facets`; off the span, the residual is the normal."""
+        basis = self.affine_hull().basis
+        residual = point - basis @ (basis.T @ point)
+        if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
+            return Halfspace(residual, 0.0)
+        found = self.facets((point - residual)[None])
+        if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
+            return None
+        return Halfspace(found.normals[0], 1.0)
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauge and supporting normal at each row of (b, m), for bodies with 0 inside."""
+        del points
+        raise MissingOracle(self, "facets", "its own polar oracle")
+
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends (lo, hi), lo <= 0 <= hi, of {t : x + t u in K} for rows x in K, u != 0: 2 x (b,)."""
-        points = batch(points, self.dimension, "points")
-        directions = batch(directions, self.dimension, "directions")
+        points, directions = rays(points, directions, self.dimension)
         if not any(self.implements(verb) for verb in ("contains", "gauge", "project", "separate")):
             raise MissingOracle(self, "chord", "contains, gauge, project or separate")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
@@ -172,6 +226,7 @@ class Body(abc.ABC):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Nearest points of K in Euclidean norm, in closed form, to rows of (b, m): (b, m)."""
+        del points
         raise MissingOracle(self, "project", "a closed form (see geomdp.project)")
 
     def radius(self) -> float:
@@ -186,7 +241,14 @@ class Body(abc.ABC):
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact independent uniform points (n, m), uniform within the affine hull of K."""
+        del n, rng
         raise MissingOracle(self, "sample_uniform", "an exact sampler")
+
+    def centroid(self) -> FloatArray:
+        """E[x] (m,) for x uniform on K (within its affine hull), in closed form."""
+        if not self.symmetric:
+            raise MissingOracle(self, "centroid", "a closed form")
+        return np.zeros(self.dimension)
 
     def second_moment(self) -> FloatArray:
         """E[x x^T] (m, m) for x uniform on K (within its affine hull), in closed form."""
@@ -196,7 +258,11 @@ class Body(abc.ABC):
         """Volume of K within its affine hull, in closed form."""
         raise MissingOracle(self, "volume", "a closed form (see geomdp.volume)")
 
+    def vertex_list(self) -> FloatArray:
+        """Points (N, m) whose hull is K, where K carries or can write out such a list."""
+        raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
+
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY constraints that hold iff the (m,) expression `variable` lies in K."""
+        del variable
         raise MissingOracle(self, "cvxpy_constraints", "a conic representation")
-

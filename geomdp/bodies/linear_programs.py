@@ -1,0 +1,161 @@
+"""The linear programs of polytopes, on HiGHS models that are kept and re-solved warm.
+
+Gauges of V-polytopes and support functions of H-polytopes are one problem (they are polar):
+
+    value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
+
+`ConicProgram` solves it for many right-hand sides y. Changing y leaves a dual feasible basis, so
+each solve after the first is a few pivots of the dual simplex method.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+
+#: Feasibility tolerance of HiGHS, on data scaled to size 1: that of `MEMBERSHIP_TOLERANCE`
+#: (HiGHS accepts 1e-10 at least).
+LP_TOLERANCE = 1e-9
+
+
+class SolverError(RuntimeError):
+    """A solver stopped without an answer it vouches for."""
+
+
+class ConicProgram:
+    """min {costs @ w : columns @ w = y, w >= 0} for many y, with its dual solution.
+
+    Columns, costs and y are scaled by their largest modulus before they reach HiGHS, so bodies of
+    any size are solved to the same relative accuracy. The model is built at the first solve, kept,
+    and left out when the object is pickled or copied.
+
+    Parameters
+    ----------
+    columns : (r, N) array
+        One column per variable.
+    costs : (N,) array
+        Finite; of either sign.
+    """
+
+    def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
+        self._columns = columns
+        self._costs = costs
+        self._column_size = float(np.abs(columns).max(initial=0.0)) or 1.0
+        self._cost_size = float(np.abs(costs).max(initial=0.0)) or 1.0
+        self._model: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_model": None}
+
+    def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Values (b,), inf where infeasible, and dual solutions z (b, r) (0 there).
+
+        Raises
+        ------
+        SolverError
+            Where HiGHS ends without optimality or a proof of infeasibility, or the problem is
+            unbounded below (the dual is infeasible).
+        """
+        values = np.zeros(len(targets))
+        duals = np.zeros(targets.shape)
+        sizes = np.abs(targets).max(axis=1, initial=0.0)
+        for i in np.flatnonzero(sizes > 0):
+            value, dual = self._solve_one(targets[i] / sizes[i])
+            values[i], duals[i] = value * sizes[i], dual
+        return values, duals
+
+    def _solve_one(self, target: FloatArray) -> tuple[float, FloatArray]:
+        import highspy
+
+        if self._model is None:
+            self._build()
+        model = self._model
+        rows = np.arange(len(target), dtype=np.int32)
+        model.changeRowsBounds(len(target), rows, target, target)
+        model.run()
+        status = model.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return np.inf, np.zeros(len(target))
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(f"HiGHS stopped with status {model.modelStatusToString(status)}")
+        scale = self._cost_size / self._column_size
+        dual = np.array(model.getSolution().row_dual) * scale
+        return model.getInfo().objective_function_value * scale, dual
+
+    def _build(self) -> None:
+        self._model = _kept_model(self._columns / self._column_size, self._costs / self._cost_size)
+
+
+def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
+    """A HiGHS model of min {costs @ w : columns @ w = 0, w >= 0}."""
+    import highspy
+
+    rows, count = columns.shape
+    program = highspy.HighsLp()
+    program.num_col_, program.num_row_ = count, rows
+    program.col_cost_ = costs
+    program.col_lower_, program.col_upper_ = np.zeros(count), np.full(count, highspy.kHighsInf)
+    program.row_lower_, program.row_upper_ = np.zeros(rows), np.zeros(rows)
+    used = columns.T != 0
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    program.a_matrix_.start_ = np.concatenate([[0], np.cumsum(used.sum(axis=1))]).astype(np.int32)
+    program.a_matrix_.index_ = np.nonzero(used)[1].astype(np.int32)
+    program.a_matrix_.value_ = columns.T[used]
+    model = highspy.Highs()
+    model.setOptionValue("output_flag", False)
+    model.setOptionValue("presolve", "off")
+    model.setOptionValue("solver", "simplex")
+    model.setOptionValue("parallel", "off")
+    model.setOptionValue("primal_feasibility_tolerance", LP_TOLERANCE)
+    model.setOptionValue("dual_feasibility_tolerance", LP_TOLERANCE)
+    model.passModel(program)
+    return model
+
+
+def origin_depth(points: FloatArray) -> float:
+    """How evenly 0 can be written as a mean of `points` (N, r), from 0 to 1.
+
+    max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s}, and 0 if 0 is outside the hull. It is above 0
+    iff 0 is in the interior of the hull relative to its linear span, and at least q / (1 + q) if
+    that interior holds a ball of q times the largest norm of a point.
+    """
+    if points.shape[1] == 0:
+        return 1.0
+    size = float(np.abs(points).max()) or 1.0
+    lifted = np.hstack([points / size, np.ones((len(points), 1))])
+    # a = b + s: the even part is one more column, with N s as its variable.
+    columns = np.vstack([lifted, lifted.mean(axis=0)]).T
+    costs = np.append(np.zeros(len(points)), -1.0)
+    target = np.append(np.zeros(points.shape[1]), 1.0)
+    value = ConicProgram(columns, costs).solve(target[None])[0][0]
+    return 0.0 if np.isinf(value) else max(0.0, -float(value))
+
+
+def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:
+    """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack.
+
+    A row is slack if some point of the set meets it strictly; the others hold with equality on
+    the whole set. None if the set is empty. Solves the homogenised program
+
+        max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9},
+
+    in which all slack rows reach s = 1; sets thinner than 1e-9 of their data count as flat. Rows
+    should be scaled to length and modulus about 1.
+    """
+    from scipy.optimize import linprog
+
+    count, dimension = normals.shape
+    rows = np.hstack([normals, np.eye(count), -offsets[:, None]])
+    costs = np.concatenate([np.zeros(dimension), -np.ones(count), [0.0]])
+    limits = [(None, None)] * dimension + [(0.0, 1.0)] * count + [(1.0, 1e9)]
+    result = linprog(costs, A_ub=rows, b_ub=np.zeros(count), bounds=limits, method="highs")
+    if result.status == 2:
+        return None
+    if result.status != 0:
+        raise SolverError(f"HiGHS stopped with status {result.status}: {result.message}")
+    # At the optimum s is 0 or 1 up to the solver's tolerance.
+    solution: FloatArray = np.asarray(result.x)
+    return solution[:dimension] / solution[-1], solution[dimension:-1] > 1 / 2

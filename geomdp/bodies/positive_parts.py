@@ -1,0 +1,65 @@
+"""Sums of positive parts: their sublevel sets' chords and projections, in closed form by sorting.
+
+Shared by the cross-polytope (||x||_1 is the sum of positive parts of (x, -x)), the difference body
+of a simplex (barycentric coordinates) and the spectral bodies (eigenvalues).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+
+def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
+    """Largest t >= 0 with sum_i (y_i + t w_i)_+ <= level, for rows y, w of (b, k): (b,).
+
+    The sum is convex and piecewise linear in t, hence the maximum of its linear pieces; each
+    piece with a positive slope bounds t, and the smallest bound is the answer. inf if no piece
+    rises. Rows y should satisfy sum y_+ <= level; where rounding breaks that the answer is 0.
+    Cost O(k log k) per row.
+    """
+    active = (values > 0) | ((values == 0) & (slopes > 0))
+    moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
+    times = np.full(values.shape, np.inf)
+    np.divide(-values, slopes, out=times, where=moving)
+    order = np.argsort(times, axis=1)
+    times = np.take_along_axis(times, order, axis=1)
+    jumps = np.take_along_axis(np.where(moving, np.abs(slopes), 0.0), order, axis=1)
+    reached = np.isfinite(times)
+    times = np.where(reached, times, 0.0)
+
+    first_slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
+    rises = first_slope + np.cumsum(jumps, axis=1)
+    # The piece after breakpoint j is the sum over active i of (y_i + t w_i): its value at 0.
+    first_height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
+    heights = first_height - np.cumsum(jumps * times, axis=1)
+    rises = np.hstack([first_slope, rises])
+    heights = np.hstack([first_height, heights])
+    usable = np.hstack([np.ones((len(values), 1), dtype=bool), reached]) & (rises > 0)
+    bounds = np.full(rises.shape, np.inf)
+    np.divide(level - heights, rises, out=bounds, where=usable)
+    return np.asarray(np.maximum(bounds.min(axis=1), 0.0))
+
+
+def nearest_in_corner(values: FloatArray, level: float) -> FloatArray:
+    """Euclidean projection of rows (b, k) on {x >= 0, sum x <= level}: (b, k), O(k log k) each."""
+    nearest = np.maximum(values, 0.0)
+    outside = nearest.sum(axis=1) > level
+    if outside.any():
+        nearest[outside] = nearest_in_simplex(values[outside], level)
+    return nearest
+
+
+def nearest_in_simplex(values: FloatArray, level: float) -> FloatArray:
+    """Euclidean projection of rows (b, k) on {x >= 0, sum x = level}: (b, k), O(k log k) each.
+
+    The answer is (x - tau)_+ with the tau that makes it sum to `level` (Held, Wolfe and Crowder
+    1974).
+    """
+    ordered = -np.sort(-values, axis=1)
+    counts = np.arange(1, values.shape[1] + 1)
+    shifts = (np.cumsum(ordered, axis=1) - level) / counts
+    kept = (ordered > shifts).sum(axis=1)
+    tau = np.take_along_axis(shifts, kept[:, None] - 1, axis=1)
+    return np.asarray(np.maximum(values - tau, 0.0))

@@ -1,0 +1,232 @@
+"""The two symmetric bodies of neighbours: the difference body and the symmetric hull."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.arguments import off_span, rays
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
+from geomdp.bodies.vertex_gauges import (
+    VertexGauge,
+    chord_by_facets,
+    difference_program,
+    symmetric_hull_program,
+)
+
+#: Verbs that need the list of vertices of the inner body.
+_BY_VERTICES = frozenset({"gauge", "facets", "contains", "chord"})
+
+
+@dataclass(frozen=True, eq=False)
+class Difference(Body):
+    """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
+
+    Where K lists its vertices, gauge, facets, membership and chords solve linear programs with
+    r + 1 rows and 2 N columns (never the N^2 pairs), kept and re-solved warm (JL-DEF).
+    `difference_body` returns a closed form instead where there is one.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+    """
+
+    body: Body
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m."""
+        return self.body.dimension
+
+    @property
+    def symmetric(self) -> bool:
+        """True."""
+        return True
+
+    def implements(self, verb: str) -> bool:
+        """Support verbs where K has one; gauges, membership and chords where K lists vertices."""
+        return _implements(self, self.body, verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """h_K(u) + h_K(-u)."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(self.body.support(directions) + self.body.support(-directions))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Difference of the extreme points of K for u and -u."""
+        directions = batch(directions, self.dimension, "directions")
+        return self.body.extreme_point(directions) - self.body.extreme_point(-directions)
+
+    @cached_property
+    def _gauge(self) -> VertexGauge:
+        if not self.body.implements("vertex_list"):
+            raise MissingOracle(self, "gauge", "vertex_list of the inner body")
+        hull = self.body.affine_hull()
+        points = hull.coordinates(self.body.vertex_list())
+        program = difference_program(points - points.mean(axis=0))
+        return VertexGauge(hull.basis, program, self.support, padding=1)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Smallest t with x = sum (a_i - b_i) v_i, sum a = sum b = t; inf off the span."""
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and facet normals, the dual solutions of the gauge programs."""
+        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge is at most 1 + `tolerance`."""
+        return np.asarray(self.gauge(points) <= 1 + tolerance)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends found facet by facet, a few linear programs each; 0 off the span."""
+        return _span_chord(self, self._gauge, points, directions)
+
+    def radius(self) -> float:
+        """Upper bound: twice the radius of K."""
+        return 2 * self.body.radius()
+
+    def affine_hull(self) -> AffineHull:
+        """The span of the differences of points of K."""
+        return AffineHull(np.zeros(self.dimension), self.body.affine_hull().basis)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Two auxiliary points of K and their difference."""
+        import cvxpy as cp
+
+        first, second = cp.Variable(self.dimension), cp.Variable(self.dimension)
+        return [
+            variable == first - second,
+            *self.body.cvxpy_constraints(first),
+            *self.body.cvxpy_constraints(second),
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class SymmetricHull(Body):
+    """The symmetric hull conv(K u -K), for any K with a support function.
+
+    Where K lists its vertices, gauge, facets, membership and chords solve linear programs with
+    2 N columns, kept and re-solved warm. It spans the linear (not the affine) span of K.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+    """
+
+    body: Body
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m."""
+        return self.body.dimension
+
+    @property
+    def symmetric(self) -> bool:
+        """True."""
+        return True
+
+    def implements(self, verb: str) -> bool:
+        """Support verbs where K has one; gauges, membership and chords where K lists vertices."""
+        if verb == "cvxpy_constraints":
+            return self.body.implements("vertex_list")
+        return _implements(self, self.body, verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """max(h_K(u), h_K(-u))."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.maximum(self.body.support(directions), self.body.support(-directions))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The better of the extreme points of K for u and of -K for u."""
+        directions = batch(directions, self.dimension, "directions")
+        first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
+        gain = np.einsum("bm,bm->b", directions, first - second)
+        return np.where(gain[:, None] >= 0, first, second)
+
+    @cached_property
+    def _span(self) -> FloatArray:
+        """Orthonormal basis (m, r) of the linear span."""
+        hull = self.body.affine_hull()
+        residual = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+        length = np.linalg.norm(residual)
+        if length <= RANK_TOLERANCE * self.body.radius():
+            return hull.basis
+        return np.hstack([hull.basis, residual[:, None] / length])
+
+    @cached_property
+    def _gauge(self) -> VertexGauge:
+        if not self.body.implements("vertex_list"):
+            raise MissingOracle(self, "gauge", "vertex_list of the inner body")
+        program = symmetric_hull_program(self.body.vertex_list() @ self._span)
+        return VertexGauge(self._span, program, self.support)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Smallest sum a + sum b with x = sum (a_i - b_i) v_i; inf off the span."""
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and facet normals, the dual solutions of the gauge programs."""
+        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge is at most 1 + `tolerance`."""
+        return np.asarray(self.gauge(points) <= 1 + tolerance)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends found facet by facet, a few linear programs each; 0 off the span."""
+        return _span_chord(self, self._gauge, points, directions)
+
+    def radius(self) -> float:
+        """Radius of K."""
+        return self.body.radius()
+
+    def affine_hull(self) -> AffineHull:
+        """The linear span of K."""
+        return AffineHull(np.zeros(self.dimension), self._span)
+
+    def vertex_list(self) -> FloatArray:
+        """The listed points of K and their negatives."""
+        points = self.body.vertex_list()
+        return np.vstack([points, -points])
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Weights of modulus sum at most 1 on the vertices."""
+        import cvxpy as cp
+
+        points = self.body.vertex_list()
+        weights = cp.Variable(len(points))
+        return [variable == points.T @ weights, cp.norm1(weights) <= 1]
+
+
+def _implements(wrapper: Body, inner: Body, verb: str) -> bool:
+    """Whether the wrapper can serve `verb` given what the inner body has."""
+    if not Body.implements(wrapper, verb):
+        return False
+    if verb in ("affine_hull", "radius"):
+        return True
+    if verb == "support":
+        return inner.implements("support") or inner.implements("extreme_point")
+    return inner.implements("vertex_list" if verb in _BY_VERTICES else verb)
+
+
+def _span_chord(
+    body: Body, gauge: VertexGauge, points: FloatArray, directions: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Chord of a symmetric body through its facets, 0 for directions off its span."""
+    points, directions = rays(points, directions, body.dimension)
+    along = ~off_span(directions, gauge.basis)
+    within, ways = points[along] @ gauge.basis, directions[along] @ gauge.basis
+    reach = 2 * body.radius() / np.linalg.norm(ways, axis=1)
+    low, high = np.zeros(len(points)), np.zeros(len(points))
+    low[along] = -chord_by_facets(gauge, within, -ways, reach)
+    high[along] = chord_by_facets(gauge, within, ways, reach)
+    return low, high

@@ -1,0 +1,205 @@
+"""Polytopes given by vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, rays
+from geomdp.bodies.linear_programs import origin_depth
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+from geomdp.bodies.vertex_gauges import VertexGauge, chord_by_facets, hull_program
+
+#: Scores held at a time: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class VPolytope(Body):
+    """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
+
+    Support and extreme points are matrix products, O(b N m). Membership, separation, gauge,
+    facets and chords solve linear programs with r rows and N columns, warm-started from one
+    point to the next, with relative tolerance 1e-9.
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        Rows whose hull is the body; repeated points and points that are no vertices are allowed.
+
+    Raises
+    ------
+    ValueError
+        NaN or infinite entries, or no rows or columns.
+    """
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        if 0 in vertices.shape:
+            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
+        object.__setattr__(self, "vertices", vertices)
+
+    def __repr__(self) -> str:
+        return f"VPolytope({len(self.vertices)} points in dimension {self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.vertices.shape[1])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the list of vertices is closed under negation, entry for entry."""
+        # Adding 0 turns -0 into 0, which sorts and compares the same but has other bits.
+        return np.array_equal(
+            np.unique(self.vertices + 0.0, axis=0), np.unique(-self.vertices + 0.0, axis=0)
+        )
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        return AffineHull.of_points(self.vertices)
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        if not holds_origin(self._hull, self.radius()):
+            return False
+        centre = self.vertices.mean(axis=0)
+        if np.linalg.norm(centre) <= RANK_TOLERANCE * self.radius():
+            return True
+        return origin_depth(self.vertices @ self._hull.basis) > RANK_TOLERANCE
+
+    @cached_property
+    def _gauge(self) -> VertexGauge:
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        basis = self._hull.basis
+        return VertexGauge(basis, hull_program(self.vertices @ basis), self.support)
+
+    @cached_property
+    def _centre(self) -> FloatArray:
+        return np.asarray(self.vertices.mean(axis=0))
+
+    @cached_property
+    def _centred_gauge(self) -> VertexGauge:
+        """Gauge of the body moved by its vertices' mean, which is in the relative interior."""
+        basis, centre = self._hull.basis, self._centre
+        program = hull_program((self.vertices - centre) @ basis)
+        return VertexGauge(basis, program, lambda u: self.support(u) - u @ centre)
+
+    def implements(self, verb: str) -> bool:
+        """`gauge` and `facets` only if 0 is in the relative interior (one linear program)."""
+        own = super().implements(verb)
+        return own and (verb not in ("gauge", "facets") or self._has_gauge)
+
+    def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+        """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
+        width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
+        for start in range(0, len(self.vertices), width):
+            yield start, directions @ self.vertices[start : start + width].T
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Largest <u, v_i>."""
+        directions = batch(directions, self.dimension, "directions")
+        best = np.full(len(directions), -np.inf)
+        for _, scores in self._scores(directions):
+            np.maximum(best, scores.max(axis=1), out=best)
+        return best
+
+    def extreme_index(self, directions: FloatArray) -> IntArray:
+        """Number (b,) of the first vertex with the largest <u, v_i>."""
+        directions = batch(directions, self.dimension, "directions")
+        winners = np.zeros(len(directions), dtype=np.int64)
+        best = np.full(len(directions), -np.inf)
+        for start, scores in self._scores(directions):
+            block = scores.argmax(axis=1)
+            values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
+            better = values > best
+            winners[better], best[better] = start + block[better], values[better]
+        return winners
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The first vertex with the largest <u, v_i>."""
+        return np.asarray(self.vertices[self.extreme_index(directions)])
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """min {sum a : x = sum a_i v_i, a >= 0}, one linear program each; inf off the span.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and facet normals, the dual solutions of the gauge programs.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
+        points = batch(points, self.dimension, "points")
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        inside = ~off_hull(points, self._hull, slack)
+        within = (points[inside] - self._centre) @ self._hull.basis
+        inside[inside] = self._centred_gauge.solve(within).gauges <= 1 + tolerance
+        return inside
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The facet that a ray from the vertices' mean to the point leaves through."""
+        point = vector(point, self.dimension, "point")
+        basis = self._hull.basis
+        within = (point - self._centre) @ basis
+        residual = point - self._centre - basis @ within
+        if np.linalg.norm(residual) > RANK_TOLERANCE * self.radius():
+            return Halfspace(residual, float(self.support(residual[None])[0]))
+        found = self._centred_gauge.solve(within[None])
+        if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
+            return None
+        normals = found.normals @ basis.T
+        return Halfspace(normals[0], float(self.support(normals)[0]))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends found facet by facet, a few linear programs each; 0 off the span."""
+        points, directions = rays(points, directions, self.dimension)
+        along = ~off_span(directions, self._hull.basis)
+        within = (points[along] - self._centre) @ self._hull.basis
+        ways = directions[along] @ self._hull.basis
+        reach = 2 * self.radius() / np.linalg.norm(ways, axis=1)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        low[along] = -chord_by_facets(self._centred_gauge, within, -ways, reach)
+        high[along] = chord_by_facets(self._centred_gauge, within, ways, reach)
+        return low, high
+
+    def radius(self) -> float:
+        """Largest norm of a vertex."""
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the vertices, by a singular value decomposition."""
+        return self._hull
+
+    def vertex_list(self) -> FloatArray:
+        """The vertices (read-only)."""
+        return self.vertices
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Convex weights as auxiliary variables."""
+        import cvxpy as cp
+
+        weights = cp.Variable(len(self.vertices), nonneg=True)
+        return [variable == self.vertices.T @ weights, cp.sum(weights) == 1]
