@@ -16,6 +16,7 @@ from geomdp.bodies.oracles import (
     MissingOracle,
 )
 from geomdp.bodies.products import Product
+from geomdp.bodies.sensitivity import neighbour_body, sensitivity_polytope
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.slabs import SlabBody
 from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
@@ -53,5 +54,7 @@ __all__ = [
     "VPolytope",
     "WorkloadPolytope",
     "difference_body",
+    "neighbour_body",
+    "sensitivity_polytope",
     "symmetric_hull",
 ]

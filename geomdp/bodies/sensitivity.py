@@ -1,0 +1,142 @@
+"""From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
+
+The only module of this layer that knows workloads (with `workload_polytope`). Everything here is
+computed from the workload alone; no records are involved.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp.bodies.boxes import Box
+from geomdp.bodies.difference import difference_body, symmetric_hull
+from geomdp.bodies.oracles import Body
+from geomdp.bodies.simplex import Simplex
+from geomdp.bodies.spectral import Spectraplex
+from geomdp.bodies.transforms import LinearImage
+from geomdp.bodies.vpolytope import VPolytope
+from geomdp.bodies.workload_polytope import WorkloadPolytope
+from geomdp.privacy import Adjacency
+from geomdp.workloads import (
+    Histogram,
+    LinearMap,
+    Marginals,
+    Parities,
+    Prefixes,
+    Ranges,
+    SecondMoment,
+    Workload,
+    explicit_answers,
+)
+
+#: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Beyond it the workload's own oracle
+#: serves, which for tables and marginals is also faster than a product with all vertices.
+MAX_LISTED_ENTRIES = 1 << 24
+
+
+@singledispatch
+def sensitivity_polytope(workload: Workload) -> Body:
+    """The body K_Q = conv{Q(x) : x in the universe} of attainable mean answers (JL-DEF).
+
+    Boxes for one-way marginals and parities, simplices for histograms, prefixes and ranges and for
+    any other small workload with affinely independent answers, the spectraplex for second moments,
+    the distinct answers as a `VPolytope` for other universes with N m <= 2^24, mapped bodies for
+    linear maps, and the workload's own oracle (`WorkloadPolytope`) otherwise.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+
+    Returns
+    -------
+    Body
+        K_Q in R^m.
+    """
+    if not isinstance(workload, Workload):
+        raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+    if not _can_list(workload):
+        return WorkloadPolytope(workload)
+    return hull_of(explicit_answers(workload))
+
+
+@sensitivity_polytope.register
+def _(workload: Marginals) -> Body:
+    if workload.k == 1:
+        return Box(np.zeros(workload.d), np.ones(workload.d))
+    return sensitivity_polytope.dispatch(Workload)(workload)
+
+
+@sensitivity_polytope.register
+def _(workload: Parities) -> Body:
+    if workload.k == 1:
+        return Box.centred(np.ones(workload.d))
+    return sensitivity_polytope.dispatch(Workload)(workload)
+
+
+@sensitivity_polytope.register(Histogram)
+@sensitivity_polytope.register(Prefixes)
+@sensitivity_polytope.register(Ranges)
+def _(workload: Histogram | Prefixes | Ranges) -> Body:
+    if not _can_list(workload):
+        return WorkloadPolytope(workload)
+    return Simplex(explicit_answers(workload))
+
+
+@sensitivity_polytope.register
+def _(workload: SecondMoment) -> Body:
+    return Spectraplex(workload.d)
+
+
+@sensitivity_polytope.register
+def _(workload: LinearMap) -> Body:
+    inner = sensitivity_polytope(workload.workload)
+    if isinstance(inner, WorkloadPolytope):
+        return WorkloadPolytope(workload)
+    if inner.implements("vertex_list"):
+        return hull_of(inner.vertex_list() @ workload.matrix.T)
+    return LinearImage(workload.matrix, inner)
+
+
+def _can_list(workload: Workload) -> bool:
+    size = workload.universe.size
+    return size is not None and size * workload.n_queries <= MAX_LISTED_ENTRIES
+
+
+def hull_of(points: np.typing.NDArray[np.float64]) -> Body:
+    """conv of rows (N, m), without repeated rows: a `Simplex` if they are affinely independent."""
+    distinct = np.unique(points, axis=0)
+    small = len(distinct) <= distinct.shape[1] + 1
+    if small and AffineHull.of_points(distinct).dimension == len(distinct) - 1:
+        return Simplex(distinct)
+    return VPolytope(distinct)
+
+
+def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
+    """The symmetric body B with n (Q(X) - Q(X')) in B for all neighbours X, X', tight.
+
+    Replace-one: B = K - K, K the sensitivity polytope. Add/remove (with means over a public,
+    fixed normaliser n, so that sums change by one Q(x)): B = conv(K u -K), in the linear span.
+    Scaled by 1/n it is the body for mean answers (JL-DEF).
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    adjacency : Adjacency
+        The neighbour relation.
+
+    Returns
+    -------
+    Body
+        B in R^m, for sums of answers (not divided by n).
+    """
+    K = sensitivity_polytope(workload)
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            return difference_body(K)
+        case Adjacency.ADD_REMOVE:
+            return symmetric_hull(K)
