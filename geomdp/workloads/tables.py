@@ -122,7 +122,8 @@ class MarginalTables(Workload):
     @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:
         """For k = 2, where the two levels of each cell are among all levels of all columns."""
-        starts = np.cumsum(self.levels) - self.levels
+        levels = np.array(self.levels)
+        starts = np.cumsum(levels) - levels
         first, second = [], []
         for i, j in self.tables:
             rows, columns = np.divmod(np.arange(self.levels[i] * self.levels[j]), self.levels[j])
@@ -132,7 +133,8 @@ class MarginalTables(Workload):
 
     def _pair_counts(self, codes: IntArray) -> FloatArray:
         """For k = 2, how many records (n, c) fall in each cell: (m,)."""
-        starts = np.cumsum(self.levels) - self.levels
+        levels = np.array(self.levels)
+        starts = np.cumsum(levels) - levels
         # float32 counts exactly up to 2^24, far above the rows of one chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + starts, 1, axis=1)
