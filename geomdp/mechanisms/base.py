@@ -134,10 +134,12 @@ class Mechanism(abc.ABC):
         ValueError
             Before any draw: records outside the universe, or, under replace-one, not n of them.
         """
+        # All set-up first: nothing that could fail is left once noise has been drawn.
+        predicted = self.predicted_rmse
         totals = self.workload.totals(records)
         replace_one = self.guarantee.adjacency is Adjacency.REPLACE_ONE
         if replace_one and totals.count != self.n:
             raise ValueError(f"records must number n = {self.n}, got {totals.count}")
         answers = self._privatise(totals.sums, np.random.default_rng(rng))
         guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
-        return Release(answers, guarantee, self.predicted_rmse)
+        return Release(answers, guarantee, predicted)

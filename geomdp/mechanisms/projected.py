@@ -1,0 +1,137 @@
+"""The projection mechanism: additive noise, then the nearest point of the sensitivity polytope."""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.bodies import sensitivity_polytope
+from geomdp.bodies.oracles import Body
+from geomdp.geometry.projection.projector import Projector
+from geomdp.mechanisms.additive import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.support_bound import SupportBound, expected_support_bound
+from geomdp.workloads import Workload
+
+#: Duality gap asked of the projection, as a share of the mean squared noise: it then adds at most
+#: one part in a million to the bound on the squared error.
+GAP_SHARE = 1e-6
+#: Relative tolerances below this one are at the rounding of squared distances in float64.
+LEAST_TOLERANCE = 1e-14
+#: Standard errors added to an estimated mean squared noise before it enters an upper bound; a
+#: normal variable exceeds them with probability 1e-6.
+STANDARD_ERRORS = 4.76
+
+
+class Projected(Mechanism):
+    """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
+
+    M(X) = argmin over y in K_Q of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner`.
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        Which noise to use: `Laplace`, `Gaussian`, `Ball`, `Ellipsoid`, `KNorm`, ... It brings
+        workload, n, privacy and adjacency.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not an additive mechanism.
+
+    Notes
+    -----
+    Privacy: that of `inner`, word for word; K_Q is public, and the projection reads the noisy
+    answers only (post-processing, GEN-2).
+
+    Error: for all data of n records, with E over Z,
+
+        E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
+
+    so it never exceeds that of `inner`; up to the duality gap of the numerical projection, whose
+    share (a millionth of E ||Z||^2 / n^2) is included in `predicted_rmse`. Under add/remove the
+    bound speaks of data sets of exactly n records, for others only the privacy statement holds.
+
+    References
+    ----------
+    Nikolov-Talwar-Zhang 2016; Nikolov 2022, Algorithm 1 with A = I and Lemma 13; formula sheet
+    JL-A1, JL-L13, JL-L13b.
+    """
+
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        if not isinstance(inner, AdditiveMechanism):
+            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        self.inner = inner
+        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+
+    @cached_property
+    def body(self) -> Body:
+        """The sensitivity polytope K_Q."""
+        return sensitivity_polytope(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector:
+        return Projector(self.body)
+
+    @cached_property
+    def _support(self) -> SupportBound:
+        return expected_support_bound(self.inner.noise, self.body)
+
+    @cached_property
+    def _diameter(self) -> float:
+        return self.workload.l2_diameter()
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Upper bound for every data set of n records; see the class."""
+        m = self.workload.n_queries
+        additive = squared_noise_limit(self.inner)
+        gap = GAP_SHARE * additive
+        bounds = {
+            "E||Z||^2 / n^2 (JL-L13)": additive + 2 * gap,
+            f"E h_K(Z) / n (JL-L13b), {self._support.source}": self._support.value / self.n + gap,
+            "diameter of K": self._diameter**2,
+        }
+        source = min(bounds, key=bounds.__getitem__)
+        return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; noise and geometry are shared."""
+        n = whole(n, "n")
+        # Touched here so that the copy carries the results with it.
+        _ = self.inner.noise, self._projector, self._support
+        twin = copy.copy(self)
+        twin.inner, twin.n = self.inner.with_n(n), n
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        """Projected noise of the same family for another workload."""
+        return type(self)(self.inner.with_workload(workload))
+
+    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner._privatise(sums, rng)
+        tolerance = relative_tolerance(self.inner, self._diameter)
+        return self._projector.nearest(noisy, tol=tolerance).point
+
+
+def squared_noise_limit(inner: AdditiveMechanism) -> float:
+    """E ||Z||_2^2 / n^2 of an additive mechanism, as an upper limit where it is estimated."""
+    predicted = inner.predicted_rmse
+    limit = predicted.value + STANDARD_ERRORS * predicted.stderr
+    return limit**2 * inner.workload.n_queries
+
+
+def relative_tolerance(inner: AdditiveMechanism, scale: float) -> float:
+    """Tolerance of a projection at which its gap is `GAP_SHARE` of the mean squared noise.
+
+    With a gap eta, <y - p, x - p> <= eta for all x in K; at x = Q(X) this is
+    e^2 <= <Z, p - Q(X)> + eta for the error e, hence e^2 <= ||Z||^2 + 2 eta and
+    E e^2 <= E h_K(Z) + eta.
+    """
+    return min(max(GAP_SHARE * squared_noise_limit(inner) / scale**2, LEAST_TOLERANCE), 1e-8)

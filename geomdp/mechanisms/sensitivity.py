@@ -1,0 +1,98 @@
+"""What one record can change, and the public subspace in which it does."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import Workload
+
+
+def checked_adjacency(adjacency: object) -> Adjacency:
+    """`adjacency`, or ``ValueError`` if it is no member of `Adjacency`."""
+    if not isinstance(adjacency, Adjacency):
+        members = ", ".join(f"Adjacency.{member.name}" for member in Adjacency)
+        raise ValueError(f"adjacency must be one of {members}, got {adjacency!r}")
+    return adjacency
+
+
+def pure_only(privacy: object, mechanism: str) -> PureDP:
+    """`privacy`, or ``ValueError`` if it is not pure differential privacy."""
+    if not isinstance(privacy, PureDP):
+        raise ValueError(f"privacy must be PureDP for {mechanism}, got {privacy!r}")
+    return privacy
+
+
+def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
+    """Upper bound on the l1 change of the sum of answer vectors between neighbours.
+
+    Replace-one: max ||Q(x) - Q(x')||_1; add/remove: max ||Q(x)||_1 (GEN-1, in units of sums).
+
+    Raises
+    ------
+    ValueError
+        If it is 0: such a workload has the same answers for every data set and needs no mechanism.
+    """
+    replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
+    return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
+
+
+def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
+    """Upper bound on the Euclidean change of the sum of answer vectors between neighbours.
+
+    Replace-one: max ||Q(x) - Q(x')||_2; add/remove: max ||Q(x)||_2 (GEN-1, in units of sums).
+
+    Raises
+    ------
+    ValueError
+        If it is 0: such a workload has the same answers for every data set and needs no mechanism.
+    """
+    replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
+    return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
+
+
+def _not_constant(sensitivity: float) -> float:
+    if not (math.isfinite(sensitivity) and sensitivity > 0):
+        raise ValueError(
+            f"workload must have a sensitivity that is finite and above 0, got {sensitivity!r}"
+        )
+    return sensitivity
+
+
+def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
+    """The public subspace that holds the mean answers of every data set.
+
+    Replace-one: the affine hull of {Q(x)}. Add/remove, where sums are divided by a declared n: its
+    linear span, with offset 0. Its dimension is the effective dimension r of all noise (JL-DEF).
+
+    Returns
+    -------
+    AffineHull
+        Offset and orthonormal basis (m, r), r >= 1.
+
+    Raises
+    ------
+    ValueError
+        If r is 0: the workload is constant and needs no mechanism.
+    """
+    hull = workload.affine_hull()
+    if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
+        hull = _linear_span(hull)
+    if hull.dimension == 0:
+        raise ValueError("workload must have answers that vary over its universe, got a constant")
+    return hull
+
+
+def _linear_span(hull: AffineHull) -> AffineHull:
+    """Linear span of an affine subspace, as an affine subspace through 0."""
+    normal = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+    # Once more: the first pass leaves a component along the basis of the size of rounding.
+    normal = normal - hull.basis @ (hull.basis.T @ normal)
+    length = float(np.linalg.norm(normal))
+    origin = np.zeros_like(hull.offset)
+    if length <= RANK_TOLERANCE * float(np.linalg.norm(hull.offset)):
+        return AffineHull(origin, hull.basis)
+    return AffineHull(origin, np.column_stack([hull.basis, normal / length]))

@@ -1,0 +1,87 @@
+"""Isotropic Gaussian noise in a subspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, finite_array, positive
+from geomdp.geometry.results import Estimate
+from geomdp.privacy import Exact, SamplerStatus
+
+#: Largest entry of basis^T basis - I at which columns still count as orthonormal: a basis from a
+#: singular value decomposition in float64 is orthonormal to about 1e-15 times its size.
+ORTHONORMALITY_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianNoise:
+    """Z = B g with g ~ N(0, sigma^2 I_r): density on span(B) prop. to exp(-||z||_2^2/(2 sigma^2)).
+
+    Added to sums that move by vectors of span(B) of Euclidean length at most D, it is
+    D^2/(2 sigma^2)-zCDP (GEN-2).
+
+    Parameters
+    ----------
+    basis : (m, r) array
+        Orthonormal columns B that span the public subspace the noise lives in.
+    scale : float
+        Standard deviation sigma along every direction of the subspace, in units of sums.
+
+    Raises
+    ------
+    ValueError
+        If the columns of `basis` are not orthonormal, or `scale` is not finite and above 0.
+    """
+
+    basis: FloatArray
+    scale: float
+
+    def __post_init__(self) -> None:
+        basis = finite_array(self.basis, "basis", ndim=2)
+        if basis.shape[1] == 0:
+            raise ValueError(f"basis must have at least 1 column, got shape {basis.shape}")
+        error = float(np.abs(basis.T @ basis - np.eye(basis.shape[1])).max())
+        if error > ORTHONORMALITY_TOLERANCE:
+            raise ValueError(f"basis must have orthonormal columns, got an error of {error:g}")
+        object.__setattr__(self, "basis", basis)
+        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+        return int(self.basis.shape[0])
+
+    @property
+    def effective_dimension(self) -> int:
+        """Dimension r of the subspace the noise lives in."""
+        return int(self.basis.shape[1])
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Exact: closed form."""
+        return Exact()
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m); O(m r) each."""
+        return rng.normal(0.0, self.scale, (size, self.effective_dimension)) @ self.basis.T
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix sigma^2 B B^T, (m, m)."""
+        return self.scale**2 * (self.basis @ self.basis.T)
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2 = r sigma^2, exact."""
+        return Estimate.exact(self.effective_dimension * self.scale**2)
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+
+        The density is that on span(B); rows must lie in it.
+        """
+        points = batch(points, self.dimension, "points") @ self.basis
+        shifts = batch(shifts, self.dimension, "shifts") @ self.basis
+        squares = ((points - shifts) ** 2 - points**2).sum(axis=1)
+        return np.asarray(squares / (2 * self.scale**2))

@@ -1,0 +1,138 @@
+"""K-norm noise: density proportional to exp(-epsilon ||z||_K)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, positive
+from geomdp.bodies.oracles import Body
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.sampling.samplers import UniformSampler
+from geomdp.privacy import SamplerStatus
+
+#: Seed of every simulation that depends on public objects alone (bodies, workloads, maps): the
+#: same question gets the same answer, and no release shares its stream. The name in ASCII.
+PUBLIC_SEED = int.from_bytes(b"geomdp", "big")
+#: Draws behind an estimated E ||U||^2: where ||U||^2 varies by 10% to 30%, as it does in dimension
+#: 10 to 100, the root mean squared error is then known to about 0.3%.
+MOMENT_DRAWS = 2048
+
+
+class KNormNoise:
+    """Z with density proportional to exp(-epsilon ||z||_K) on the span of a symmetric body K.
+
+    Drawn as Z = R U with R ~ Gamma(r + 1, 1/epsilon) and U uniform on K, r the dimension of K.
+    Added to sums that move by vectors of K, it is epsilon-DP: a shift by v changes the log-density
+    by at most epsilon ||v||_K (JL-L14).
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, in units of sums, symmetric, possibly lower-dimensional.
+    epsilon : float
+        Privacy loss per unit of ||.||_K, finite and above 0.
+    sampler : UniformSampler
+        How U is drawn: `ExactSampler(body)` or a `ChainSampler`. Its status is that of the noise.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is out of range, K is not known to be symmetric or is the single point 0.
+
+    References
+    ----------
+    Hardt-Talwar 2010, section 4; formula sheet JL-KN, JL-L14.
+    """
+
+    def __init__(self, body: Body, epsilon: float, sampler: UniformSampler) -> None:
+        if not body.symmetric:
+            raise ValueError(f"body must be symmetric, got {body!r}")
+        self.body = body
+        self.epsilon = positive(epsilon, "epsilon")
+        self.uniform = sampler
+        self.effective_dimension = body.affine_hull().dimension
+        if self.effective_dimension == 0:
+            raise ValueError(f"body must have dimension at least 1, got {body!r}")
+
+    def __repr__(self) -> str:
+        return f"KNormNoise({self.body!r}, epsilon={self.epsilon:g}, {self.sampler})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+        return self.body.dimension
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Status of the uniform sampler: the radius R is drawn exactly."""
+        return self.uniform.status
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m), one uniform point of K each."""
+        radii = rng.gamma(self.effective_dimension + 1, 1 / self.epsilon, size)
+        return np.asarray(radii[:, None] * self.uniform.draw(rng, size))
+
+    @property
+    def _radial_factor(self) -> float:
+        """E R^2 = (r + 1)(r + 2) / epsilon^2."""
+        r = self.effective_dimension
+        return (r + 1) * (r + 2) / self.epsilon**2
+
+    @cached_property
+    def _public_draws(self) -> FloatArray:
+        """Uniform points of K for estimates, from the public seed."""
+        return self.uniform.draw(np.random.default_rng(PUBLIC_SEED), MOMENT_DRAWS)
+
+    @cached_property
+    def _closed_moment(self) -> FloatArray | None:
+        """E U U^T (m, m) where the body has it in closed form."""
+        return self.body.second_moment() if self.body.implements("second_moment") else None
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix (r + 1)(r + 2) / epsilon^2 E U U^T, (m, m).
+
+        Exact where the body has a closed second moment, else from 2048 public draws.
+        """
+        moment = self._closed_moment
+        if moment is None:
+            draws = self._public_draws
+            moment = draws.T @ draws / len(draws)
+        return self._radial_factor * moment
+
+    @cached_property
+    def _squared_length(self) -> Estimate:
+        """E ||U||_2^2."""
+        if self._closed_moment is not None:
+            return Estimate.exact(float(np.trace(self._closed_moment)))
+        squares = (self._public_draws**2).sum(axis=1)
+        value, stderr = float(squares.mean()), float(squares.std(ddof=1) / len(squares) ** 0.5)
+        # 1.96 standard errors: an asymptotic 95% interval.
+        return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(squares))
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
+
+        Exact where the body has a closed second moment; else estimated from 2048 public draws,
+        with the standard error of independent draws and their 95% interval.
+        """
+        factor, inner = self._radial_factor, self._squared_length
+        low, high = inner.interval
+        return Estimate(
+            factor * inner.value,
+            factor * inner.stderr,
+            (factor * low, factor * high),
+            inner.samples,
+        )
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+
+        The density is that on the span of K; rows must lie in it. Needs the gauge of K.
+        """
+        points = batch(points, self.dimension, "points")
+        shifts = batch(shifts, self.dimension, "shifts")
+        moved = self.body.gauge(points - shifts) - self.body.gauge(points)
+        return np.asarray(self.epsilon * moved)

@@ -1,0 +1,236 @@
+"""Laplace, Gaussian and K-norm noise: laws, moments and density ratios (JL-KN, JL-L14, X-SIM)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.bodies import (
+    Ball,
+    Box,
+    CrossPolytope,
+    Ellipsoid,
+    LinearImage,
+    Simplex,
+    SimplexDifference,
+    SlabBody,
+)
+from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
+from geomdp.privacy import Exact, Heuristic
+from tests.stats import ks_uniform, mean_agrees
+
+EPSILON = 0.7
+DRAWS = 20_000
+
+
+def knorm(body, epsilon=EPSILON):
+    return KNormNoise(body, epsilon, ExactSampler(body))
+
+
+def simplex_vertices(m):
+    return np.random.default_rng(m).standard_normal((m + 1, m)) + 5.0
+
+
+def orthonormal(m, r):
+    return np.linalg.qr(np.random.default_rng(m).standard_normal((m, r)))[0]
+
+
+#: Name: (noise, E||Z||^2 in closed form).
+NOISES = {
+    "laplace": (LaplaceNoise(4, 1.5), 2 * 4 * 1.5**2),
+    "gaussian": (GaussianNoise(orthonormal(5, 3), 0.4), 3 * 0.4**2),
+    "cross-polytope": (knorm(CrossPolytope(4, 1.0)), 2 * 4 / EPSILON**2),
+    "ball": (knorm(Ball(5, 1.0)), 5 * 6 / EPSILON**2),
+    "box": (knorm(Box.centred(np.ones(3))), 3 * 4 * 5 / 3 / EPSILON**2),
+    # E||Z||^2 = (r + 1) tr S / epsilon^2 (JL-ELL), here with S = root root^T of rank 2 in R^4.
+    "flat ellipsoid": (
+        knorm(Ellipsoid(orthonormal(4, 2) * [3.0, 0.5])),
+        3 * (9 + 0.25) / EPSILON**2,
+    ),
+    "segment": (knorm(Box.centred(np.array([2.0]))), 2 * 4 / EPSILON**2),
+}
+
+
+@pytest.fixture(params=sorted(NOISES))
+def case(request):
+    return NOISES[request.param]
+
+
+def test_every_noise_is_in_the_protocol(case):
+    assert isinstance(case[0], Noise)
+    assert case[0].sampler == Exact()
+
+
+def test_second_moment_in_closed_form(case):
+    noise, expected = case
+    moment = noise.second_moment()
+    assert (moment.stderr, moment.samples) == (0.0, 0)
+    np.testing.assert_allclose(moment.value, expected, rtol=1e-12)
+    np.testing.assert_allclose(np.trace(noise.covariance()), expected, rtol=1e-12)
+
+
+@pytest.mark.statistical
+def test_draws_have_mean_zero_and_the_stated_covariance(case):
+    noise, _ = case
+    draws = noise.sample(np.random.default_rng(1), DRAWS)
+    assert draws.shape == (DRAWS, noise.dimension)
+    mean_agrees(draws, np.zeros(noise.dimension), level=5e-7)
+    mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance(), level=5e-7)
+
+
+@pytest.mark.statistical
+def test_density_ratio_integrates_to_one(case):
+    """E f(Z - s)/f(Z) = 1 for every shift s in the span: the ratio is that of the density drawn."""
+    noise, _ = case
+    draws = noise.sample(np.random.default_rng(2), DRAWS)
+    shift = 0.3 * noise.sample(np.random.default_rng(3), 1)
+    shifts = np.repeat(shift, DRAWS, axis=0)
+    mean_agrees(np.exp(-noise.log_density_ratio(draws, shifts)), 1.0)
+
+
+@given(scale=st.floats(1e-3, 1e3), seed=st.integers(0, 2**32 - 1))
+def test_pure_noises_never_exceed_epsilon_on_their_body(scale, seed):
+    rng = np.random.default_rng(seed)
+    for body in (
+        Ball(3, scale),
+        CrossPolytope(3, scale),
+        Box.centred(scale * np.array([1.0, 2.0, 0.5])),
+        Ellipsoid(scale * orthonormal(3, 2)),
+        SimplexDifference(scale * simplex_vertices(3)),
+    ):
+        noise = knorm(body)
+        points, shifts = noise.sample(rng, 50), body.sample_uniform(50, rng)
+        # On the boundary of the body the bound is attained along a ray.
+        shifts /= body.gauge(shifts)[:, None]
+        ratios = noise.log_density_ratio(points, shifts)
+        assert np.abs(ratios).max() <= EPSILON * (1 + 1e-9)
+        along = noise.log_density_ratio(-shifts, shifts)
+        np.testing.assert_allclose(along, EPSILON, rtol=1e-9)
+
+
+@given(st.floats(1e-3, 1e3))
+def test_laplace_never_exceeds_epsilon_on_l1_sensitivity(scale):
+    noise = LaplaceNoise(3, scale / EPSILON)
+    rng = np.random.default_rng(0)
+    shifts = rng.dirichlet(np.ones(3), 50) * rng.choice([-scale, scale], (50, 3))
+    ratios = noise.log_density_ratio(noise.sample(rng, 50), shifts)
+    assert np.abs(ratios).max() <= EPSILON * (1 + 1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_gauge_of_knorm_noise_is_gamma(scale):
+    """||Z||_K ~ Gamma(r, 1/epsilon) and Z / ||Z||_K is independent of it (JL-KN)."""
+    for body in (Ball(4, scale), Box.centred(scale * np.array([3.0, 1.0])), CrossPolytope(6, 1)):
+        noise = knorm(body)
+        draws = noise.sample(np.random.default_rng(4), 4000)
+        gauges = body.gauge(draws)
+        law = scipy.stats.gamma(noise.effective_dimension, scale=1 / EPSILON)
+        ks_uniform(law.cdf(gauges), level=1e-7)
+        mean_agrees(gauges, noise.effective_dimension / EPSILON, level=1e-7)
+
+
+@pytest.mark.statistical
+def test_cross_polytope_noise_is_independent_laplace():
+    noise = knorm(CrossPolytope(3, 2.0))
+    draws = noise.sample(np.random.default_rng(5), 10_000)
+    law = scipy.stats.laplace(scale=2.0 / EPSILON)
+    for column in draws.T:
+        ks_uniform(law.cdf(column), level=1e-7)
+    mean_agrees(np.abs(draws[:, 0] * draws[:, 1]), (2.0 / EPSILON) ** 2, level=1e-7)
+
+
+@pytest.mark.statistical
+def test_difference_of_a_simplex():
+    """X-SIM: the gauge is Gamma(m, 1/epsilon); in one dimension the noise is Laplace."""
+    noise = knorm(SimplexDifference(simplex_vertices(6)))
+    draws = noise.sample(np.random.default_rng(6), 10_000)
+    ks_uniform(scipy.stats.gamma(6, scale=1 / EPSILON).cdf(noise.body.gauge(draws)), level=1e-7)
+    mean_agrees((draws**2).sum(axis=1), noise.second_moment().value, level=1e-7)
+    line = knorm(SimplexDifference(np.array([[1.0], [4.0]])))
+    ks_uniform(
+        scipy.stats.laplace(scale=3 / EPSILON).cdf(
+            line.sample(np.random.default_rng(7), 10_000)[:, 0]
+        ),
+        level=1e-7,
+    )
+
+
+@pytest.mark.statistical
+def test_gaussian_noise_is_chi_squared_in_its_span():
+    basis = orthonormal(6, 4)
+    noise = GaussianNoise(basis, 2.5)
+    draws = noise.sample(np.random.default_rng(8), 5000)
+    np.testing.assert_allclose(draws - draws @ basis @ basis.T, 0, atol=1e-13)
+    ks_uniform(scipy.stats.chi2(4).cdf((draws**2).sum(axis=1) / 2.5**2))
+
+
+def test_lower_dimensional_noise_stays_in_its_span():
+    basis = orthonormal(7, 2)
+    body = LinearImage(basis, Box.centred(np.array([1.0, 3.0])))
+    noise = knorm(body)
+    assert noise.effective_dimension == 2
+    draws = noise.sample(np.random.default_rng(9), 200)
+    np.testing.assert_allclose(draws - draws @ basis @ basis.T, 0, atol=1e-12)
+    np.testing.assert_allclose(noise.second_moment().value, 12 / EPSILON**2 * (1 + 9) / 3)
+
+
+@pytest.mark.statistical
+def test_estimated_moment_brackets_the_truth_and_the_status_is_heuristic():
+    """The same box once with its closed form and once as slabs, where nothing is known."""
+    widths = np.array([1.0, 2.0, 0.5, 3.0])
+    slabs = SlabBody(np.eye(4), widths)
+    noise = KNormNoise(slabs, EPSILON, ChainSampler(slabs))
+    assert isinstance(noise.sampler, Heuristic)
+    exact = 5 * 6 / EPSILON**2 * (widths**2).sum() / 3
+    moment = noise.second_moment()
+    assert moment.samples > 0
+    assert moment.stderr > 0
+    # Six standard errors: a normal variable leaves them with probability 2e-9.
+    assert abs(moment.value - exact) <= 6 * moment.stderr
+    assert moment.stderr <= 0.02 * exact
+    assert noise.second_moment() == moment
+    np.testing.assert_allclose(np.trace(noise.covariance()), moment.value, rtol=1e-12)
+
+
+class TestBadInput:
+    @given(st.floats(max_value=0) | st.just(math.nan) | st.just(math.inf))
+    def test_scales(self, scale):
+        with pytest.raises(ValueError, match="scale"):
+            LaplaceNoise(2, scale)
+        with pytest.raises(ValueError, match="scale"):
+            GaussianNoise(np.eye(2), scale)
+        with pytest.raises(ValueError, match="epsilon"):
+            KNormNoise(Ball(2, 1.0), scale, ExactSampler(Ball(2, 1.0)))
+
+    @given(st.integers(max_value=0) | st.floats(0.5, 3.5) | st.booleans())
+    def test_dimensions(self, dimension):
+        with pytest.raises(ValueError, match="dimension"):
+            LaplaceNoise(dimension, 1.0)
+
+    def test_bases(self):
+        with pytest.raises(ValueError, match="orthonormal"):
+            GaussianNoise(np.array([[1.0, 1.0], [0.0, 1.0]]), 1.0)
+        with pytest.raises(ValueError, match="column"):
+            GaussianNoise(np.zeros((3, 0)), 1.0)
+        with pytest.raises(ValueError, match="axes"):
+            GaussianNoise(np.ones(3), 1.0)
+
+    def test_bodies(self):
+        simplex = Simplex(simplex_vertices(3))
+        with pytest.raises(ValueError, match="symmetric"):
+            KNormNoise(simplex, 1.0, ExactSampler(simplex))
+        point = Ellipsoid(np.zeros((2, 0)))
+        with pytest.raises(ValueError, match="dimension"):
+            KNormNoise(point, 1.0, ExactSampler(point))
+
+    def test_shapes_of_density_ratios(self):
+        for noise, _ in NOISES.values():
+            with pytest.raises(ValueError, match="points"):
+                noise.log_density_ratio(np.zeros((2, noise.dimension + 1)), np.zeros((2, 1)))
