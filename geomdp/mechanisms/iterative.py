@@ -10,10 +10,11 @@ from typing import Any, Generic
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.distinguishers import AnyQuery, Distinguisher
-from geomdp.mechanisms.transcript import Answer
+from geomdp.mechanisms.transcript import Answer, exchanges_to_json_lines
 from geomdp.mechanisms.updates.base import Hypothesis, UpdateRule
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+from geomdp.privacy.ledger import Ledger
 
 #: Bisection on the accuracy stops at this relative width.
 ACCURACY_TOLERANCE = 1e-12
@@ -110,6 +111,10 @@ class IterativeRelease(Generic[AnyQuery]):
         """Whether the test stopped the run before the update bound."""
         return bool(self.exchanges) and not self.exchanges[-1][1].above
 
+    def to_json_lines(self) -> str:
+        """The exchanges as JSON lines; ``ValueError`` for a query that JSON cannot hold."""
+        return exchanges_to_json_lines(self.exchanges)
+
 
 class IterativeConstruction(Generic[AnyQuery]):
     """Build a hypothesis accurate to alpha on every query of a class (IC-ALG).
@@ -202,7 +207,12 @@ class IterativeConstruction(Generic[AnyQuery]):
         return high
 
     def release(
-        self, records: Sequence[Any], rng: RandomState = None, *, secure: bool = False
+        self,
+        records: Sequence[Any],
+        rng: RandomState = None,
+        *,
+        secure: bool = False,
+        ledger: Ledger | None = None,
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`.
 
@@ -214,17 +224,29 @@ class IterativeConstruction(Generic[AnyQuery]):
             None for operating-system entropy; anything else voids the privacy claim.
         secure : bool
             Draw all noise by OpenDP (extra `secure`).
+        ledger : Ledger, optional
+            Asked before the records are read; pays once they are found valid, before any draw.
 
         Raises
         ------
         ValueError
             Before any draw: records that do not number n under replace-one, or that the queries
             cannot take.
+        BudgetExhausted
+            If the ledger cannot pay; the records are not read.
         """
+        noise = scalar_noise(rng, secure)
+        guarantee = Guarantee(
+            self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
+        )
+        label = type(self).__name__
+        if ledger is not None:
+            ledger.require(guarantee, label)
         if self.adjacency is Adjacency.REPLACE_ONE and len(records) != self.n:
             raise ValueError(f"records must number n = {self.n}, got {len(records)}")
-        noise = scalar_noise(rng, secure)
         truths = self.distinguisher.truths(records, self.n)
+        if ledger is not None:
+            ledger.spend(guarantee, label)
         hypothesis = self.rule.start(self.alpha / 2)
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
@@ -238,7 +260,4 @@ class IterativeConstruction(Generic[AnyQuery]):
             if not wrong:
                 break
             hypothesis.update(query, value)
-        guarantee = Guarantee(
-            self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
-        )
         return IterativeRelease(hypothesis, self.accuracy, guarantee, tuple(exchanges))

@@ -10,10 +10,10 @@ from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.sparse_vector import NumericSparse
 from geomdp.mechanisms.sparse_vector_accuracy import numeric_sparse
-from geomdp.mechanisms.transcript import Answer, Transcript
+from geomdp.mechanisms.transcript import Answer, Transcript, exchanges_to_json_lines
 from geomdp.mechanisms.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
-from geomdp.privacy.ledger import BudgetExhausted
+from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 #: Bisection on the accuracy stops at this relative width.
 ACCURACY_TOLERANCE = 1e-12
@@ -100,12 +100,16 @@ class OnlineConstruction(Generic[Query]):
         None for operating-system entropy; anything else voids the privacy claim.
     secure : bool
         Draw all noise by OpenDP (extra `secure`).
+    ledger : Ledger, optional
+        Pays for the whole run when the mechanism is built, before any record is looked at.
 
     Raises
     ------
     ValueError
         For parameters out of range, records that do not number n under replace-one, and an n too
         small for any accuracy.
+    BudgetExhausted
+        If the ledger cannot pay.
     """
 
     def __init__(
@@ -120,6 +124,7 @@ class OnlineConstruction(Generic[Query]):
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         rng: RandomState = None,
         secure: bool = False,
+        ledger: Ledger | None = None,
     ) -> None:
         self.n = whole(n, "n")
         self.queries = whole(queries, "queries")
@@ -145,6 +150,8 @@ class OnlineConstruction(Generic[Query]):
             secure=secure,
         )
         self.guarantee = self._comparisons.guarantee
+        if ledger is not None:
+            ledger.spend(self.guarantee, type(self).__name__)
 
     @property
     def accuracy(self) -> float:
@@ -160,6 +167,23 @@ class OnlineConstruction(Generic[Query]):
     def updates(self) -> int:
         """Number of updates made so far."""
         return self._comparisons.found
+
+    @property
+    def halted(self) -> bool:
+        """Whether all updates are used up: every further answer is the hypothesis' own."""
+        return self._comparisons.halted
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all k queries have been asked; `estimate` goes on answering."""
+        return len(self.transcript) >= self.queries
+
+    def estimate(self, query: Query) -> float:
+        """The hypothesis' answer to any query, at any time: post-processing.
+
+        Accurate as promised for the queries asked; for others nothing is promised.
+        """
+        return self._hypothesis.evaluate(query)
 
     def ask(self, query: Query) -> Answer:
         """Answer one query on the records.
@@ -210,9 +234,9 @@ class OnlineConstruction(Generic[Query]):
         for sign in (1, -1):
             found = self._comparisons.ask(sign * (truth - estimate))
             if found.value is not None:
-                answer = estimate + sign * found.value
-                self._hypothesis.update(query, answer)
-                return self._record(query, Answer(True, answer))
+                answer = self._record(query, Answer(True, estimate + sign * found.value))
+                self._hypothesis.update(query, estimate + sign * found.value)
+                return answer
         return self._record(query, Answer(False, estimate))
 
     def _record(self, query: Query, answer: Answer) -> Answer:
@@ -220,14 +244,24 @@ class OnlineConstruction(Generic[Query]):
         return self.transcript.record(answer)
 
     def _require_open(self) -> None:
-        if len(self.transcript) >= self.queries:
+        if self.exhausted:
             raise BudgetExhausted(
-                f"all {self.queries} queries have been asked; the hypothesis stays public"
+                f"all {self.queries} queries have been asked; `estimate` still answers, from the "
+                "public hypothesis"
             )
+
+    @property
+    def exchanges(self) -> list[tuple[Query, Answer]]:
+        """The queries asked with their answers, in order; public."""
+        return list(zip(self._asked, self.transcript, strict=True))
+
+    def to_json_lines(self) -> str:
+        """The exchanges as JSON lines; ``ValueError`` for a query that JSON cannot hold."""
+        return exchanges_to_json_lines(self.exchanges)
 
     def replay(self) -> Hypothesis[Query]:
         """The hypothesis rebuilt from the queries and the public transcript alone."""
-        return replay(self.rule, self.alpha, zip(self._asked, self.transcript, strict=True))
+        return replay(self.rule, self.alpha, self.exchanges)
 
 
 def replay(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +15,13 @@ from geomdp.geometry.hashing import HashedSigns
 from geomdp.mechanisms.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse_project_sizes import MAX_ROWS, feasible_rows, independence
 from geomdp.mechanisms.sparse_summary import SparseSummary
-from geomdp.mechanisms.sparse_vector_scales import shortcut_step
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
-from geomdp.workloads.single_query import elements_of
+from geomdp.privacy.ledger import Ledger
+from geomdp.workloads.open_universe import Elements, OpenUniverse
+
+#: Records counted at a time.
+COUNT_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class LaplaceRows:
         """Standard deviation per row: sqrt(2) times the Laplace scale."""
         if not isinstance(privacy, ApproxDP):
             raise ValueError(f"privacy must be ApproxDP for LaplaceRows, got {privacy}")
-        step = shortcut_step(privacy.epsilon, privacy.delta, rows)
+        step = shortcut_step_epsilon(privacy, rows)
         return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
 
     def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
@@ -128,31 +131,48 @@ class SparseProject:
         self.signs = HashedSigns.draw(rows, wanted, np.random.default_rng(rng))
         self.guarantee = Guarantee(privacy, adjacency, Exact())
 
-    def release(self, records: Iterable[Hashable], rng: RandomState = None) -> SparseSummary:
+    def release(
+        self,
+        records: Elements,
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> SparseSummary:
         """The private summary of `records`.
 
         Parameters
         ----------
         records : iterable of elements
-            Read once; under replace-one exactly n of them.
+            Read once, see `OpenUniverse`; under replace-one exactly n of them.
         rng : Generator, int or None
             None for operating-system entropy; anything else voids the privacy claim.
+        ledger : Ledger, optional
+            Asked before the records are read; pays once they are found valid, before any draw.
 
         Raises
         ------
         ValueError
             Before any draw: records that do not number n under replace-one, or that the encoding
             does not take.
+        BudgetExhausted
+            If the ledger cannot pay; the records are not read.
         """
-        counts = Counter(elements_of(records))
+        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
+        label = type(self).__name__
+        if ledger is not None:
+            ledger.require(guarantee, label)
+        counts: Counter[Hashable] = Counter()
+        for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
+            counts.update(chunk.tolist())
         total = counts.total()
         if self.guarantee.adjacency is Adjacency.REPLACE_ONE and total != self.n:
             raise ValueError(f"records must number n = {self.n}, got {total}")
         numbers = self.encoding.encode(counts)
         weights = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
         vector = self.signs.project(numbers, weights)
+        if ledger is not None:
+            ledger.spend(guarantee, label)
         vector += self.noise.draw(np.random.default_rng(rng), self.sigma, self.signs.rows)
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
         return SparseSummary(
             vector=vector,
             signs=self.signs,

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from geomdp._validation import positive, whole
-from geomdp.privacy import ApproxDP, PureDP
+from geomdp.privacy import ApproxDP, PureDP, shortcut_step_epsilon
 
 #: Share of epsilon that NumericSparse spends on the comparisons; the rest buys the answers.
 COMPARISON_SHARE = 8 / 9
@@ -39,24 +39,6 @@ class Scales:
     redraw: bool
 
 
-def shortcut_step(epsilon: float, delta: float, steps: int) -> float:
-    """Epsilon of each of `steps` adaptive pure-DP steps for a total of (epsilon, delta)-DP.
-
-    The shortcut epsilon / sqrt(8 T ln(1/delta)) of advanced composition (GEN-2b).
-
-    Raises
-    ------
-    ValueError
-        Outside its proved range, epsilon <= 1 and delta <= 1/2.
-    """
-    epsilon, delta = positive(epsilon, "epsilon"), positive(delta, "delta")
-    if epsilon > 1 or delta > 0.5:
-        raise ValueError(
-            f"advanced composition here needs epsilon <= 1 and delta <= 1/2, got {epsilon}, {delta}"
-        )
-    return epsilon / math.sqrt(8 * steps * math.log(1 / delta))
-
-
 def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
     """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
@@ -75,8 +57,8 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
     match privacy:
         case PureDP(epsilon=epsilon):
             step = epsilon / cutoff
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            step = shortcut_step(epsilon, delta, cutoff)
+        case ApproxDP():
+            step = shortcut_step_epsilon(privacy, cutoff)
     return above_threshold(step, monotone=monotone)
 
 
@@ -108,7 +90,7 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
             answer = 9 * cutoff / epsilon  # (eps - 8 eps / 9) shared by c answers
         case ApproxDP(epsilon=epsilon, delta=delta):
             comparisons = redrawn(ApproxDP(share, delta / 2), cutoff, monotone=monotone)
-            answer = 1 / shortcut_step(epsilon - share, delta / 2, cutoff)
+            answer = 1 / shortcut_step_epsilon(ApproxDP(epsilon - share, delta / 2), cutoff)
     return Scales(comparisons.threshold, comparisons.query, answer, redraw=True)
 
 
@@ -119,7 +101,8 @@ def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
     sqrt(32 c ln(2/delta)) / e. Private, but its stated accuracy fails for few queries (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
-    shortcut_step(privacy.epsilon, privacy.delta / 2, cutoff)  # the same range of validity
+    if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)
+        raise ValueError(f"epsilon must be at most 1, got {privacy.epsilon!r}")
     root = math.sqrt(512)
     first, second = (part * privacy.epsilon / (root + 1) for part in (root, 2))
     spread = math.sqrt(32 * cutoff * math.log(2 / privacy.delta))

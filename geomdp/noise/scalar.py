@@ -86,7 +86,7 @@ class SecureNoise:
     @property
     def arithmetic(self) -> str:
         """The caveat a guarantee carries about this source (SAM-6)."""
-        return "scalar noise by OpenDP, in finite arithmetic"
+        return "noise by OpenDP's finite-arithmetic samplers; true answers computed in float64"
 
     def laplace(self, value: float, scale: float) -> float:
         """Return `value` + Lap(scale), rounded to OpenDP's grid."""

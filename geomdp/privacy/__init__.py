@@ -33,7 +33,8 @@ from geomdp.privacy.guarantees import (
     PureDP,
     SamplerStatus,
 )
-from geomdp.privacy.ledger import BudgetExhausted, Ledger, Spend
+from geomdp.privacy.ledger import BudgetExhausted, Ledger
+from geomdp.privacy.spends import Spend
 
 __all__ = [
     "ZCDP",

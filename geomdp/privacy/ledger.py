@@ -6,20 +6,21 @@ spend and the answer has spent: the count can be too high, never too low.
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Guarantee, Heuristic, PureDP
+from geomdp.privacy.spends import Spend, affordable
 
 #: Marks a file as a ledger of this layout (SQLite's application_id): "gdpl" in ASCII.
 APPLICATION_ID = 0x6764706C
-#: Relative rounding allowed when spends are added up to exactly the budget.
-ROUNDING = 1e-12
+#: Seconds to wait for another process that is writing its spend.
+WAIT = 60.0
 
 SCHEMA = """
 CREATE TABLE budget (definition TEXT NOT NULL, epsilon REAL, delta REAL, rho REAL,
@@ -33,28 +34,15 @@ class BudgetExhausted(RuntimeError):  # noqa: N818 (the name users catch; design
     """A mechanism or ledger has no privacy budget left for what was asked; no data was touched."""
 
 
-@dataclass(frozen=True)
-class Spend:
-    """One granted spend.
-
-    Parameters
-    ----------
-    label : str
-        What the caller named it.
-    privacy : PureDP, ApproxDP or ZCDP
-        What it costs.
-    """
-
-    label: str
-    privacy: PureDP | ApproxDP | ZCDP
-
-
 class Ledger:
     """A privacy budget kept in one SQLite file, or in memory.
 
     Spends compose adaptively: under a `PureDP` budget epsilons add up; under an `ApproxDP` budget
-    epsilons and deltas add up (basic composition), with zCDP spends pooled and converted once;
-    under a `ZCDP` budget rhos add up, a pure spend counting epsilon^2 / 2 (GEN-2).
+    epsilons and deltas add up (basic composition), with the zCDP spends pooled into one rho and
+    converted once, at the delta that is left, to rho + 2 sqrt(rho ln(1/delta)); under a `ZCDP`
+    budget rhos add up, a pure spend counting epsilon^2 / 2 (GEN-2).
+
+    A context manager: leaving it closes the file.
 
     Parameters
     ----------
@@ -63,12 +51,14 @@ class Ledger:
     adjacency : Adjacency
         The neighbour relation all spends must be stated for.
     path : str or Path, optional
-        The file; None keeps the ledger in memory.
+        The file, created if need be; None keeps the ledger in memory.
 
     Raises
     ------
     ValueError
         If the file is not a ledger, or one with another budget or adjacency.
+    OSError
+        If the file cannot be opened or created.
     """
 
     def __init__(
@@ -78,17 +68,20 @@ class Ledger:
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         path: str | Path | None = None,
     ) -> None:
+        if not isinstance(budget, PureDP | ApproxDP | ZCDP):
+            raise ValueError(f"budget must be PureDP, ApproxDP or ZCDP, got {budget!r}")
         self.budget = budget
         self.adjacency = adjacency
         self._path = ":memory:" if path is None else str(path)
-        fresh = path is None or not Path(path).exists()
-        self._connection = sqlite3.connect(self._path, isolation_level=None)
         try:
-            if fresh:
-                self._create()
-            else:
-                self._check()
-            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None)
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self._path} cannot be opened: {error}") from error
+        try:
+            self._open()
+        except sqlite3.OperationalError as error:
+            self._connection.close()
+            raise OSError(f"{self._path} cannot be read or created: {error}") from error
         except sqlite3.DatabaseError as error:
             self._connection.close()
             raise ValueError(f"{self._path} is not a privacy ledger: {error}") from error
@@ -100,6 +93,17 @@ class Ledger:
         """Close the file."""
         self._connection.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
     def spends(self) -> list[Spend]:
         """All spends granted so far, oldest first, by whichever process."""
         rows = self._connection.execute(
@@ -107,14 +111,27 @@ class Ledger:
         )
         return [Spend(label, _privacy(*parameters)) for label, *parameters in rows]
 
+    def require(self, guarantee: Guarantee, label: str) -> None:
+        """Check, without recording anything, that a spend would be granted now.
+
+        For a mechanism that reads its records before it can tell whether they are valid: it asks
+        first, reads, and then spends.
+
+        Raises
+        ------
+        BudgetExhausted, ValueError
+            As `spend`.
+        """
+        self._check_affordable(self._entry(guarantee, label))
+
     def spend(self, guarantee: Guarantee, label: str) -> Spend:
         """Grant one spend, or refuse it.
 
         Parameters
         ----------
         guarantee : Guarantee
-            The privacy record of the mechanism about to run. A heuristic sampler has no proved
-            cost and is refused.
+            The privacy record of the mechanism about to run. A heuristic sampler and a seeded
+            generator have no proved cost and are refused.
         label : str
             A name for the record.
 
@@ -123,73 +140,86 @@ class Ledger:
         BudgetExhausted
             If the total would exceed the budget; nothing is recorded.
         ValueError
-            If the guarantee is stated for another adjacency, its sampler is heuristic, or the
-            budget's definition cannot pay for it; nothing is recorded.
+            If the guarantee is stated for another adjacency, has no proved cost, or the budget's
+            definition cannot pay for it; nothing is recorded.
+        OSError
+            If the spend cannot be written; it is then not granted.
         """
+        entry = self._entry(guarantee, label)
+        try:
+            with self._exclusive():
+                self._check_affordable(entry)
+                self._connection.execute(
+                    "INSERT INTO spends (time, label, definition, epsilon, delta, rho) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    (datetime.now(UTC).isoformat(), label, *_columns(entry.privacy)),
+                )
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self._path} does not take the spend {label}: {error}") from error
+        return entry
+
+    def _entry(self, guarantee: Guarantee, label: str) -> Spend:
         if guarantee.adjacency is not self.adjacency:
             raise ValueError(
                 f"guarantee must be for {self.adjacency.value}, got {guarantee.adjacency.value}"
             )
-        if isinstance(guarantee.sampler, Heuristic):
-            raise ValueError(f"a {guarantee.sampler} sampler has no proved cost to account for")
-        entry = Spend(label, guarantee.effective)
-        with self._exclusive():
-            total = [*self.spends(), entry]
-            if not self._affordable(total):
-                raise BudgetExhausted(
-                    f"{label} ({entry.privacy}) does not fit: budget {self.budget}, "
-                    f"{len(total) - 1} spends so far"
-                )
-            self._connection.execute(
-                "INSERT INTO spends (time, label, definition, epsilon, delta, rho) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                (datetime.now(UTC).isoformat(), label, *_columns(entry.privacy)),
-            )
-        return entry
+        if isinstance(guarantee.sampler, Heuristic) or guarantee.seeded:
+            raise ValueError(f"guarantee must have a proved cost, got {str(guarantee)!r}")
+        return Spend(label, guarantee.effective)
 
-    def _affordable(self, spends: list[Spend]) -> bool:
-        slack = 1 + ROUNDING
-        match self.budget:
-            case PureDP(epsilon=limit):
-                return math.fsum(_pure_epsilon(s.privacy) for s in spends) <= limit * slack
-            case ZCDP(rho=limit):
-                return math.fsum(_rho(s.privacy) for s in spends) <= limit * slack
-            case ApproxDP(epsilon=limit, delta=delta_limit):
-                epsilon, delta, rho = _basic_totals(spends)
-                if delta > delta_limit * slack:
-                    return False
-                if rho > 0:
-                    left = delta_limit - delta
-                    if left <= 0:
-                        return False
-                    epsilon += rho + 2 * math.sqrt(rho * math.log(1 / left))
-                return epsilon <= limit * slack
+    def _check_affordable(self, entry: Spend) -> None:
+        granted = self.spends()
+        if not affordable(self.budget, [*granted, entry]):
+            raise BudgetExhausted(
+                f"{entry.label} ({entry.privacy}) does not fit: budget {self.budget}, "
+                f"{len(granted)} spends so far"
+            )
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
             raise
-        self._connection.execute("COMMIT")
+
+    def _open(self) -> None:
+        # Also syncs the folder after a commit: a committed spend survives a loss of power.
+        self._connection.execute("PRAGMA synchronous = EXTRA")
+        if self._is_blank():
+            with self._exclusive():
+                if self._is_blank():  # no other process created it meanwhile
+                    self._create()
+        self._check()
+
+    def _is_blank(self) -> bool:
+        """Whether the file is new, or its creation was interrupted before the first commit."""
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return tables == 0 and self._application_id() == 0
+
+    def _application_id(self) -> int:
+        (number,) = self._connection.execute("PRAGMA application_id").fetchone()
+        return int(number)
 
     def _create(self) -> None:
-        with self._exclusive():
-            for statement in SCHEMA.split(";"):
-                self._connection.execute(statement)
-            self._connection.execute(
-                "INSERT INTO budget VALUES (?, ?, ?, ?, ?)",
-                (*_columns(self.budget), self.adjacency.value),
-            )
-            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        for statement in SCHEMA.split(";"):
+            self._connection.execute(statement)
+        self._connection.execute(
+            "INSERT INTO budget VALUES (?, ?, ?, ?, ?)",
+            (*_columns(self.budget), self.adjacency.value),
+        )
+        self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
     def _check(self) -> None:
-        with closing(self._connection.execute("PRAGMA application_id")) as cursor:
-            if cursor.fetchone()[0] != APPLICATION_ID:
-                raise ValueError(f"{self._path} is not a privacy ledger")
-        *parameters, adjacency = self._connection.execute("SELECT * FROM budget").fetchone()
+        rows = []
+        if self._application_id() == APPLICATION_ID:
+            rows = self._connection.execute("SELECT * FROM budget").fetchall()
+        if len(rows) != 1:
+            raise ValueError(f"{self._path} is not a privacy ledger")
+        *parameters, adjacency = rows[0]
         stored = _privacy(*parameters)
         if (stored, adjacency) != (self.budget, self.adjacency.value):
             raise ValueError(
@@ -209,31 +239,11 @@ def _columns(
 def _privacy(
     definition: str, epsilon: float | None, delta: float | None, rho: float | None
 ) -> PureDP | ApproxDP | ZCDP:
-    if rho is not None:
-        return ZCDP(rho)
-    if epsilon is None:
-        raise ValueError(f"the ledger holds an unknown spend of type {definition}")
-    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
-
-
-def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:
-    if not isinstance(privacy, PureDP):
-        raise ValueError(f"a pure budget cannot pay for {privacy}")
-    return privacy.epsilon
-
-
-def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
-    match privacy:
-        case ZCDP(rho=rho):
-            return rho
-        case PureDP(epsilon=epsilon):
-            return epsilon**2 / 2
-        case ApproxDP():
-            raise ValueError(f"a zCDP budget cannot pay for {privacy}")
-
-
-def _basic_totals(spends: list[Spend]) -> tuple[float, float, float]:
-    epsilon = math.fsum(s.privacy.epsilon for s in spends if not isinstance(s.privacy, ZCDP))
-    delta = math.fsum(s.privacy.delta for s in spends if isinstance(s.privacy, ApproxDP))
-    rho = math.fsum(s.privacy.rho for s in spends if isinstance(s.privacy, ZCDP))
-    return epsilon, delta, rho
+    match definition, epsilon, delta, rho:
+        case "PureDP", float(), None, None:
+            return PureDP(epsilon)
+        case "ApproxDP", float(), float(), None:
+            return ApproxDP(epsilon, delta)
+        case "ZCDP", None, None, float():
+            return ZCDP(rho)
+    raise ValueError(f"the ledger holds an unknown entry of type {definition!r}")

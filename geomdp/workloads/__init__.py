@@ -6,7 +6,10 @@ from geomdp.workloads.enumeration import explicit_answers
 from geomdp.workloads.explicit import Explicit, RandomSigns
 from geomdp.workloads.finite import Histogram, Prefixes, Ranges
 from geomdp.workloads.linear import LinearMap
+from geomdp.workloads.open_universe import OpenUniverse
 from geomdp.workloads.second_moment import SecondMoment
+from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunction, conjunctions
+from geomdp.workloads.sparse_queries import SparseQueries
 from geomdp.workloads.tables import MarginalTables
 from geomdp.workloads.universes import (
     BooleanCube,
@@ -22,22 +25,28 @@ __all__ = [
     "Block",
     "BooleanCube",
     "CategoricalProduct",
+    "DenseQuery",
     "Explicit",
     "FiniteUniverse",
     "Histogram",
     "LinearMap",
     "MarginalTables",
     "Marginals",
+    "OpenUniverse",
     "Parities",
     "Prefixes",
     "RandomSigns",
     "Ranges",
     "Records",
     "SecondMoment",
+    "SparseQueries",
+    "SparseQuery",
     "SymmetricCube",
     "Totals",
     "UnitBall",
     "Universe",
     "Workload",
+    "conjunction",
+    "conjunctions",
     "explicit_answers",
 ]

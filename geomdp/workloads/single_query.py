@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
+from geomdp.workloads.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universes import FiniteUniverse, Records
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Largest number of free bits of a conjunction: its support is enumerated, 2^20 elements.
 MAX_FREE_BITS = 20
+#: Records counted at a time.
+COUNT_ROWS = 1 << 16
 
 
 class LinearQuery(Protocol):
@@ -141,9 +144,12 @@ class SparseQuery:
         """Values by element."""
         return dict(zip(self.support, self.values.tolist(), strict=True))
 
-    def tally(self, records: Iterable[Hashable]) -> Counter[Hashable]:
-        """How often each element occurs in `records`, any iterable of elements, read once."""
-        return Counter(elements_of(records))
+    def tally(self, records: Elements) -> Counter[Hashable]:
+        """How often each element occurs in `records`, read once; see `OpenUniverse`."""
+        counts: Counter[Hashable] = Counter()
+        for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
+            counts.update(chunk.tolist())
+        return counts
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
         """Sum of the query's values over counted elements: O(m)."""
@@ -187,12 +193,6 @@ def conjunctions(d: int, k: int) -> list[SparseQuery]:
     d = whole(d, "d")
     k = whole(k, "k", minimum=0, maximum=min(d, MAX_FREE_BITS))
     return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
-
-
-def elements_of(records: Iterable[Hashable]) -> Iterable[Hashable]:
-    """Elements as Python objects: NumPy arrays and Series are converted once, not element-wise."""
-    tolist = getattr(records, "tolist", None)
-    return tolist() if callable(tolist) else records
 
 
 def _require_unit_interval(values: npt.NDArray[np.float64]) -> None:

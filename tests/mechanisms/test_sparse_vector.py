@@ -9,7 +9,12 @@ import pytest
 
 import geomdp.mechanisms.sparse_vector_accuracy as accuracy
 import geomdp.mechanisms.sparse_vector_scales as scales
-from geomdp.mechanisms.sparse_vector import AboveThreshold, NumericSparse, Sparse, SparseVector
+from geomdp.mechanisms.sparse_vector import (
+    AboveThreshold,
+    NumericSparse,
+    PrintedNumericSparse,
+    Sparse,
+)
 from geomdp.mechanisms.transcript import Answer
 from geomdp.noise.scalar import SecureNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
@@ -186,7 +191,7 @@ def test_records_are_asked_with_functions() -> None:
     assert stream.ask(lambda records: 1e6 * sum(records)) == Answer(True)
     with pytest.raises(ValueError, match="function of the records"):
         AboveThreshold(0.0, privacy=PureDP(1.0), records=[1]).ask(1.0)
-    with pytest.raises(ValueError, match="holds no records"):
+    with pytest.raises(ValueError, match="function only where the mechanism holds records"):
         AboveThreshold(0.0, privacy=PureDP(1.0)).ask(lambda records: 1.0)
 
 
@@ -211,7 +216,7 @@ def test_bad_parameters() -> None:
         AboveThreshold(0.0, privacy=APPROX)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cutoff"):
         Sparse(0.0, cutoff=0, privacy=PureDP(1.0))
-    with pytest.raises(ValueError, match="epsilon <= 1"):
+    with pytest.raises(ValueError, match="at most 1"):
         Sparse(0.0, cutoff=2, privacy=ApproxDP(1.5, 1e-6))
 
 
@@ -243,16 +248,49 @@ def test_secure_takes_no_seed() -> None:
     assert "OpenDP" in AboveThreshold(0.0, privacy=PureDP(1.0), secure=True).guarantee.arithmetic
 
 
-def test_base_class_keeps_the_given_scales() -> None:
-    stream = SparseVector(
-        0.0,
-        cutoff=1,
-        scales=scales.numeric_printed(APPROX, 1),
-        privacy=APPROX,
-        sensitivity=1.0,
-        adjacency=Adjacency.REPLACE_ONE,
-        records=None,
-        rng=0,
-        secure=False,
-    )
+def test_printed_variant_is_a_class_of_its_own() -> None:
+    stream = PrintedNumericSparse(0.0, cutoff=1, privacy=APPROX, rng=0)
+    assert stream.scales == scales.numeric_printed(APPROX, 1)
     assert stream.ask(1e9).value is not None
+    with pytest.raises(ValueError, match="must be ApproxDP"):
+        PrintedNumericSparse(0.0, cutoff=1, privacy=PureDP(1.0))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at most 1"):
+        PrintedNumericSparse(0.0, cutoff=1, privacy=ApproxDP(1.5, 1e-6))
+
+
+@pytest.mark.parametrize("bad", ["1.0", None, 1j])
+def test_answers_that_are_no_numbers_raise(bad: object) -> None:
+    with pytest.raises(ValueError, match="must be a number"):
+        Sparse(0.0, cutoff=1, privacy=PureDP(1.0)).ask(bad)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="questions must be numbers"):
+        Sparse(0.0, cutoff=1, privacy=PureDP(1.0)).ask_many(np.array([["1"]]))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("redraw", [False, True])
+def test_sparse_accuracy_theorems(redraw: bool) -> None:
+    """Theorem 3.26 for the redrawn threshold, the union bound for the kept one."""
+    privacy, cutoff, queries, beta, trials = PureDP(1.0), 4, 60, 0.2, 400
+    stream = Sparse(0.0, cutoff=cutoff, privacy=privacy, redraw=redraw)
+    if redraw:
+        alpha = accuracy.sparse(privacy, cutoff=cutoff, queries=queries, beta=beta)
+    else:
+        alpha = accuracy.sparse_kept(stream.scales, queries=queries, beta=beta)
+    truths = np.full(queries, -1.001 * alpha)
+    truths[[5, 20, 41, 59]] = 1.001 * alpha
+    good = 0
+    for rng in np.random.default_rng(6).spawn(trials):
+        answers = Sparse(
+            0.0, cutoff=cutoff, privacy=privacy, redraw=redraw, rng=rng
+        ).ask_many(truths)  # fmt: skip
+        good += [a.above for a in answers] == list(truths > 0)
+    binomial_above(good, trials, 1 - beta)
+
+
+def test_long_arrays_are_searched_from_where_the_last_find_was() -> None:
+    """Many finds in a long array: windows of every size, none skipped or found twice."""
+    truths = np.where(np.arange(5000) % 7 == 3, 1e9, -1e9)
+    truths[1000:4000] = -1e9
+    stream = Sparse(0.0, cutoff=10_000, privacy=PureDP(1.0), redraw=True, rng=0)
+    assert [a.above for a in stream.ask_many(truths)] == list(truths > 0)
+    assert stream.found == np.count_nonzero(truths > 0)

@@ -7,6 +7,7 @@ O(m) per query of sparsity m, memory O(elements mentioned), and neither depends 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -90,6 +91,8 @@ class SlotHypothesis:
         self._offset = 0.0  # the normaliser is total * exp(offset)
         self._total = float(slots)
         self._updates = 0
+        # The last support looked up and its slots: a query is often evaluated, then updated.
+        self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
 
     @property
     def slots(self) -> int:
@@ -147,24 +150,34 @@ class SlotHypothesis:
             )
 
     def _find(self, support: tuple[Hashable, ...]) -> IntArray:
-        get = self._slot_of.get
-        return np.array([get(element, -1) for element in support], dtype=np.int64)
+        known, slots = self._looked_up
+        if known is not support:
+            found = map(self._slot_of.get, support, itertools.repeat(-1))
+            slots = np.fromiter(found, dtype=np.int64, count=len(support))
+            self._looked_up = support, slots
+        return slots
 
     def _weights(self, slots: IntArray) -> FloatArray:
-        logs = np.where(slots >= 0, self._logs[slots], 0.0)
+        free = slots < 0
+        logs = self._logs[slots]
+        logs[free] = 0.0
         weights = np.exp(logs - self._offset) / self._total
         if self.assigned == self._slots:  # no free slot: what has none weighs nothing
-            weights[slots < 0] = 0.0
+            weights[free] = 0.0
         return np.asarray(weights)
 
     def _assign(self, support: tuple[Hashable, ...], slots: IntArray) -> IntArray:
         fresh = np.flatnonzero(slots < 0)
+        if len(fresh) == 0:
+            return slots
         if self.assigned + len(fresh) > self._slots:
             raise RuntimeError(f"the {self._slots} slots are used up: more updates than B(alpha)")
         while self.assigned + len(fresh) > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
-        for position in fresh:
+        slots = slots.copy()
+        for position in fresh.tolist():
             slots[position] = self._slot_of.setdefault(support[position], self.assigned)
+        self._looked_up = support, slots
         return slots
 
     def _renormalise(self) -> None:
