@@ -16,12 +16,18 @@ from geomdp.bodies.oracles import (
     MissingOracle,
 )
 from geomdp.bodies.products import Product
-from geomdp.bodies.sensitivity import neighbour_body, sensitivity_polytope
+from geomdp.bodies.sensitivity import (
+    NamedBody,
+    exact_noise_bodies,
+    neighbour_body,
+    sensitivity_polytope,
+)
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.slabs import SlabBody
 from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.triangulated import TriangulatedPolytope
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 
@@ -40,6 +46,7 @@ __all__ = [
     "HasSupport",
     "LinearImage",
     "MissingOracle",
+    "NamedBody",
     "NuclearBall",
     "Product",
     "Scaled",
@@ -51,9 +58,11 @@ __all__ = [
     "Spectraplex",
     "SpectraplexDifference",
     "SymmetricHull",
+    "TriangulatedPolytope",
     "VPolytope",
     "WorkloadPolytope",
     "difference_body",
+    "exact_noise_bodies",
     "neighbour_body",
     "sensitivity_polytope",
     "symmetric_hull",

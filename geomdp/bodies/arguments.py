@@ -61,3 +61,9 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
     """Whether the affine subspace passes through 0, up to rounding relative to `scale`."""
     residual = float(hull.residual(np.zeros((1, hull.ambient)))[0])
     return residual <= RANK_TOLERANCE * scale
+
+
+def closed_under_negation(points: FloatArray) -> bool:
+    """Whether the set of rows equals the set of their negatives, entry for entry."""
+    # Adding 0 turns -0 into 0, which compares the same but has other bits.
+    return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))

@@ -1,22 +1,29 @@
 """From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
 
-The only module of this layer that knows workloads (with `workload_polytope`). Everything here is
-computed from the workload alone; no records are involved.
+With `workload_polytope` and `containment` the only modules of this layer that know workloads.
+Everything is computed from the workload alone; no records are involved.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import FloatArray
+from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.difference import difference_body, symmetric_hull
+from geomdp.bodies.ellipsoids import Ellipsoid
 from geomdp.bodies.oracles import Body
+from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex
 from geomdp.bodies.spectral import Spectraplex
 from geomdp.bodies.transforms import LinearImage
+from geomdp.bodies.triangulated import TriangulatedPolytope
+from geomdp.bodies.triangulation import can_triangulate
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.privacy import Adjacency
@@ -35,6 +42,10 @@ from geomdp.workloads import (
 #: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Beyond it the workload's own oracle
 #: serves, which for tables and marginals is also faster than a product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
+#: Relative inflation of computed half-widths, far above their rounding (SAM-5).
+INFLATION = 1e-9
+#: Public elements whose mean answer serves as a centre where there is no better one.
+CENTRE_ELEMENTS = 1024
 
 
 @singledispatch
@@ -106,7 +117,7 @@ def _can_list(workload: Workload) -> bool:
     return size is not None and size * workload.n_queries <= MAX_LISTED_ENTRIES
 
 
-def hull_of(points: np.typing.NDArray[np.float64]) -> Body:
+def hull_of(points: FloatArray) -> Body:
     """conv of rows (N, m), without repeated rows: a `Simplex` if they are affinely independent."""
     distinct = np.unique(points, axis=0)
     small = len(distinct) <= distinct.shape[1] + 1
@@ -140,3 +151,149 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
             return difference_body(K)
         case Adjacency.ADD_REMOVE:
             return symmetric_hull(K)
+
+
+@dataclass(frozen=True)
+class NamedBody:
+    """A symmetric body that contains the neighbour body, with the reason.
+
+    Parameters
+    ----------
+    name : str
+        A short name.
+    body : Body
+        The body in R^m, for sums of answers.
+    containment : str
+        Why it contains n (Q(X) - Q(X')) for all neighbours X, X'.
+    """
+
+    name: str
+    body: Body
+    containment: str
+
+
+def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
+    """Symmetric bodies with exact uniform samplers and closed second moments for K-norm noise.
+
+    Each contains the neighbour body, so K-norm noise of any of them is private (SAM-5); they
+    differ in error. The list holds, where they exist: the neighbour body itself; the neighbour
+    body cut into simplices; the product of balls over the workload's orthogonal blocks; boxes in
+    the standard and in the principal axes of a workload with listed answers; the l2 ball in the
+    span; the l1 ball.
+
+    Half-widths found by an oracle are rounded up by the factor 1 + 1e-9.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    adjacency : Adjacency
+        The neighbour relation.
+
+    Returns
+    -------
+    list of NamedBody
+        At least one, in no order of merit; all implement `sample_uniform` and `second_moment`.
+    """
+    neighbours = neighbour_body(workload, adjacency)
+    if neighbours.implements("sample_uniform") and neighbours.implements("second_moment"):
+        found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
+        if neighbours.affine_hull().dimension == 0:
+            return found
+    else:
+        found = _triangulated(workload, adjacency)
+    K = sensitivity_polytope(workload)
+    found += _blocks(workload, K, adjacency)
+    if K.implements("vertex_list"):
+        found += _boxes(neighbours, K.vertex_list(), adjacency)
+    return found + _balls(workload, neighbours, adjacency)
+
+
+def _triangulated(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
+    """The neighbour body cut into simplices, if it is small enough."""
+    K = sensitivity_polytope(workload)
+    if not K.implements("vertex_list"):
+        return []
+    points = K.vertex_list()
+    rank = neighbour_body(workload, adjacency).affine_hull().dimension
+    if adjacency is Adjacency.ADD_REMOVE:
+        if not can_triangulate(2 * len(points), rank):
+            return []
+        body = TriangulatedPolytope(np.vstack([points, -points]))
+    else:
+        if not can_triangulate(len(points) * (len(points) - 1), rank):
+            return []
+        pairs = points[:, None] - points
+        body = TriangulatedPolytope(pairs.reshape(-1, points.shape[1]))
+    return [NamedBody("triangulated neighbour body", body, "it is the neighbour body")]
+
+
+def _blocks(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
+    """The product of balls over orthogonal blocks, one-dimensional ones as one box."""
+    parts = [(block.basis, block.diameter) for block in workload.blocks()]
+    reason = "the diameter of the answers along each orthogonal block is at most the ball's radius"
+    if adjacency is Adjacency.ADD_REMOVE:
+        reason = "the norm of the answers along each orthogonal block is at most the ball's radius"
+        hull = workload.affine_hull()
+        offset = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+        length = float(np.linalg.norm(offset))
+        parts = [(basis, _reach(workload, K, basis, diameter)) for basis, diameter in parts]
+        if length > RANK_TOLERANCE * K.radius():
+            # All answers agree along the part of the offset orthogonal to the hull.
+            parts.append((offset[:, None] / length, length * (1 + INFLATION)))
+    parts = [(basis, reach) for basis, reach in parts if reach > 0]
+    if len(parts) < 2:
+        return []  # the l2 ball
+    lines = [part for part in parts if part[0].shape[1] == 1]
+    wide = [part for part in parts if part[0].shape[1] > 1]
+    factors: list[Body] = [Ball(basis.shape[1], reach) for basis, reach in wide]
+    if lines:
+        factors.insert(0, Box.centred([reach for _, reach in lines]))
+    axes = np.hstack([basis for basis, _ in lines + wide])
+    return [NamedBody("blocks", LinearImage(axes, Product(factors)), reason)]
+
+
+def _reach(workload: Workload, K: Body, basis: FloatArray, diameter: float) -> float:
+    """An upper bound on max over x of ||basis^T Q(x)||_2 for one block."""
+    if K.implements("vertex_list"):
+        return float(np.linalg.norm(K.vertex_list() @ basis, axis=1).max()) * (1 + INFLATION)
+    if basis.shape[1] == 1 and not isinstance(K, WorkloadPolytope):
+        return float(K.support(np.hstack([basis, -basis]).T).max()) * (1 + INFLATION)
+    # A mean of answers lies in K, so every answer is within the diameter of it. The elements are
+    # a fixed public choice; more of them only bring the mean nearer to the centre.
+    elements = workload.universe.sample(CENTRE_ELEMENTS, rng=0)
+    centre = workload.evaluate(elements).mean(axis=0)
+    return (float(np.linalg.norm(centre @ basis)) + diameter) * (1 + INFLATION)
+
+
+def _boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
+    """Boxes in the standard axes and in the principal axes of the listed answers."""
+    basis = neighbours.affine_hull().basis
+    centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
+    within = (points - centre) @ basis
+    axes = basis @ np.linalg.eigh(within.T @ within)[1]
+    reason = "half-widths are the support function of the neighbour body along the axes"
+    standard = Box.centred(neighbours.support(np.eye(len(basis))) * (1 + INFLATION))
+    principal = Box.centred(neighbours.support(axes.T) * (1 + INFLATION))
+    return [
+        NamedBody("box", standard, reason),
+        NamedBody("principal box", LinearImage(axes, principal), reason),
+    ]
+
+
+def _balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
+    """The l2 ball in the span and the l1 ball, by the workload's own diameters or radii."""
+    basis = neighbours.affine_hull().basis
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            l1, l2, what = workload.l1_diameter(), workload.l2_diameter(), "diameter"
+        case Adjacency.ADD_REMOVE:
+            l1, l2, what = workload.l1_radius(), workload.l2_radius(), "norm"
+    return [
+        NamedBody("l2 ball", Ellipsoid(l2 * basis), f"its radius is the l2 {what} of the answers"),
+        NamedBody(
+            "l1 ball",
+            CrossPolytope(workload.n_queries, l1),
+            f"its radius is the l1 {what} of the answers",
+        ),
+    ]

@@ -12,7 +12,14 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, rays
+from geomdp.bodies.arguments import (
+    closed_under_negation,
+    frozen_array,
+    holds_origin,
+    off_hull,
+    off_span,
+    rays,
+)
 from geomdp.bodies.linear_programs import origin_depth
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
 from geomdp.bodies.vertex_gauges import VertexGauge, chord_by_facets, hull_program
@@ -59,10 +66,7 @@ class VPolytope(Body):
     @cached_property
     def symmetric(self) -> bool:
         """Whether the list of vertices is closed under negation, entry for entry."""
-        # Adding 0 turns -0 into 0, which sorts and compares the same but has other bits.
-        return np.array_equal(
-            np.unique(self.vertices + 0.0, axis=0), np.unique(-self.vertices + 0.0, axis=0)
-        )
+        return closed_under_negation(self.vertices)
 
     @cached_property
     def _hull(self) -> AffineHull:

@@ -1,0 +1,143 @@
+"""Cutting the hull of a few points into simplices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+
+#: Most simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB at worst;
+#: the number found is usually far smaller.
+MAX_SIMPLICES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Triangulation:
+    """A polytope of dimension r as a union of simplices with disjoint interiors, and its facets.
+
+    Parameters
+    ----------
+    points : (k, r) array
+        Its vertices, in coordinates of its affine hull.
+    simplices : (s, r + 1) int array
+        Vertex numbers of each simplex.
+    volumes : (s,) array
+        Volumes of the simplices, all above 0.
+    normals, offsets : (F, r) and (F,) array
+        Facets: the polytope is {c : normals @ c <= offsets}, normals of length 1.
+    """
+
+    points: FloatArray
+    simplices: IntArray
+    volumes: FloatArray
+    normals: FloatArray
+    offsets: FloatArray
+
+
+def most_simplices(count: int, dimension: int) -> int:
+    """Upper bound on the simplices of a regular triangulation of `count` points in R^dimension.
+
+    Its simplices are facets of a polytope with `count` vertices in dimension D = dimension + 1:
+    at most those of the cyclic polytope (upper bound theorem, McMullen 1970),
+    C(N - ceil(D/2), floor(D/2)) + C(N - 1 - ceil((D-1)/2), floor((D-1)/2)).
+    """
+    D = dimension + 1
+    if count <= D:
+        return 1
+    first = math.comb(count - math.ceil(D / 2), D // 2)
+    return first + math.comb(count - 1 - math.ceil((D - 1) / 2), (D - 1) // 2)
+
+
+def can_triangulate(count: int, dimension: int) -> bool:
+    """Whether any `count` points of that dimension are within the limit of `triangulate`."""
+    return most_simplices(count, dimension) <= MAX_SIMPLICES
+
+
+def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
+    """Affine hull of the rows of `points` (N, m) and a triangulation of their hull within it.
+
+    A regular triangulation: points are lifted by the paraboloid plus generic heights, and the
+    lower faces of the lifted hull are projected down. Generic heights leave no ties, so cubes and
+    other bodies with many cospherical vertices need no special care. Repeated points and points
+    that are no vertices are left out first.
+
+    Raises
+    ------
+    ValueError
+        If the upper bound theorem allows more than 2^20 simplices.
+    ArithmeticError
+        If rounding spoiled the result: its volume is not that of the hull found directly.
+    """
+    hull = AffineHull.of_points(points)
+    # The hull itself has at most as many facets as a triangulation one dimension lower.
+    points = np.unique(points, axis=0)
+    _check_size(len(points), hull.dimension, hull.dimension - 1)
+    coordinates = hull.coordinates(points)
+    size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
+    vertices, normals, offsets, volume = _hull(coordinates / size)
+    _check_size(len(vertices), hull.dimension, hull.dimension)
+    if len(vertices) == hull.dimension + 1:
+        simplices = np.arange(len(vertices), dtype=np.int64)[None]
+    else:
+        simplices = _lower_faces(vertices)
+    volumes = _volumes(vertices, simplices)
+    # 1e-9 is far above the rounding of a sum of determinants and far below one lost simplex
+    # that matters: the sampler's distribution would be off by as much in total variation.
+    if abs(volumes.sum() - volume) > 1e-9 * volume:
+        raise ArithmeticError(f"simplices have volume {volumes.sum()}, their hull {volume}")
+    kept = volumes > 0
+    return hull, Triangulation(
+        vertices * size,
+        simplices[kept],
+        volumes[kept] * size**hull.dimension,
+        normals,
+        offsets * size,
+    )
+
+
+def _check_size(count: int, dimension: int, cut_in: int) -> None:
+    bound = most_simplices(count, cut_in)
+    if bound > MAX_SIMPLICES:
+        raise ValueError(
+            f"points must allow at most 2^20 simplices, got {count} points in dimension "
+            f"{dimension}, which allow {bound}"
+        )
+
+
+def _hull(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
+    """Vertices, facet normals, facet offsets and volume of a full-dimensional hull."""
+    from scipy.spatial import ConvexHull
+
+    dimension = points.shape[1]
+    if dimension == 0:
+        return points[:1], np.zeros((0, 0)), np.zeros(0), 1.0
+    if dimension == 1:
+        ends = np.array([[points.min()], [points.max()]])
+        return ends, np.array([[-1.0], [1.0]]), np.array([-ends[0, 0], ends[1, 0]]), np.ptp(ends)
+    hull = ConvexHull(points)
+    # Facets that Qhull split into simplices share one equation.
+    equations = np.unique(hull.equations, axis=0)
+    return points[hull.vertices], equations[:, :-1], -equations[:, -1], float(hull.volume)
+
+
+def _lower_faces(points: FloatArray) -> IntArray:
+    """Simplices (s, r + 1) of a regular triangulation of points in convex position."""
+    from scipy.spatial import ConvexHull
+
+    # A fixed seed: the triangulation is a deterministic function of the points.
+    noise = np.random.default_rng(0).random(len(points))
+    centred = points - points.mean(axis=0)
+    heights = np.einsum("kr,kr->k", centred, centred)
+    lifted = np.column_stack([points, heights + heights.max() * noise])
+    hull = ConvexHull(lifted)
+    faces = hull.simplices[hull.equations[:, -2] < 0]
+    return np.asarray(faces, dtype=np.int64)
+
+
+def _volumes(points: FloatArray, simplices: IntArray) -> FloatArray:
+    edges = points[simplices[:, 1:]] - points[simplices[:, :1]]
+    return np.asarray(np.abs(np.linalg.det(edges)) / math.factorial(points.shape[1]))
