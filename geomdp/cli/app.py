@@ -1,0 +1,245 @@
+"""The commands: release, advise, width, mechanisms, workloads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from geomdp.advice import advise
+from geomdp.advice.candidates import Question
+from geomdp.bodies import sensitivity_polytope
+from geomdp.cli import display
+from geomdp.cli.inputs import (
+    RecordSource,
+    chosen_columns,
+    described_schema,
+    record_source,
+    split_columns,
+)
+from geomdp.cli.mechanism_names import AUTO, MECHANISM_KINDS, PROJECTED, build_mechanism
+from geomdp.cli.options import (
+    AdjacencyOption,
+    ColumnsOption,
+    CountOption,
+    DataArgument,
+    DeltaOption,
+    EpsilonOption,
+    ExactOption,
+    ForceOption,
+    InferSchemaOption,
+    MechanismOption,
+    OutOption,
+    PlannedCountOption,
+    RhoOption,
+    SampleOption,
+    SchemaOption,
+    SeedOption,
+    WorkloadOption,
+)
+from geomdp.cli.output_files import OutputFiles, answers_csv
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.record import Provenance, mechanism_name
+from geomdp.cli.workload_specs import WORKLOAD_KINDS, Task, parse_workload
+from geomdp.geometry import gaussian_width
+from geomdp.mechanisms import Mechanism
+from geomdp.privacy import Adjacency
+
+app = typer.Typer(
+    help="Private answers to a fixed set of queries about a table of records.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.command("release")
+def release_answers(
+    workload: WorkloadOption,
+    out: OutOption,
+    data: DataArgument = None,
+    columns: ColumnsOption = None,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    infer_schema: InferSchemaOption = False,
+    n: CountOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    mechanism: MechanismOption = AUTO,
+    exact: ExactOption = True,
+    seed: SeedOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Release private answers about the records in DATA, with their privacy record."""
+    files = OutputFiles(out)
+    files.check(overwrite=force)
+    _check_whole("--seed", seed, minimum=0)
+    _check_whole("--n", n, minimum=1)
+    privacy, relation = parse_privacy(epsilon, delta, rho), adjacency.relation()
+    if relation is Adjacency.ADD_REMOVE and n is None:
+        raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
+    names = split_columns(columns)
+    source = record_source(data, sample, schema, infer_schema, names)
+    task = parse_workload(workload, chosen_columns(source.described.schema, names))
+    if source.described.caveat is not None:
+        display.warn(source.described.caveat)
+    n_source = "declared" if n is not None else "counted"
+    with display.working("reading records"):
+        n = _number_of_records(n, relation, source, task)
+    with display.working("preparing the mechanism"):
+        question = Question(task.workload, n, privacy, relation, exact)
+        chosen, chosen_by = _choose(mechanism, question)
+    provenance = Provenance(workload, task, source.described, chosen, chosen_by, n_source, seed)
+    with display.working("releasing"):
+        released = chosen.release(source.records(task), rng=seed)
+        files.write(answers_csv(task.labels, released), provenance.record(released))
+    display.print_rows(
+        [
+            ("records", f"{n} {n_source}, {source.name}"),
+            *_asked(task),
+            ("mechanism", f"{mechanism_name(chosen)}, chosen by {chosen_by}"),
+            ("privacy", provenance.claim(released)),
+            ("rmse", display.in_words(released.predicted_rmse)),
+            ("answers", str(files.answers)),
+            ("record", str(files.record)),
+        ]
+    )
+
+
+@app.command("advise")
+def advise_mechanism(
+    workload: WorkloadOption,
+    n: PlannedCountOption,
+    columns: ColumnsOption = None,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    exact: ExactOption = True,
+) -> None:
+    """Compare the mechanisms for a workload, without any records."""
+    _check_whole("--n", n, minimum=1)
+    privacy = parse_privacy(epsilon, delta, rho)
+    task = _planned_task(workload, columns, sample, schema)
+    with display.working("preparing the mechanisms"):
+        advice = advise(
+            task.workload,
+            n=n,
+            privacy=privacy,
+            exact_only=exact,
+            adjacency=adjacency.relation(),
+        )
+    display.print_rows([*_asked(task), ("n", str(n))])
+    print()
+    display.print_table(
+        ["mechanism", "rmse", "prediction", "sampler", "set-up", "why"],
+        [
+            (
+                row["mechanism"],
+                display.number(row["predicted_rmse"]),
+                row["kind"],
+                row["sampler"],
+                display.seconds(row["set-up seconds"]),
+                row["why"],
+            )
+            for row in advice.table.to_dict("records")
+        ],
+    )
+    print()
+    for reason in advice.reasons:
+        print(reason)
+
+
+@app.command()
+def width(
+    workload: WorkloadOption,
+    columns: ColumnsOption = None,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    seed: SeedOption = None,
+) -> None:
+    """Gaussian mean width of a workload's sensitivity polytope."""
+    _check_whole("--seed", seed, minimum=0)
+    task = _planned_task(workload, columns, sample, schema)
+    with display.working("estimating"):
+        estimate = gaussian_width(sensitivity_polytope(task.workload), rng=seed, level=WIDTH_LEVEL)
+    if estimate.samples == 0:
+        value = f"{display.number(estimate.value)} (exact)"
+    else:
+        low, high = map(display.number, estimate.interval)
+        value = (
+            f"{display.number(estimate.value)}, in [{low}, {high}] at level {1 - WIDTH_LEVEL:.1%} "
+            f"({estimate.samples} directions)"
+        )
+    hull = task.workload.affine_hull()
+    display.print_rows(
+        [*_asked(task), ("dimension", f"{hull.dimension} of {hull.ambient}"), ("width", value)]
+    )
+
+
+@app.command()
+def mechanisms() -> None:
+    """List the mechanisms."""
+    rows = [(kind.name, kind.flags, kind.summary) for kind in MECHANISM_KINDS]
+    display.print_table(["--mechanism", "with", "what it is"], rows)
+    print(f"\n{PROJECTED}NAME moves the answers of NAME to the nearest attainable ones.")
+    print(f"{AUTO} compares all of these without reading records; see `geomdp advise`.")
+
+
+@app.command()
+def workloads() -> None:
+    """List the workload specifications."""
+    rows = [(kind.usage, kind.summary) for kind in WORKLOAD_KINDS]
+    display.print_table(["--workload", "queries; every answer is a mean over records"], rows)
+
+
+#: Probability that the interval printed by `width` misses the width.
+WIDTH_LEVEL = 1e-3
+
+
+def _choose(name: str, question: Question) -> tuple[Mechanism, str]:
+    """The mechanism, and who chose it."""
+    if name != AUTO:
+        return build_mechanism(name, question), "the user"
+    advice = advise(
+        question.workload,
+        n=question.n,
+        privacy=question.privacy,
+        exact_only=question.exact_only,
+        adjacency=question.adjacency,
+    )
+    return advice.best, f"prediction among {advice.table.predicted_rmse.count()} mechanisms"
+
+
+def _number_of_records(
+    declared: int | None, relation: Adjacency, source: RecordSource, task: Task
+) -> int:
+    """The public n, after every record has been checked against the schema."""
+    counted = source.count(task)
+    if relation is Adjacency.REPLACE_ONE and declared not in (None, counted):
+        raise ValueError(f"--n must be the number of records, {counted}, got {declared}")
+    if counted == 0:
+        raise ValueError(f"{source.name} must hold at least 1 record, got 0")
+    return counted if declared is None else declared
+
+
+def _planned_task(
+    workload: str, columns: str | None, sample: str | None, schema: Path | None
+) -> Task:
+    """What would be asked, from a declared schema alone."""
+    described = described_schema(sample, schema)
+    return parse_workload(workload, chosen_columns(described.schema, split_columns(columns)))
+
+
+def _asked(task: Task) -> list[tuple[str, str]]:
+    """The workload in words."""
+    return [("queries", f"{task.workload.n_queries}: {task.description}")]
+
+
+def _check_whole(flag: str, value: int | None, minimum: int) -> None:
+    if value is not None and value < minimum:
+        raise ValueError(f"{flag} must be a whole number, at least {minimum}, got {value}")

@@ -1,0 +1,77 @@
+"""What the commands print: short aligned rows, readable on a terminal and in a log."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from geomdp.mechanisms.base import Prediction, PredictionKind
+
+#: Columns for a log or a pipe, which have no width of their own.
+LOG_WIDTH = 120
+
+KIND_IN_WORDS = {
+    PredictionKind.EXACT: "exact for every data set",
+    PredictionKind.UPPER_BOUND: "at most, for every data set",
+    PredictionKind.PRIOR: "simulated on a public prior",
+}
+
+
+def console() -> Console:
+    """The console for results, on standard output."""
+    return Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
+
+
+def working(message: str) -> AbstractContextManager[object]:
+    """A moving line on standard error while something slow runs; nothing in a log."""
+    return Console(stderr=True).status(message)
+
+
+def print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Name and value pairs, values aligned."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, Text(value))
+    console().print(grid)
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table without rules; all but its last column stay on one line."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings[:-1]:
+        table.add_column(heading, no_wrap=True)
+    table.add_column(headings[-1], overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console().print(table)
+
+
+def warn(message: str) -> None:
+    """A warning on standard error, on one line."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        Text(f"warning: {message}", "yellow")
+    )
+
+
+def in_words(prediction: Prediction) -> str:
+    """A predicted error with what it is."""
+    spread = f" +- {prediction.stderr:.1g}" if prediction.stderr > 0 else ""
+    return f"{number(prediction.value)}{spread} per query ({KIND_IN_WORDS[prediction.kind]})"
+
+
+def number(value: float) -> str:
+    """Four significant digits; a dash for nothing."""
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def seconds(value: float) -> str:
+    """A time to a tenth of a second; a dash for nothing."""
+    return "-" if math.isnan(value) else f"{value:.1f} s"

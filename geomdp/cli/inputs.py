@@ -1,0 +1,175 @@
+"""Where records and their schema come from: a file or a bundled sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from geomdp.cli.workload_specs import Task
+from geomdp.data import (
+    Sample,
+    Schema,
+    encode,
+    fair_affairs,
+    infer_schema,
+    rand_health_insurance,
+    read_chunks,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Bundled tables by the names of --sample.
+SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affairs": fair_affairs}
+
+INFERRED = "the schema was inferred from the records, which is not private"
+
+
+@dataclass(frozen=True)
+class PublicSchema:
+    """A schema, where it is from, and what that means for privacy.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns.
+    source : str
+        Its origin in words.
+    caveat : str or None
+        What takes the privacy claim from a release, if the schema depends on the records.
+    """
+
+    schema: Schema
+    source: str
+    caveat: str | None = None
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """Records that can be read more than once, in chunks.
+
+    Parameters
+    ----------
+    described : PublicSchema
+        The schema of the records.
+    name : str
+        What to call them.
+    chunks : callable
+        From column names to chunks of those columns.
+    """
+
+    described: PublicSchema
+    name: str
+    chunks: Callable[[Sequence[str]], Iterable[pd.DataFrame]]
+
+    def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
+        """Chunks of records in the encoding of the task's universe; errors name row and column."""
+        schema = self.described.schema.select(task.columns)
+        return encode(self.chunks(task.columns), schema, task.workload.universe)
+
+    def count(self, task: Task) -> int:
+        """Number of records, after checking that every one fits the schema."""
+        return sum(len(chunk) for chunk in self.records(task))
+
+
+def record_source(
+    data: Path | None,
+    sample: str | None,
+    schema: Path | None,
+    infer: bool,
+    columns: Sequence[str] | None,
+) -> RecordSource:
+    """The records that DATA or --sample names.
+
+    Raises
+    ------
+    ValueError
+        If the flags contradict each other or leave the schema open.
+    """
+    if (data is None) == (sample is None):
+        given = "neither" if data is None else "both"
+        raise ValueError(f"give either a DATA file or --sample, got {given}")
+    if sample is not None:
+        if infer:
+            raise ValueError("--infer-schema does not go with --sample, which has a schema")
+        described, frame = described_schema(sample, schema), _sample(sample).frame
+        return RecordSource(described, f"sample {sample}", lambda names: [frame[list(names)]])
+    assert data is not None
+    return RecordSource(
+        _schema_of_file(data, schema, infer, columns),
+        str(data),
+        lambda names: read_chunks(data, names),
+    )
+
+
+def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
+    """The declared schema that --sample or --schema names."""
+    if (sample is None) == (schema is None):
+        given = "neither" if sample is None else "both"
+        raise ValueError(f"give either --schema or --sample, got {given}")
+    if sample is not None:
+        return PublicSchema(_sample(sample).schema, f"declared with sample {sample}")
+    assert schema is not None
+    try:
+        read = Schema.from_json(schema.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"--schema {schema}: {error}") from error
+    return PublicSchema(read, f"declared in {schema}")
+
+
+def chosen_columns(schema: Schema, names: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """The columns to ask about with the labels of their codes; by default all discrete ones.
+
+    Raises
+    ------
+    ValueError
+        Naming the column: unknown, given twice, or real; or if there is no discrete column.
+    """
+    labels = schema.labels
+    if names is None:
+        if not labels:
+            raise ValueError("the schema must have at least 1 discrete column, it has 0")
+        return labels
+    for name in names:
+        if name not in schema.names:
+            raise ValueError(
+                f"--columns must name columns of the schema ({', '.join(schema.names)}), "
+                f"got {name!r}"
+            )
+        if name not in labels:
+            raise ValueError(
+                f"--columns must name discrete columns ({', '.join(labels)}); {name!r} is real"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"--columns must name each column once, got {name!r} twice")
+    return {name: labels[name] for name in names}
+
+
+def split_columns(text: str | None) -> tuple[str, ...] | None:
+    """The names in a comma-separated list; None for no list."""
+    return None if text is None else tuple(name.strip() for name in text.split(","))
+
+
+def _schema_of_file(
+    data: Path, schema: Path | None, infer: bool, columns: Sequence[str] | None
+) -> PublicSchema:
+    if (schema is not None) == infer:
+        given = "both" if infer else "neither"
+        raise ValueError(f"give either --schema FILE or --infer-schema with DATA, got {given}")
+    if schema is not None:
+        return described_schema(None, schema)
+    inferred = infer_schema(data, columns)
+    return PublicSchema(inferred.schema, "inferred from the records (not private)", INFERRED)
+
+
+def _sample(name: str) -> Sample:
+    if name not in SAMPLES:
+        raise ValueError(f"--sample must be one of {', '.join(SAMPLES)}, got {name!r}")
+    try:
+        return SAMPLES[name]()
+    except ImportError as error:
+        raise ValueError(f"--sample {name}: {error}") from error

@@ -1,0 +1,100 @@
+"""Mechanisms by the names the command line uses: one table that builds and lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from geomdp.advice import candidates
+from geomdp.advice.candidates import InapplicableError, Question
+from geomdp.mechanisms import Mechanism, Projected
+from geomdp.mechanisms.additive import AdditiveMechanism
+from geomdp.privacy import Exact
+
+#: The name that leaves the choice to `geomdp.advise`.
+AUTO = "auto"
+#: Put before a name, it adds the projection onto the sensitivity polytope.
+PROJECTED = "projected-"
+
+
+@dataclass(frozen=True)
+class MechanismKind:
+    """One row of the table of mechanisms."""
+
+    name: str
+    flags: str
+    summary: str
+    build: Callable[[Question], Mechanism]
+
+
+def build_mechanism(name: str, question: Question) -> Mechanism:
+    """The mechanism that `name` stands for.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a mechanism that does not apply to the question, or a heuristic
+        sampler where an exact one is required.
+    """
+    plain = name.removeprefix(PROJECTED)
+    kind = next((kind for kind in MECHANISM_KINDS if kind.name == plain), None)
+    if kind is None:
+        known = ", ".join(kind.name for kind in MECHANISM_KINDS)
+        raise ValueError(
+            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED} before one of them; "
+            f"got {name!r}"
+        )
+    try:
+        mechanism = kind.build(question)
+    except InapplicableError as error:
+        raise ValueError(f"--mechanism {name} does not apply: {error}") from error
+    if plain != name:
+        if not isinstance(mechanism, AdditiveMechanism):
+            raise ValueError(f"--mechanism {plain} projects its answers already, got {name!r}")
+        mechanism = Projected(mechanism)
+    if question.exact_only and not isinstance(mechanism.guarantee.sampler, Exact):
+        raise ValueError(
+            f"--mechanism {name} needs --allow-heuristic here: its sampler is "
+            f"{mechanism.guarantee.sampler}"
+        )
+    return mechanism
+
+
+MECHANISM_KINDS = (
+    MechanismKind(
+        "laplace", "--epsilon", "independent Laplace noise on every query", candidates.laplace
+    ),
+    MechanismKind(
+        "ball", "--epsilon", "K-norm noise of the ball around all changes", candidates.ball
+    ),
+    MechanismKind(
+        "ellipsoid",
+        "--epsilon",
+        "K-norm noise of the best ellipsoid around all changes",
+        candidates.ellipsoid,
+    ),
+    MechanismKind(
+        "knorm-exact",
+        "--epsilon",
+        "K-norm noise of the best body that has an exact sampler",
+        candidates.knorm_exact,
+    ),
+    MechanismKind(
+        "knorm",
+        "--epsilon",
+        "K-norm noise of the body of all changes; may be heuristic",
+        candidates.knorm,
+    ),
+    MechanismKind(
+        "jl",
+        "--epsilon",
+        "K-norm noise after a random projection; for n below the dimension / epsilon",
+        candidates.jl,
+    ),
+    MechanismKind(
+        "gaussian",
+        "--epsilon --delta, or --rho",
+        "Gaussian noise in the span of the answers",
+        candidates.gaussian,
+    ),
+)

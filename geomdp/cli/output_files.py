@@ -1,0 +1,79 @@
+"""The two files of a release: both are written, or neither; nothing is overwritten unasked."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from geomdp.mechanisms.base import Release
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """Where the answers and their privacy record go.
+
+    Parameters
+    ----------
+    answers : Path
+        CSV file, its name ending in .csv. The record stands beside it, ending in .privacy.json.
+    """
+
+    answers: Path
+
+    @property
+    def record(self) -> Path:
+        """The JSON privacy record."""
+        return self.answers.with_suffix(".privacy.json")
+
+    def check(self, overwrite: bool) -> None:
+        """Raise ``ValueError`` if the files cannot be meant or, without `overwrite`, exist."""
+        if self.answers.suffix != ".csv":
+            raise ValueError(f"--out must name a file ending in .csv, got {str(self.answers)!r}")
+        if not self.answers.parent.is_dir():
+            raise ValueError(f"--out must be in an existing folder, got {str(self.answers)!r}")
+        for path in (self.answers, self.record):
+            if path.is_dir():
+                raise ValueError(f"--out needs the file {str(path)!r}, which is a folder")
+            if path.exists() and not overwrite:
+                raise ValueError(f"--out would overwrite {str(path)!r}; say --force to allow it")
+
+    def write(self, answers: str, record: str) -> None:
+        """Write both texts.
+
+        Each is complete before either gets its name. The record gets its name first, so that
+        there are never answers without one.
+        """
+        texts = {self.record: record, self.answers: answers}
+        parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in texts}
+        try:
+            for path, part in parts.items():
+                _write_new(part, texts[path])
+            for path, part in parts.items():
+                os.replace(part, path)
+        finally:
+            for part in parts.values():
+                part.unlink(missing_ok=True)
+
+
+def answers_csv(labels: list[str], release: Release) -> str:
+    """The answers as CSV: query, answer, predicted_rmse (the same root mean square for all)."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["query", "answer", "predicted_rmse"])
+    predicted = f"{release.predicted_rmse.value:.6g}"
+    for label, answer in zip(labels, release.answers, strict=True):
+        # The shortest decimal that reads back as the same float64.
+        writer.writerow([label, np.format_float_positional(answer, trim="-"), predicted])
+    return text.getvalue()
+
+
+def _write_new(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

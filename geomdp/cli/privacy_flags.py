@@ -1,0 +1,41 @@
+"""The privacy flags: --epsilon alone, --epsilon with --delta, or --rho; and --adjacency."""
+
+from __future__ import annotations
+
+import enum
+
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+
+
+class AdjacencyFlag(enum.StrEnum):
+    """Values of --adjacency."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+    def relation(self) -> Adjacency:
+        """The neighbour relation meant."""
+        return Adjacency[self.name]
+
+
+def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None) -> Privacy:
+    """The privacy parameters the flags ask for.
+
+    Raises
+    ------
+    ValueError
+        For a missing or contradictory flag, or a value out of range; names the flag.
+    """
+    if rho is not None and delta is not None:
+        raise ValueError(f"--delta goes with --epsilon, not with --rho; got {delta!r}")
+    try:
+        match epsilon, rho:
+            case float(), None:
+                return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+            case None, float():
+                return ZCDP(rho)
+    except ValueError as error:
+        # The library's messages begin with the parameter's name, which is the flag's.
+        raise ValueError(f"--{error}") from error
+    given = "neither" if rho is None else "both"
+    raise ValueError(f"give either --epsilon (with or without --delta) or --rho, got {given}")

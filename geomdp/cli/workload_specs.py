@@ -1,0 +1,195 @@
+"""Workload specifications such as ``marginals:2``: one table that parses and lists them.
+
+A specification is a name, or a name and an argument joined by a colon. It is read against the
+chosen columns of a schema, and becomes a workload with a label for each query.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from geomdp._validation import whole
+from geomdp.workloads import Histogram, Marginals, MarginalTables, Parities, Prefixes, Ranges
+from geomdp.workloads.base import Workload
+
+#: The chosen columns, in order, with what their codes 0, 1, ... stand for.
+Columns = Mapping[str, Sequence[str]]
+
+#: Largest number of queries the command accepts. Mechanisms hold m x m matrices of float64:
+#: 8 m^2 bytes are 0.5 GB at this m.
+MAX_QUERIES = 8192
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to release.
+
+    Parameters
+    ----------
+    workload : Workload
+        The queries.
+    columns : tuple of str
+        The columns that make up a record of its universe, in order.
+    description : str
+        The queries in words.
+    labels : list of str
+        One per query, with level names.
+    """
+
+    workload: Workload
+    columns: tuple[str, ...]
+    description: str
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class WorkloadKind:
+    """One row of the table of specifications."""
+
+    name: str
+    argument: str
+    summary: str
+    build: Callable[[Columns, str], Task]
+
+    @property
+    def usage(self) -> str:
+        """How to write it."""
+        return f"{self.name}:{self.argument}" if self.argument else self.name
+
+
+def parse_workload(spec: str, columns: Columns) -> Task:
+    """The task that `spec` stands for on `columns`.
+
+    Raises
+    ------
+    ValueError
+        Naming the part of `spec` or the column that is wrong, and what would be right.
+    """
+    name, colon, argument = spec.partition(":")
+    kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
+    if kind is None:
+        known = ", ".join(kind.usage for kind in WORKLOAD_KINDS)
+        raise ValueError(f"--workload must be one of {known}; got {spec!r}")
+    if bool(argument) != bool(kind.argument) or (colon and not argument):
+        raise ValueError(f"--workload {name} is written {kind.usage}; got {spec!r}")
+    return kind.build(columns, argument)
+
+
+def _order(argument: str, name: str, columns: Columns) -> int:
+    """The number K of columns in one query, or ``ValueError``."""
+    if not (argument.isascii() and argument.isdigit()):
+        raise ValueError(
+            f"K in --workload {name}:K must be a whole number from 1 to {len(columns)}, "
+            f"got {argument!r}"
+        )
+    return whole(int(argument), f"K in --workload {name}:K", maximum=len(columns))
+
+
+def _limit(n_queries: int, spec: str) -> None:
+    if n_queries > MAX_QUERIES:
+        raise ValueError(
+            f"--workload {spec} must have at most {MAX_QUERIES} queries, got {n_queries}: "
+            "choose fewer columns or a smaller K"
+        )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _cell_labels(columns: Columns, names: Sequence[str]) -> list[str]:
+    """Labels of the cells of one table in row-major order, such as sex=male,smoker=no."""
+    cells = itertools.product(*(columns[name] for name in names))
+    return [",".join(map("=".join, zip(names, cell, strict=True))) for cell in cells]
+
+
+def _marginals(columns: Columns, argument: str) -> Task:
+    k = _order(argument, "marginals", columns)
+    sizes = {name: len(levels) for name, levels in columns.items()}
+    tables = list(itertools.combinations(columns, k))
+    _limit(sum(math.prod(sizes[name] for name in table) for table in tables), f"marginals:{k}")
+    labels = [label for table in tables for label in _cell_labels(columns, table)]
+    described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
+    return Task(MarginalTables(sizes, k), tuple(columns), described, labels)
+
+
+def _histogram(columns: Columns, argument: str) -> Task:
+    del argument  # there is none
+    sizes = tuple(len(levels) for levels in columns.values())
+    _limit(math.prod(sizes), "histogram")
+    described = f"joint histogram of {_plural(len(columns), 'column')}"
+    labels = _cell_labels(columns, tuple(columns))
+    return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels)
+
+
+def _prefixes(columns: Columns, argument: str) -> Task:
+    levels = _levels(columns, argument, "prefixes")
+    _limit(len(levels), f"prefixes:{argument}")
+    labels = [f"{argument}<={level}" for level in levels]
+    described = f"all prefixes of the {len(levels)} levels of {argument}"
+    return Task(Prefixes(len(levels)), (argument,), described, labels)
+
+
+def _ranges(columns: Columns, argument: str) -> Task:
+    levels = _levels(columns, argument, "ranges")
+    workload = Ranges(len(levels))
+    _limit(workload.n_queries, f"ranges:{argument}")
+    pairs = itertools.combinations_with_replacement(levels, 2)
+    labels = [f"{low}<={argument}<={high}" for low, high in pairs]
+    described = f"all intervals of the {len(levels)} levels of {argument}"
+    return Task(workload, (argument,), described, labels)
+
+
+def _parities(columns: Columns, argument: str) -> Task:
+    k = _binary_order(columns, argument, "parities")
+    labels = ["parity(" + ",".join(names) + ")" for names in itertools.combinations(columns, k)]
+    described = f"{k}-way parities of {_plural(len(columns), 'binary column')}"
+    return Task(Parities(len(columns), k), tuple(columns), described, labels)
+
+
+def _conjunctions(columns: Columns, argument: str) -> Task:
+    k = _binary_order(columns, argument, "conjunctions")
+    labels = [
+        ",".join(f"{name}={columns[name][1]}" for name in names)
+        for names in itertools.combinations(columns, k)
+    ]
+    described = f"{k}-way conjunctions of {_plural(len(columns), 'binary column')}"
+    return Task(Marginals(len(columns), k), tuple(columns), described, labels)
+
+
+def _levels(columns: Columns, name: str, kind: str) -> Sequence[str]:
+    if name not in columns:
+        raise ValueError(
+            f"COLUMN in --workload {kind}:COLUMN must be one of {', '.join(columns)}; got {name!r}"
+        )
+    return columns[name]
+
+
+def _binary_order(columns: Columns, argument: str, name: str) -> int:
+    """K of a workload on binary columns, after checking that they are binary."""
+    k = _order(argument, name, columns)
+    for column, levels in columns.items():
+        if len(levels) != 2:
+            raise ValueError(
+                f"--workload {name}:{k} needs columns with 2 levels, "
+                f"column {column!r} has {len(levels)}"
+            )
+    _limit(math.comb(len(columns), k), f"{name}:{k}")
+    return k
+
+
+WORKLOAD_KINDS = (
+    WorkloadKind("marginals", "K", "all cells of all K-way tables of the columns", _marginals),
+    WorkloadKind("histogram", "", "all cells of the joint table of the columns", _histogram),
+    WorkloadKind("prefixes", "COLUMN", "share of records at or below each level", _prefixes),
+    WorkloadKind("ranges", "COLUMN", "share of records in each interval of levels", _ranges),
+    WorkloadKind(
+        "conjunctions", "K", "share with K binary columns all at their second level", _conjunctions
+    ),
+    WorkloadKind(
+        "parities", "K", "mean of the product of K binary columns, levels +1 and -1", _parities
+    ),
+)

@@ -1,0 +1,156 @@
+"""The package as installed: names, metadata, import contract, and what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+import geomdp
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+#: Names that users rely on; to remove one is a breaking change.
+PUBLIC_NAMES = {
+    "geomdp": [
+        "Adjacency",
+        "ApproxDP",
+        "PureDP",
+        "ZCDP",
+        "advise",
+        "difference_body",
+        "gaussian_width",
+        "jl_map",
+        "project",
+        "sample_uniform",
+        "sensitivity_polytope",
+        "volume",
+        "AboveThreshold",
+        "Sparse",
+        "NumericSparse",
+        "OnlineConstruction",
+        "IterativeConstruction",
+        "SparseMultiplicativeWeights",
+        "SparseProject",
+    ],
+    "geomdp.workloads": [
+        "Explicit",
+        "Histogram",
+        "LinearMap",
+        "MarginalTables",
+        "Marginals",
+        "Parities",
+        "Prefixes",
+        "RandomSigns",
+        "Ranges",
+        "SecondMoment",
+    ],
+    "geomdp.bodies": ["Difference"],
+    "geomdp.mechanisms": ["KNorm", "Laplace", "Gaussian", "Ball", "Ellipsoid", "Projected", "JL"],
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in PUBLIC_NAMES for name in PUBLIC_NAMES[module]]
+)
+def test_public_name_exists(module: str, name: str) -> None:
+    assert hasattr(importlib.import_module(module), name)
+
+
+def test_subpackages_are_reachable_after_one_import() -> None:
+    code = "import geomdp as gd; gd.workloads.Histogram; gd.mechanisms.Laplace; gd.bodies.Ball"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def _packages() -> list[str]:
+    walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
+    return ["geomdp", *(module.name for module in walked if module.ispkg)]
+
+
+@pytest.mark.parametrize("package", _packages())
+def test_every_export_resolves_once(package: str) -> None:
+    module = importlib.import_module(package)
+    exports = module.__all__
+    assert len(set(exports)) == len(exports)
+    missing = [name for name in exports if not hasattr(module, name)]
+    assert missing == []
+
+
+def test_import_contract_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert lint_imports(no_cache=True) == 0
+
+
+@pytest.mark.parametrize("heavy", ["matplotlib", "cvxpy", "statsmodels", "typer"])
+def test_import_leaves_out(heavy: str) -> None:
+    code = f"import geomdp, sys; assert {heavy!r} not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_one_version_everywhere() -> None:
+    assert importlib.metadata.version("geomdp") == geomdp.__version__
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [geomdp.__version__]
+
+
+def test_changelog_has_unreleased_or_current_version_on_top() -> None:
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] in {"Unreleased", geomdp.__version__}
+
+
+def test_command_is_installed() -> None:
+    (script,) = importlib.metadata.entry_points(group="console_scripts", name="geomdp")
+    assert script.value == PYPROJECT["project"]["scripts"]["geomdp"]
+    assert callable(script.load())
+
+
+def _requirements(extra: str | None = None) -> set[str]:
+    """Names of the distributions that the core or an extra asks for, extras of extras included."""
+    project = PYPROJECT["project"]
+    lines = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
+    names = set()
+    for line in lines:
+        match = re.match(r"([A-Za-z0-9_.-]+)(?:\[(.+?)\])?", line)
+        assert match is not None
+        if match[1] == "geomdp":
+            names |= set().union(*(_requirements(inner) for inner in match[2].split(",")))
+        else:
+            names.add(match[1].lower())
+    return names
+
+
+def _imported(folder: str) -> set[str]:
+    """Top-level modules that the Python files of `folder` import anywhere."""
+    found = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+                found.add(node.module.partition(".")[0])
+    return found - set(sys.stdlib_module_names) - {"geomdp", "experiments", "tests"}
+
+
+@pytest.mark.parametrize("folder", ["geomdp", "experiments", "tests"])
+def test_everything_imported_is_declared(folder: str) -> None:
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    allowed = _requirements() | (
+        _requirements("dev") if folder == "tests" else set().union(*map(_requirements, extras))
+    )
+    providers = importlib.metadata.packages_distributions()
+    undeclared = {
+        module
+        for module in _imported(folder)
+        if not {name.lower() for name in providers.get(module, [module])} & allowed
+    }
+    assert undeclared == set()
