@@ -174,9 +174,13 @@ class SlotHypothesis:
             raise RuntimeError(f"the {self._slots} slots are used up: more updates than B(alpha)")
         while self.assigned + len(fresh) > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
+        start, stop = self.assigned, self.assigned + len(fresh)
+        # A support lists each element once, so those without a slot are all different.
+        self._slot_of.update(
+            zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
+        )
         slots = slots.copy()
-        for position in fresh.tolist():
-            slots[position] = self._slot_of.setdefault(support[position], self.assigned)
+        slots[fresh] = np.arange(start, stop)
         self._looked_up = support, slots
         return slots
 

@@ -1,0 +1,195 @@
+"""Hashed sign matrices: r-wise independence exactly, products, moments, bad input."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from geomdp.geometry.hashing import HashedSigns
+from geomdp.geometry.hashing.field import inverse, multiply
+from geomdp.geometry.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
+from tests.stats import mean_agrees
+
+Words = npt.NDArray[np.uint64]
+
+
+def power(base: int, exponent: int) -> int:
+    result, square = 1, base
+    while exponent:
+        if exponent & 1:
+            result = times(result, square)
+        square, exponent = times(square, square), exponent >> 1
+    return result
+
+
+def times(a: int, b: int) -> int:
+    return int(multiply(np.array([a], dtype=np.uint64), np.array([b], dtype=np.uint64))[0])
+
+
+def subfield(bits: int) -> Words:
+    """The field GF(2^bits) inside GF(2^64): 0 and the powers of an element of its order."""
+    order = (1 << bits) - 1
+    generator = power(2, ((1 << 64) - 1) // order)
+    powers = [power(generator, i) for i in range(order)]
+    assert len(set(powers)) == order
+    return np.array([0, *powers], dtype=np.uint64)
+
+
+@pytest.mark.parametrize(("bits", "levels"), [(2, 1), (4, 1), (2, 2), (4, 2)])
+def test_all_keys_of_a_small_field_give_every_combination_once(bits: int, levels: int) -> None:
+    """r-wise independence, exactly, by the code that hashes: all polynomials over GF(2^bits).
+
+    In the basis 1, x, s'_2, x s'_2 a polynomial with coefficients in the small field has its
+    upper two coordinates multiplied by s_2(2), for s'_2 = (x^2 + x) / s_2(2). At any r points of
+    the field, the values of its q^r polynomials must be all q^r combinations.
+    """
+    field, r = subfield(bits), 1 << levels
+    q = len(field)
+    pivot = times(2, 2) ^ 2
+    grids = np.meshgrid(*[np.arange(q)] * r, indexing="ij")
+    factors = [1, 1, pivot, pivot][:r]
+    keys = np.stack(
+        [
+            multiply(field[grid.ravel()], np.full(q**r, factor, dtype=np.uint64))
+            for grid, factor in zip(grids, factors, strict=True)
+        ],
+        axis=1,
+    )
+    maps = subspace_maps(levels)
+    shifts = np.array(
+        [[apply_map(row, np.uint64(v)) for v in range(r)] for row in maps], dtype=np.uint64
+    )
+    order = np.argsort(field)
+    codes = np.empty((q, q**r), dtype=np.int64)  # values at each point, as places in the field
+    out = np.empty(r, dtype=np.uint64)
+    for place, point in enumerate(field):
+        origin = np.array([apply_map(row, point) for row in maps], dtype=np.uint64)
+        values = np.empty(q**r, dtype=np.uint64)
+        for i, key in enumerate(keys):
+            evaluate_on_coset(key, origin, shifts, out)
+            values[i] = out[0]
+        position = np.searchsorted(field[order], values)
+        assert (field[order][position] == values).all()  # the values stay in the field
+        codes[place] = order[position]
+    for points in combinations(range(q), r):
+        joint = np.zeros(q**r, dtype=np.int64)
+        for point in points:
+            joint = joint * q + codes[point]
+        assert (np.bincount(joint, minlength=q**r) == 1).all()
+
+
+def rank_is_full(matrix: list[list[int]]) -> bool:
+    """Whether a square matrix over GF(2^64) is invertible, by Gaussian elimination."""
+    rows = [list(row) for row in matrix]
+    for column in range(len(rows)):
+        pivot = next((i for i in range(column, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            return False
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        scale = inverse(rows[column][column])
+        for i in range(column + 1, len(rows)):
+            factor = times(rows[i][column], scale)
+            rows[i] = [x ^ times(factor, y) for x, y in zip(rows[i], rows[column], strict=True)]
+    return True
+
+
+@pytest.mark.parametrize("r", [2, 8, 16])
+def test_words_are_r_wise_independent_in_the_full_field(r: int) -> None:
+    """The map from a key to the words at any r (block, element) pairs is linear and invertible.
+
+    So a uniform key gives r independent uniform words. Checked for 10 random choices of pairs.
+    """
+    rng = np.random.default_rng(r)
+    units = np.eye(r, dtype=np.uint64)
+    elements = np.array([0, 1, 5, 1 << 40])
+    matrices = [HashedSigns(512, unit) for unit in units]
+    table = np.stack([signs.words(elements) for signs in matrices])  # (r, 4, 8)
+    flat = table.reshape(r, -1)
+    for _ in range(10):
+        pairs = rng.choice(flat.shape[1], size=r, replace=False)
+        assert rank_is_full([[int(flat[i, pair]) for i in range(r)] for pair in pairs])
+    key = rng.integers(0, 1 << 64, size=r, dtype=np.uint64)
+    combined = np.zeros(flat.shape[1], dtype=np.uint64)
+    for coefficient, row in zip(key, flat, strict=True):
+        combined ^= multiply(np.full(len(row), coefficient), np.ascontiguousarray(row))
+    np.testing.assert_array_equal(HashedSigns(512, key).words(elements).ravel(), combined)
+
+
+def signs(rows: int = 512, r: int = 8, seed: int = 0) -> HashedSigns:
+    return HashedSigns.draw(rows, r, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(("rows", "r"), [(64, 4), (64, 64), (1024, 4), (256, 16)])
+def test_words_do_not_depend_on_the_batch_or_the_number_of_rows(rows: int, r: int) -> None:
+    """Fewer blocks than the key has words, as many, and more."""
+    matrix = signs(rows, r)
+    elements = np.array([0, 1, 2, 3, 77, 2**40 - 1])
+    words = matrix.words(elements)
+    assert words.shape == (6, rows // 64)
+    for i, element in enumerate(elements):
+        np.testing.assert_array_equal(matrix.words(np.array([element]))[0], words[i])
+    assert len(np.unique(words)) == words.size
+
+
+def test_project_and_correlate_are_the_products_with_the_columns() -> None:
+    matrix, rng = signs(), np.random.default_rng(1)
+    elements, weights = rng.integers(matrix.elements, size=30), rng.normal(size=30)
+    columns = matrix.columns(elements)
+    assert columns.shape == (30, 512)
+    np.testing.assert_allclose(np.abs(columns), 512**-0.5, rtol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(columns, axis=1), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(
+        matrix.project(elements, weights), weights @ columns, rtol=0, atol=1e-13
+    )
+    vector = rng.normal(size=512)
+    np.testing.assert_allclose(
+        matrix.correlate(elements, vector), columns @ vector, rtol=0, atol=1e-12
+    )
+
+
+@pytest.mark.statistical
+def test_inner_products_are_unbiased_with_the_variance_of_four_wise_independence() -> None:
+    """Var <Ax, Ay> = (|x|^2 |y|^2 + <x, y>^2 - 2 sum x_i^2 y_i^2) / T."""
+    elements = np.array([3, 99, 2**33, 12345])
+    x, y = np.array([1.0, 2.0, 0.5, 0.0]), np.array([0.3, -1.0, 0.0, 2.0])
+    rows, keys = 64, 4000
+    rng = np.random.default_rng(4)
+    products = np.empty(keys)
+    for i in range(keys):
+        matrix = HashedSigns.draw(rows, 4, rng)
+        products[i] = matrix.project(elements, x) @ matrix.project(elements, y)
+    mean_agrees(products, x @ y)
+    variance = ((x @ x) * (y @ y) + (x @ y) ** 2 - 2 * np.sum(x**2 * y**2)) / rows
+    mean_agrees((products - x @ y) ** 2, variance)
+
+
+def test_independence_is_rounded_up_to_a_power_of_two() -> None:
+    assert signs(r=2).independence == 2
+    assert signs(r=9).independence == 16
+    assert signs(rows=64).elements == 2**64
+    assert signs(rows=1 << 10).elements == 2**60
+
+
+@pytest.mark.parametrize("rows", [0, 32, 96, 1 << 25])
+def test_bad_rows(rows: int) -> None:
+    with pytest.raises(ValueError, match="rows must"):
+        HashedSigns(rows, np.ones(4, dtype=np.uint64))
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 12])
+def test_bad_keys(length: int) -> None:
+    with pytest.raises(ValueError, match="key must hold a power of two"):
+        HashedSigns(64, np.ones(length, dtype=np.uint64))
+
+
+def test_bad_elements() -> None:
+    matrix = signs(rows=1024)
+    for bad in (np.array([-1]), np.array([2**60])):
+        with pytest.raises(ValueError, match=r"elements must lie in 0\.\."):
+            matrix.words(bad)
+    for bad in (np.array([0.5]), np.zeros((2, 2), dtype=int)):
+        with pytest.raises(ValueError, match="must be whole numbers"):
+            matrix.words(bad)
