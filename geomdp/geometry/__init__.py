@@ -1,0 +1,29 @@
+"""Computing with convex bodies: width, projection, volume, moments, sampling and JL maps."""
+
+from geomdp.geometry.gaussian import mean_gaussian_norm, unit_ball_volume
+from geomdp.geometry.jl import jl_map, rademacher_jl_map
+from geomdp.geometry.moments import second_moment
+from geomdp.geometry.projection import Projector, project, project_image
+from geomdp.geometry.results import Diagnostics, Estimate, Projection, Samples
+from geomdp.geometry.sampling import sample_uniform
+from geomdp.geometry.volume import volume, volume_radius
+from geomdp.geometry.width import gaussian_width
+
+__all__ = [
+    "Diagnostics",
+    "Estimate",
+    "Projection",
+    "Projector",
+    "Samples",
+    "gaussian_width",
+    "jl_map",
+    "mean_gaussian_norm",
+    "project",
+    "project_image",
+    "rademacher_jl_map",
+    "sample_uniform",
+    "second_moment",
+    "unit_ball_volume",
+    "volume",
+    "volume_radius",
+]

@@ -108,5 +108,7 @@ class Samples:
     sampler: SamplerStatus
     diagnostics: Diagnostics | None = field(default=None)
 
-    def __array__(self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None) -> FloatArray:
+    def __array__(
+        self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None
+    ) -> FloatArray:
         return np.array(self.points, dtype=dtype, copy=copy)

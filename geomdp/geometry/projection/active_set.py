@@ -66,24 +66,25 @@ def settle(factor: Factor) -> bool:
         for i in range(k):
             if goal[i] <= ZERO_WEIGHT:
                 fall = factor.weights[i] - goal[i]
-                share = factor.weights[i] / fall if fall > 0.0 else 0.0
-                if share < step:
+                share = min(factor.weights[i] / fall, 1.0) if fall > 0.0 else 0.0
+                if blocking < 0 or share < step:
                     step, blocking = share, i
         moved = moved or step > 0.0
         for i in range(k):
             factor.weights[i] += step * (goal[i] - factor.weights[i])
+        if blocking >= 0:
+            factor.weights[blocking] = 0.0
+            for i in range(k - 1, -1, -1):
+                if factor.weights[i] <= ZERO_WEIGHT and goal[i] <= ZERO_WEIGHT:
+                    delete(factor, i)
+        factor.weights[: factor.size[0]] /= factor.weights[: factor.size[0]].sum()
         if blocking < 0:
             return moved
-        factor.weights[blocking] = 0.0
-        for i in range(k - 1, -1, -1):
-            if factor.weights[i] <= ZERO_WEIGHT and goal[i] <= ZERO_WEIGHT:
-                delete(factor, i)
-        factor.weights[: factor.size[0]] /= factor.weights[: factor.size[0]].sum()
 
 
 @numba.njit(cache=True)
 def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
-    """Exchange until no row of `points` (n, d+1) gains more than `tolerance`; the exchanges made."""
+    """Exchange until no row of `points` (n, d+1) gains more than `tolerance`; returns how often."""
     limit = EXCHANGES_PER_DIMENSION * points.shape[1]
     exchanges, stalled = 0, 0
     lowest_gain, lowest_distance = np.inf, np.inf

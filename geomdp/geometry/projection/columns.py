@@ -25,26 +25,20 @@ class Columns(Protocol):
         Largest distance of an image known so far from `centre`.
     """
 
-    @property
-    def centre(self) -> FloatArray: ...
-
-    @property
-    def scale(self) -> float: ...
+    centre: FloatArray
+    scale: float
 
     def start(self, target: FloatArray) -> int:
         """Key of a point to begin with for this `target` (d,)."""
 
-    def price(self, direction: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
-        """Up to `count` keys with the largest <direction, p>, and those values, best included."""
+    def price(self, direction: FloatArray, count: int) -> IntArray:
+        """Keys of about `count` points with large <direction, p>, the best over K included."""
 
-    def images(self, keys: IntArray) -> FloatArray:
-        """Points p (b, d) of the `keys`."""
+    def offsets(self, keys: IntArray) -> FloatArray:
+        """Points p - centre (b, d) of the `keys`."""
 
     def originals(self, keys: IntArray) -> FloatArray:
         """Points s (b, m) of the `keys`."""
-
-    def highest(self, direction: FloatArray) -> float:
-        """max over x in K of <direction, A x>."""
 
 
 class VertexColumns:
@@ -59,8 +53,10 @@ class VertexColumns:
     """
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
-        self._vertices = vertices
-        self._images = vertices if matrix is None else np.ascontiguousarray(vertices @ matrix.T)
+        self._vertices = np.ascontiguousarray(vertices)
+        self._images = self._vertices
+        if matrix is not None:
+            self._images = np.ascontiguousarray(vertices @ matrix.T)
         self.centre = self._images.mean(axis=0)
         self._squares = np.einsum("nd,nd->n", self._images, self._images)
         farthest = int(np.argmax(self._squares - 2 * self._images @ self.centre))
@@ -73,25 +69,19 @@ class VertexColumns:
         """Key of the vertex nearest to `target` (d,)."""
         return int(np.argmin(self._squares - 2 * self._images @ target))
 
-    def price(self, direction: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
-        """The `count` keys with the largest <direction, p>, and those values."""
-        values = self._images @ direction
-        if count >= len(values):
-            return np.arange(len(values)), values
-        keys = np.argpartition(-values, count)[:count]
-        return keys, values[keys]
+    def price(self, direction: FloatArray, count: int) -> IntArray:
+        """Keys of the `count` points with the largest <direction, p>, or of all."""
+        if count >= len(self):
+            return np.arange(len(self))
+        return np.argpartition(self._images @ -direction, count)[:count]
 
-    def images(self, keys: IntArray) -> FloatArray:
-        """Points p (b, d) of the `keys`."""
-        return np.asarray(self._images[keys])
+    def offsets(self, keys: IntArray) -> FloatArray:
+        """Points p - centre (b, d) of the `keys`."""
+        return np.asarray(self._images[keys] - self.centre)
 
     def originals(self, keys: IntArray) -> FloatArray:
         """Vertices s (b, m) of the `keys`."""
         return np.asarray(self._vertices[keys])
-
-    def highest(self, direction: FloatArray) -> float:
-        """max over j of <direction, p_j>."""
-        return float((self._images @ direction).max())
 
 
 class OracleColumns:
@@ -140,7 +130,9 @@ class OracleColumns:
                 for table in (self._originals, self._images)
             )
         self._originals[self._count : end] = points
-        self._images[self._count : end] = points if self._matrix is None else points @ self._matrix.T
+        self._images[self._count : end] = (
+            points if self._matrix is None else points @ self._matrix.T
+        )
         self._count = end
 
     def _measure(self, first: int) -> None:
@@ -152,25 +144,19 @@ class OracleColumns:
         offsets = self._images[: self._count] - target
         return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
 
-    def price(self, direction: FloatArray, count: int) -> tuple[IntArray, FloatArray]:
-        """A new extreme point and the best known ones: up to `count` keys with their values."""
+    def price(self, direction: FloatArray, count: int) -> IntArray:
+        """Keys of a new extreme point and of the best known points."""
         self._append(self._ask(self._pull_back(direction)[None]))
         self._measure(self._count - 1)
-        values = self._images[: self._count] @ direction
-        if count >= len(values):
-            return np.arange(len(values)), values
-        keys = np.argpartition(-values, count)[:count]
-        return keys, values[keys]
+        if count >= self._count:
+            return np.arange(self._count)
+        best = np.argpartition(self._images[: self._count] @ -direction, count)[:count]
+        return np.append(best, self._count - 1)
 
-    def images(self, keys: IntArray) -> FloatArray:
-        """Points p (b, d) of the `keys`."""
-        return np.asarray(self._images[keys])
+    def offsets(self, keys: IntArray) -> FloatArray:
+        """Points p - centre (b, d) of the `keys`."""
+        return np.asarray(self._images[keys] - self.centre)
 
     def originals(self, keys: IntArray) -> FloatArray:
         """Points s (b, m) of the `keys`."""
         return np.asarray(self._originals[keys])
-
-    def highest(self, direction: FloatArray) -> float:
-        """max over x in K of <direction, A x>, by one call of the body's support function."""
-        self.calls += 1
-        return float(self._body.support(self._pull_back(direction)[None])[0])

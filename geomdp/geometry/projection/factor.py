@@ -172,14 +172,18 @@ def delete(factor: Factor, position: int) -> None:
 
 @numba.njit(cache=True)
 def affine_weights(factor: Factor) -> FloatArray:
-    """Weights (k,), summing to 1, of the point of the affine hull nearest to the target."""
+    """Weights (k,) of the point of the affine hull nearest to the target.
+
+    They sum to 1 up to rounding, which is relative to the largest of them: between near-duplicate
+    points they are huge, and the caller scales after cutting the step, not before.
+    """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()
     image = factor.image[:k]
     shift = (1.0 - np.dot(last, image)) / np.dot(last, last)
-    result = image + shift * last
+    result: FloatArray = image + shift * last
     for i in range(k - 1, -1, -1):
         if i + 1 < k:
             result[i] -= np.dot(factor.triangle[i, i + 1 : k], result[i + 1 : k])
         result[i] /= factor.triangle[i, i]
-    return result / result.sum()
+    return result

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array, positive, vector
+from geomdp._validation import batch, finite_array, positive, vector
 from geomdp.bodies.oracles import Body, MissingOracle
 from geomdp.geometry.projection.columns import OracleColumns, VertexColumns
-from geomdp.geometry.projection.search import Found, search
 from geomdp.geometry.results import Projection
+
+if TYPE_CHECKING:
+    from geomdp.geometry.projection.search import Found
 
 #: A body no larger than this share of its points' coordinates, the rounding of their mean, is a
 #: single point.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
-
-
-@functools.singledispatch
-def listed_vertices(body: Body) -> FloatArray | None:
-    """Points (N, m) whose hull is `body`, where the body carries such a list; None otherwise."""
-    del body
-    return None
 
 
 class Projector:
@@ -58,9 +53,8 @@ class Projector:
         self._closed = self._matrix is None and body.implements("project")
         if self._closed:
             return
-        vertices = listed_vertices(body)
-        if vertices is not None:
-            self._vertices = VertexColumns(vertices, self._matrix)
+        if body.implements("vertex_list"):
+            self._vertices = VertexColumns(body.vertex_list(), self._matrix)
         elif not body.implements("extreme_point"):
             raise MissingOracle(body, "projection", "project or extreme_point")
 
@@ -100,7 +94,7 @@ class Projector:
             return Projection(target.copy(), 0.0, 0, True)
         # The point is in K, so the maximum is not below 0 but for rounding.
         gap = max(float(self._body.support(residual[None])[0] - residual @ point), 0.0)
-        return Projection(point, gap, 0, gap <= tol * self._body.radius() ** 2)
+        return Projection(point, gap, 0, bool(gap <= tol * self._body.radius() ** 2))
 
     def _by_vertices(
         self, columns: VertexColumns, target: FloatArray, tol: float, warm_start: Projection | None
@@ -108,7 +102,7 @@ class Projector:
         keys, weights = np.array([columns.start(target)]), np.ones(1)
         if warm_start is not None:
             keys, weights = self._warm(warm_start, len(columns))
-        found = search(columns, target, tol, keys, weights)
+        found = _search(columns, target, tol, keys, weights)
         point, gap, converged = self._certify(columns, target, tol, found)
         shares = dict(zip(found.keys.tolist(), found.weights.tolist(), strict=True))
         return Projection(point, gap, found.rounds, converged, shares)
@@ -116,12 +110,16 @@ class Projector:
     def _by_oracle(
         self, target: FloatArray, tol: float, warm_start: Projection | None
     ) -> Projection:
-        seeds = None if warm_start is None else warm_start.atoms
+        seeds = None
+        if warm_start is not None:
+            if warm_start.atoms is None:
+                raise ValueError("warm_start must carry atoms for a body without listed vertices")
+            seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
         columns = OracleColumns(self._body, self._matrix, seeds)
         keys, weights = np.array([columns.start(target)]), np.ones(1)
         if warm_start is not None and seeds is not None:
             keys, weights = self._warm(warm_start, len(seeds))
-        found = search(columns, target, tol, keys, weights)
+        found = _search(columns, target, tol, keys, weights)
         point, gap, converged = self._certify(columns, target, tol, found)
         atoms = columns.originals(found.keys)
         shares = dict(enumerate(found.weights.tolist()))
@@ -134,13 +132,13 @@ class Projector:
         if found.reached and self._matrix is None:
             return target.copy(), 0.0, True
         point = found.weights @ columns.originals(found.keys)
-        image = found.weights @ columns.images(found.keys)
-        residual = target - image
-        size = float(np.abs(image).max())
-        if columns.scale <= POINT_SIZE * size:
+        offset = found.weights @ columns.offsets(found.keys)
+        residual = target - columns.centre - offset
+        if _is_point(columns):
             return point, float(np.linalg.norm(residual)) * 2 * columns.scale, True
-        gap = max(columns.highest(residual) - float(residual @ image), 0.0)
-        return point, gap, gap <= tol * columns.scale**2
+        best = columns.price(residual, 1)
+        gap = max(float(((columns.offsets(best) - offset) @ residual).max()), 0.0)
+        return point, gap, bool(gap <= tol * columns.scale**2)
 
     @staticmethod
     def _warm(warm_start: Projection, count: int) -> tuple[IntArray, FloatArray]:
@@ -154,6 +152,28 @@ class Projector:
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
             raise ValueError("warm_start must have non-negative weights with a positive sum")
         return keys, weights
+
+
+def _is_point(columns: VertexColumns | OracleColumns) -> bool:
+    """Whether the image of the body is a single point to rounding."""
+    return bool(columns.scale <= POINT_SIZE * np.abs(columns.centre).max())
+
+
+def _search(
+    columns: VertexColumns | OracleColumns,
+    target: FloatArray,
+    tol: float,
+    keys: IntArray,
+    weights: FloatArray,
+) -> Found:
+    """The search, unless there is nothing to search."""
+    from geomdp.geometry.projection.search import Found, search  # compiled: costs import time
+
+    if _is_point(columns):
+        distance = float(np.abs(target - columns.centre).max())
+        reached = bool(distance <= POINT_SIZE * np.abs(columns.centre).max())
+        return Found(keys[:1], np.ones(1), reached, rounds=0)
+    return search(columns, target, tol, keys, weights)
 
 
 def project(

@@ -21,7 +21,6 @@ from geomdp.geometry.projection.active_set import (
     GAIN_DROP,
     improve,
     nearest_of_members,
-    residual_at,
     settle,
 )
 from geomdp.geometry.projection.columns import Columns
@@ -36,9 +35,14 @@ INNER_SHARE = 0.1
 PATIENCE = 8
 #: Further rounds, once within tolerance, to settle whether the target is inside.
 DECIDING_ROUNDS = 50
+#: A gain below this share of the squared distance proves the target outside; any share below 1
+#: would do in exact arithmetic, and a vertex as target gives exactly 1.
+SEPARATED = 0.5
 #: The target is reached when the distance is below this share of its distance from the centre plus
-#: the scale: 45 machine epsilons, the rounding of a sum of a few hundred terms.
+#: the scale: 45 machine epsilons, the rounding of a sum of a few hundred terms; ...
 REACHED = 1e-14
+#: ... plus this share of the centre's own coordinates, two machine epsilons.
+ROUNDING = 4.4e-16
 #: The unit of length follows the scale of the points known when they outgrow it this much.
 OUTGROWN = 4.0
 
@@ -54,7 +58,7 @@ class Found:
 
 
 class Table:
-    """Points in play, in lifted coordinates ((p - centre) / unit, 1), with the active set on them."""
+    """Points in play, in lifted coordinates ((p - centre) / unit, 1), and their active set."""
 
     def __init__(self, columns: Columns, target: FloatArray) -> None:
         self._columns, self._target = columns, target
@@ -68,7 +72,7 @@ class Table:
 
     def _lift(self, keys: IntArray) -> FloatArray:
         points = np.ones((len(keys), len(self._target) + 1))
-        points[:, :-1] = (self._columns.images(keys) - self._columns.centre) / self._unit
+        points[:, :-1] = self._columns.offsets(keys) / self._unit
         return points
 
     def load(self, keys: IntArray, weights: FloatArray) -> None:
@@ -84,10 +88,9 @@ class Table:
         size = self._factor.size[0]
         return self._keys[self._factor.members[:size]], self._factor.weights[:size].copy()
 
-    def residual(self) -> FloatArray:
-        """Target less the current point, (d,)."""
-        lifted = residual_at(self._factor, nearest_of_members(self._factor, self._points))
-        return lifted[:-1] * self._unit
+    def point(self) -> FloatArray:
+        """The current point, less the centre: (d,)."""
+        return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
     def take(self, keys: IntArray, tolerance: float) -> None:
         """Put `keys` beside the members; improve until no gain there exceeds `tolerance`."""
@@ -115,19 +118,20 @@ def search(
     table.load(keys, weights)
     count = max(SMALLEST_TABLE, len(target))
     offset = target - columns.centre
-    far = float(np.linalg.norm(offset))
+    far, size = float(np.linalg.norm(offset)), float(np.linalg.norm(columns.centre))
     lowest_gain, lowest_distance = np.inf, np.inf
     stalled, deciding, rounds = 0, 0, 0
     while True:
-        residual = table.residual()
-        candidates, values = columns.price(residual, count)
-        gains = values - residual @ columns.centre - residual @ (offset - residual)
+        point = table.point()
+        residual = offset - point
+        candidates = columns.price(residual, count)
+        gains = (columns.offsets(candidates) - point) @ residual
         rounds += 1
         gain, distance = float(gains.max()), float(residual @ residual)
-        reached = distance <= (REACHED * (columns.scale + far)) ** 2
+        reached = distance <= (REACHED * (columns.scale + far) + ROUNDING * size) ** 2
         if gain <= tol * columns.scale**2:
             deciding += 1
-            if gain < distance or reached or deciding > DECIDING_ROUNDS:
+            if gain < SEPARATED * distance or reached or deciding > DECIDING_ROUNDS:
                 break
         stalled += 1
         if gain < GAIN_DROP * lowest_gain:

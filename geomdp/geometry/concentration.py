@@ -1,0 +1,32 @@
+"""Half-lengths of confidence intervals that rest on a proved inequality, not on a normal limit."""
+
+from __future__ import annotations
+
+import math
+
+
+def checked_level(level: float) -> float:
+    """Return `level`, the probability that an interval misses, if it is in (0, 1)."""
+    level = float(level)
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, got {level!r}")
+    return level
+
+
+def gaussian_deviation(lipschitz: float, samples: int, level: float) -> float:
+    """Deviation t exceeded with probability at most `level` by a mean of n Lipschitz functions.
+
+    For f(g_1), ..., f(g_n), f Lipschitz with constant L and g_i standard Gaussian vectors, the mean
+    is Lipschitz with constant L / sqrt(n) in all of them together, so
+    Pr[|mean - E f| >= t] <= 2 exp(-n t^2 / (2 L^2)) (Tsirelson, Ibragimov and Sudakov 1976).
+    """
+    return lipschitz * math.sqrt(2 * math.log(2 / level) / samples)
+
+
+def hoeffding_deviation(span: float, samples: int, level: float) -> float:
+    """Deviation t exceeded with probability at most `level` by a mean of n bounded variables.
+
+    For independent variables in an interval of length `span`,
+    Pr[|mean - E| >= t] <= 2 exp(-2 n t^2 / span^2) (Hoeffding 1963).
+    """
+    return span * math.sqrt(math.log(2 / level) / (2 * samples))

@@ -1,0 +1,67 @@
+"""Johnson-Lindenstrauss maps: random matrices that nearly keep the distances of any bounded set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+
+
+def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
+    """Gaussian map A: R^m -> R^k with independent N(0, 1/k) entries.
+
+    E||A x||_2^2 = ||x||_2^2 for every x, and for every bounded set S
+
+        E sup over x, y in S of | ||A (x - y)|| - ||x - y|| |  <=  6.5 w(S) / sqrt(k),
+
+    where w is the Gaussian width. The expected width of the image is exact:
+    E w(A S) = (mu_k / sqrt(k)) w(S).
+
+    Parameters
+    ----------
+    k : int
+        Target dimension, the number of rows.
+    m : int
+        Source dimension, the number of columns.
+    rng : numpy Generator, int or None
+        Must be independent of all records; the map may be published.
+
+    Returns
+    -------
+    (k, m) array
+
+    References
+    ----------
+    Nikolov (2022), Definition 8, Theorem 9 and Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
+    """
+    k, m = whole(k, "k"), whole(m, "m")
+    return np.asarray(np.random.default_rng(rng).standard_normal((k, m)) / np.sqrt(k))
+
+
+def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
+    """Sign map A: R^m -> R^k with independent entries +1/sqrt(k) or -1/sqrt(k), each with 1/2.
+
+    E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds up to an absolute
+    constant; the width identity does not.
+
+    Parameters
+    ----------
+    k : int
+        Target dimension, the number of rows.
+    m : int
+        Source dimension, the number of columns.
+    rng : numpy Generator, int or None
+        Must be independent of all records; the map may be published.
+
+    Returns
+    -------
+    (k, m) array
+
+    References
+    ----------
+    Nikolov (2022), Definition 8; formula sheet JL-D8.
+    """
+    k, m = whole(k, "k"), whole(m, "m")
+    signs = 2.0 * np.random.default_rng(rng).integers(2, size=(k, m)) - 1
+    return np.asarray(signs / np.sqrt(k))

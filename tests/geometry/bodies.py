@@ -1,0 +1,61 @@
+"""Bodies stripped of what they know, for tests of the routes that need less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
+
+
+@dataclass(frozen=True, eq=False)
+class OracleOnly(Body):
+    """Extreme points of another body and nothing else."""
+
+    inner: Body
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        return self.inner.extreme_point(directions)
+
+
+@dataclass(frozen=True, eq=False)
+class MembershipOnly(Body):
+    """Support function, membership and affine hull of another body."""
+
+    inner: Body
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.inner.support(directions)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        return self.inner.contains(points, tolerance)
+
+    def affine_hull(self):
+        return self.inner.affine_hull()
+
+
+@dataclass(frozen=True, eq=False)
+class SamplerOnly(Body):
+    """Support function and exact sampler of another body."""
+
+    inner: Body
+
+    @property
+    def dimension(self) -> int:
+        return self.inner.dimension
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        return self.inner.support(directions)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.inner.sample_uniform(n, rng)

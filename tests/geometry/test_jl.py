@@ -1,0 +1,78 @@
+"""Johnson-Lindenstrauss maps: moments, the exact width identity and the distortion bound."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.geometry.gaussian import mean_gaussian_norm
+from geomdp.geometry.jl import jl_map, rademacher_jl_map
+from tests.stats import mean_agrees, mean_at_most
+
+MAPS = [jl_map, rademacher_jl_map]
+
+
+@pytest.mark.parametrize("make", MAPS)
+def test_rows_are_the_target_dimension(make) -> None:
+    assert make(3, 7, rng=0).shape == (3, 7)
+    assert np.array_equal(make(3, 7, rng=0), make(3, 7, rng=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("make", MAPS)
+def test_target_dimension_zero_raises(make) -> None:
+    with pytest.raises(ValueError, match="k must be"):
+        make(0, 3)
+    with pytest.raises(ValueError, match="m must be"):
+        make(3, 0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("make", MAPS)
+def test_squared_norms_are_kept_on_average(make) -> None:
+    x = np.array([1.0, -2.0, 0.5, 3.0])
+    rng = np.random.default_rng(1)
+    squares = np.array([np.sum((make(3, 4, rng) @ x) ** 2) for _ in range(4000)])
+    mean_agrees(squares, x @ x)
+
+
+@pytest.mark.statistical
+def test_gaussian_entries_have_variance_one_over_k() -> None:
+    entries = jl_map(50, 200, rng=2).ravel()
+    mean_agrees(entries, 0.0, level=5e-7)
+    mean_agrees(entries**2, 1 / 50, level=5e-7)
+
+
+def test_sign_entries_have_one_modulus() -> None:
+    entries = rademacher_jl_map(9, 5, rng=3)
+    assert set(np.unique(entries)) == {-1 / 3, 1 / 3}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("k", [1, 4, 30])
+def test_expected_width_of_the_image_is_exact(k: int) -> None:
+    # JL-L12: E w(A S) = (mu_k / sqrt k) w(S); here S = {0, 1}^5, w(S) = 5 / sqrt(2 pi), and
+    # max over x in A S of <g, x> is the sum of the positive parts of A^T g.
+    rng = np.random.default_rng(4)
+    values = np.array(
+        [np.maximum(jl_map(k, 5, rng).T @ rng.standard_normal(k), 0).sum() for _ in range(20_000)]
+    )
+    mean_agrees(values, mean_gaussian_norm(k) / math.sqrt(k) * 5 / math.sqrt(2 * math.pi))
+
+
+@pytest.mark.statistical
+def test_distortion_stays_below_its_bound() -> None:
+    # JL-T9: the expected largest distortion over S x S is at most 6.5 w(S) / sqrt k.
+    rng = np.random.default_rng(5)
+    signs = rng.choice([-1.0, 1.0], (30, 20))
+    pairs = np.triu_indices(30, 1)
+    edges = signs[pairs[0]] - signs[pairs[1]]
+    lengths = np.linalg.norm(edges, axis=1)
+    width = float((rng.standard_normal((20_000, 20)) @ signs.T).max(axis=1).mean())
+    k = 25
+    worst = [
+        np.abs(np.linalg.norm(edges @ jl_map(k, 20, rng).T, axis=1) - lengths).max()
+        for _ in range(1000)
+    ]
+    mean_at_most(worst, 6.5 * width / math.sqrt(k))

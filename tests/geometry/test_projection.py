@@ -1,0 +1,296 @@
+"""Projection: the variational inequality, what the gap promises, and the other theorems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from geomdp.bodies.balls import Ball, CrossPolytope
+from geomdp.bodies.boxes import Box
+from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.oracles import Body, MissingOracle
+from geomdp.bodies.simplex import Simplex
+from geomdp.bodies.vpolytope import VPolytope
+from geomdp.geometry.projection import Projector, project, project_image
+from geomdp.geometry.results import Projection
+from tests.geometry.bodies import OracleOnly, SamplerOnly
+
+TIGHT = 1e-12
+#: Half-integers and integers: ties, duplicates, collinear and flat sets are common.
+LATTICE = st.integers(-4, 4).map(lambda i: i / 2)
+# Deadlines would count the compilation of the first call.
+UNTIMED = settings(deadline=None)
+SMOOTH = st.floats(-5, 5).map(lambda value: round(value, 6))
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices (N, m) and a target (m,), often degenerate."""
+    shape = (draw(st.integers(1, 12)), draw(st.integers(1, 5)))
+    entries = draw(st.sampled_from([LATTICE, SMOOTH]))
+    vertices = draw(hnp.arrays(float, shape, elements=entries))
+    return vertices, draw(hnp.arrays(float, shape[1], elements=entries))
+
+
+def spread(vertices: np.ndarray) -> float:
+    return float(np.linalg.norm(vertices - vertices.mean(axis=0), axis=1).max())
+
+
+def check_certificate(vertices: np.ndarray, target: np.ndarray, result: Projection) -> None:
+    """The point is the combination it says, and no vertex gains more than the gap says."""
+    atoms = vertices if result.atoms is None else result.atoms
+    keys, weights = np.array(list(result.weights)), np.array(list(result.weights.values()))
+    assert (weights > 0).all()
+    assert abs(weights.sum() - 1) <= 1e-12
+    scale = max(np.abs(vertices).max(), np.abs(target).max(), spread(vertices), 1e-300)
+    assert np.linalg.norm(weights @ atoms[keys] - result.point) <= 1e-12 * scale
+    gain = float(((vertices - result.point) @ (target - result.point)).max())
+    assert gain <= result.gap + 1e-13 * scale**2
+    assert result.gap >= 0
+
+
+@UNTIMED
+@given(problems())
+def test_variational_inequality_and_weights(problem) -> None:
+    vertices, target = problem
+    for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
+        result = project(body, target, tol=TIGHT)
+        check_certificate(vertices, target, result)
+        assert result.converged
+
+
+@UNTIMED
+@given(problems(), st.sampled_from([1.0, 1e-1, 1e-3]))
+def test_gap_bounds_the_true_error(problem, tol: float) -> None:
+    vertices, target = problem
+    body = VPolytope(vertices)
+    rough, exact = project(body, target, tol=tol), project(body, target, tol=TIGHT)
+    slack = 1e-6 * (1 + spread(vertices))  # the square root of the tight gap
+    assert np.linalg.norm(rough.point - exact.point) <= np.sqrt(rough.gap) + slack
+
+
+@UNTIMED
+@given(problems())
+def test_idempotent(problem) -> None:
+    vertices, target = problem
+    body = VPolytope(vertices)
+    point = project(body, target, tol=TIGHT).point
+    again = project(body, point, tol=TIGHT)
+    assert np.linalg.norm(again.point - point) <= 1e-6 * (1 + spread(vertices))
+
+
+@UNTIMED
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_nonexpansive(problem, seed: int) -> None:
+    vertices, first = problem
+    second = first + np.random.default_rng(seed).standard_normal(first.shape)
+    body = VPolytope(vertices)
+    ends = [project(body, target, tol=TIGHT) for target in (first, second)]
+    slack = sum(np.sqrt(end.gap) for end in ends) + 1e-12 * (1 + np.abs(vertices).max())
+    distance = np.linalg.norm(ends[0].point - ends[1].point)
+    assert distance <= np.linalg.norm(first - second) + slack
+
+
+@UNTIMED
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_a_target_in_the_hull_is_returned_itself(problem, seed: int) -> None:
+    vertices, _ = problem
+    weights = np.random.default_rng(seed).dirichlet(np.ones(len(vertices)))
+    # Sets flatter than this are not told from flat ones within rounding of the gap.
+    singular = np.linalg.svd(vertices - vertices.mean(axis=0), compute_uv=False)
+    positive = singular[singular > 1e-13 * max(singular.max(), 1e-300)]
+    assume(positive.size == 0 or positive.min() > 1e-4 * positive.max())
+    target = weights @ vertices
+    result = project(VPolytope(vertices), target)
+    assert np.array_equal(result.point, target)
+    assert result.gap == 0.0
+    assert result.converged
+    check_certificate(vertices, target, result)
+
+
+@UNTIMED
+@given(problems(), st.integers(-3, 3), st.integers(0, 2**32 - 1))
+def test_moving_and_scaling_moves_and_scales_the_answer(problem, power: int, seed: int) -> None:
+    vertices, target = problem
+    factor = 10.0**power
+    shift = np.random.default_rng(seed).standard_normal(target.shape) * factor
+    plain = project(VPolytope(vertices), target, tol=TIGHT)
+    moved = project(VPolytope(vertices * factor + shift), target * factor + shift, tol=TIGHT)
+    size = factor * (1 + spread(vertices) + np.abs(target).max())
+    assert np.linalg.norm(moved.point - (plain.point * factor + shift)) <= 1e-5 * size
+    assert moved.converged
+
+
+@UNTIMED
+@given(problems(), st.integers(0, 2**32 - 1))
+def test_warm_start_changes_nothing_but_the_work(problem, seed: int) -> None:
+    vertices, first = problem
+    second = first + 0.3 * np.random.default_rng(seed).standard_normal(first.shape)
+    for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
+        start = project(body, first)
+        warm = project(body, second, tol=TIGHT, warm_start=start)
+        cold = project(body, second, tol=TIGHT)
+        check_certificate(vertices, second, warm)
+        assert np.linalg.norm(warm.point - cold.point) <= 1e-5 * (1 + spread(vertices))
+        assert warm.converged
+
+
+def test_warm_start_from_the_same_target_needs_one_look() -> None:
+    rng = np.random.default_rng(0)
+    body, target = VPolytope(rng.standard_normal((300, 20))), 2 * rng.standard_normal(20)
+    cold = project(body, target)
+    assert cold.iterations > 2
+    assert project(body, target, warm_start=cold).iterations == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [Ball(4, 2.0), CrossPolytope(4, 1.5), Box(np.array([0.0, -1, 2, 3]), np.array([1.0, 1, 2, 9]))],
+)
+def test_closed_forms_agree_with_the_oracle_route(body: Body) -> None:
+    rng = np.random.default_rng(1)
+    for size in (0.1, 1.0, 10.0):
+        target = size * rng.standard_normal(4)
+        closed, searched = project(body, target), project(OracleOnly(body), target, tol=1e-10)
+        assert (closed.iterations, closed.weights) == (0, None)
+        assert closed.converged
+        assert searched.converged
+        assert searched.iterations > 0
+        gap = closed.gap + searched.gap
+        assert np.linalg.norm(closed.point - searched.point) <= np.sqrt(gap) + 1e-12
+
+
+@pytest.mark.parametrize("body", [Ball(3), Box(np.zeros(3), np.ones(3))])
+def test_closed_forms_return_an_inner_target_itself(body: Body) -> None:
+    target = np.array([0.25, 0.5, 0.125])
+    result = project(body, target)
+    assert np.array_equal(result.point, target)
+    assert result.gap == 0.0
+    result.point[0] = 7.0
+    assert target[0] == 0.25
+
+
+def test_projection_on_a_simplex_is_the_sorting_formula() -> None:
+    # Nearest point of the probability simplex: max(y - t, 0) with t such that the sum is 1.
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        target = rng.standard_normal(15)
+        ordered = np.sort(target)[::-1]
+        levels = (np.cumsum(ordered) - 1) / np.arange(1, 16)
+        expected = np.maximum(target - levels[np.flatnonzero(ordered > levels)[-1]], 0)
+        result = project(Simplex(np.eye(15)), target, tol=TIGHT)
+        assert np.abs(result.point - expected).max() <= 1e-14
+
+
+def test_ellipsoid_by_oracle_satisfies_the_secular_equation() -> None:
+    root = np.diag([3.0, 1.0, 0.1])
+    target = np.array([2.0, -2.0, 1.0])
+    result = project(Ellipsoid(root), target, tol=1e-13)
+    # p = (I + mu S^-1)^-1 y with S = root^2 and p on the boundary.
+    multipliers = (target - result.point) * np.diag(root) ** 2 / result.point
+    assert np.ptp(multipliers) <= 1e-4 * multipliers.mean()
+    assert abs(np.sum((result.point / np.diag(root)) ** 2) - 1) <= 1e-10
+
+
+def test_image_projection_is_the_projection_of_the_image() -> None:
+    rng = np.random.default_rng(3)
+    vertices, matrix = rng.standard_normal((80, 12)), rng.standard_normal((5, 12))
+    for size in (0.2, 1.0, 20.0):
+        target = size * rng.standard_normal(5)
+        direct = project(VPolytope(vertices @ matrix.T), target, tol=TIGHT)
+        for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
+            result = project_image(matrix, body, target, tol=TIGHT)
+            assert result.point.shape == (12,)
+            assert result.converged
+            atoms = vertices if result.atoms is None else result.atoms
+            keys = list(result.weights)
+            combined = np.array(list(result.weights.values())) @ atoms[keys]
+            assert np.allclose(combined, result.point, rtol=0, atol=1e-13)
+            assert np.linalg.norm(matrix @ result.point - direct.point) <= 1e-10
+
+
+@UNTIMED
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 3, 8]), st.floats(1e-3, 1e2))
+def test_error_of_the_jl_mechanism_is_bounded_by_its_noise(seed: int, d: int, size: float) -> None:
+    # JL-L13 and JL-L13b, deterministic: q in K, y-hat = A q + Z, y-dot the answer; then
+    # ||A y-dot - A q|| <= ||Z|| and ||A y-dot - A q||^2 <= h_AK(Z) - <Z, A q>, plus the gap.
+    rng = np.random.default_rng(seed)
+    vertices = rng.choice([-1.0, 1.0], (40, 8))
+    matrix = rng.standard_normal((d, 8)) / np.sqrt(d)
+    q = rng.dirichlet(np.full(40, 0.2)) @ vertices
+    noise = size * rng.standard_normal(d)
+    result = project_image(matrix, VPolytope(vertices), matrix @ q + noise, tol=TIGHT)
+    error = np.linalg.norm(matrix @ (result.point - q))
+    rounding = 1e-12 * (1 + size)
+    assert error <= np.linalg.norm(noise) + np.sqrt(result.gap) + rounding
+    dual = (vertices @ matrix.T @ noise).max() - noise @ matrix @ q
+    assert error**2 <= dual + result.gap + rounding
+
+
+def test_projector_serves_many_targets() -> None:
+    rng = np.random.default_rng(4)
+    vertices, matrix = rng.standard_normal((60, 7)), rng.standard_normal((4, 7))
+    body = VPolytope(vertices)
+    plain, image = Projector(body), Projector(body, matrix)
+    for _ in range(3):
+        target = rng.standard_normal(7)
+        assert np.array_equal(plain.nearest(target).point, project(body, target).point)
+        low = matrix @ target
+        assert np.array_equal(image.nearest(low).point, project_image(matrix, body, low).point)
+
+
+def test_results_do_not_share_memory_with_the_body() -> None:
+    vertices = np.array([[0.0, 0.0], [1.0, 0.0]])
+    body = VPolytope(vertices)
+    result = project(body, np.array([5.0, 0.0]))
+    result.point[:] = 9.0
+    assert np.array_equal(body.vertices, vertices)
+
+
+class TestBadInput:
+    body = VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+
+    @pytest.mark.parametrize(
+        "target", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [np.nan, 0.0], ["a", "b"]]
+    )
+    def test_target(self, target) -> None:
+        with pytest.raises(ValueError, match="target must"):
+            project(self.body, target)
+
+    @pytest.mark.parametrize("tol", [0.0, -1e-8, np.nan, np.inf])
+    def test_tolerance(self, tol: float) -> None:
+        with pytest.raises(ValueError, match="tol must"):
+            project(self.body, [1.0, 2.0], tol=tol)
+
+    @pytest.mark.parametrize("matrix", [np.eye(3), np.ones(2), np.full((1, 2), np.nan)])
+    def test_matrix(self, matrix) -> None:
+        with pytest.raises(ValueError, match="matrix must"):
+            project_image(matrix, self.body, [1.0])
+
+    def test_warm_start_of_another_body(self) -> None:
+        other = project(VPolytope(np.random.default_rng(5).standard_normal((9, 2))), [9.0, 9.0])
+        moved = Projection(other.point, 0.0, 0, True, {8: 1.0})
+        with pytest.raises(ValueError, match=r"vertex indices in 0\.\.2"):
+            project(self.body, [1.0, 2.0], warm_start=moved)
+
+    @pytest.mark.parametrize("weights", [{0: -1.0, 1: 2.0}, {0: 0.0}, {0: np.nan}])
+    def test_warm_start_with_bad_weights(self, weights) -> None:
+        bad = Projection(np.zeros(2), 0.0, 0, True, weights)
+        with pytest.raises(ValueError, match="non-negative weights"):
+            project(self.body, [1.0, 2.0], warm_start=bad)
+
+    def test_warm_start_without_weights(self) -> None:
+        with pytest.raises(ValueError, match="must carry weights"):
+            project(self.body, [1.0, 2.0], warm_start=Projection(np.zeros(2), 0.0, 0, True))
+
+    def test_warm_start_with_atoms_of_another_dimension(self) -> None:
+        bad = Projection(np.zeros(2), 0.0, 0, True, {0: 1.0}, np.zeros((1, 3)))
+        with pytest.raises(ValueError, match="atoms"):
+            project(OracleOnly(self.body), [1.0, 2.0], warm_start=bad)
+
+    def test_missing_oracle(self) -> None:
+        with pytest.raises(MissingOracle, match="project or extreme_point"):
+            project(SamplerOnly(self.body), [1.0, 2.0])

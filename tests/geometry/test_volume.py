@@ -1,0 +1,175 @@
+"""Volumes, volume radii and second moments: closed forms and certified estimates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies.balls import Ball, CrossPolytope
+from geomdp.bodies.boxes import Box
+from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.products import Product
+from geomdp.bodies.simplex import Simplex
+from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.transforms import Shifted
+from geomdp.bodies.vpolytope import VPolytope
+from geomdp.geometry.gaussian import unit_ball_volume
+from geomdp.geometry.moments import second_moment
+from geomdp.geometry.volume import volume, volume_radius
+from geomdp.geometry.width import gaussian_width
+from tests.geometry.bodies import MembershipOnly, OracleOnly, SamplerOnly
+from tests.stats import LEVEL, binomial_below
+
+TRIANGLE = Simplex(np.array([[0.0, 0, 1], [1, 0, 1], [0, 2, 1]]))  # in the plane z = 1
+KNOWN = {
+    "ball": (Ball(3), 4 * math.pi / 3),
+    "cross-polytope": (CrossPolytope(3, 2.0), 64 / 6),
+    "box off centre": (Box(np.array([1.0, -2.0]), np.array([4.0, 2.0])), 12.0),
+    "triangle in space": (TRIANGLE, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_closed_forms(name: str) -> None:
+    body, expected = KNOWN[name]
+    estimate = volume(body)
+    assert math.isclose(estimate.value, expected, rel_tol=1e-12)
+    assert (estimate.stderr, estimate.samples) == (0.0, 0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", KNOWN)
+def test_rejection_interval_holds_the_volume(name: str) -> None:
+    body, expected = KNOWN[name]
+    estimate = volume(MembershipOnly(body), rng=1, samples=5000, level=LEVEL / len(KNOWN))
+    low, high = estimate.interval
+    assert low * (1 - 1e-9) <= expected <= high * (1 + 1e-9)
+    assert low <= estimate.value <= high
+    assert estimate.samples == 5000
+
+
+@pytest.mark.statistical
+def test_rejection_interval_misses_no_more_often_than_its_level() -> None:
+    disc, level, trials = MembershipOnly(Ball(2)), 0.1, 300
+    misses = 0
+    for seed in range(trials):
+        low, high = volume(disc, rng=seed, samples=40, level=level).interval
+        misses += not low <= math.pi <= high
+    binomial_below(misses, trials, level)
+
+
+def test_rejection_without_hits_still_bounds_from_above() -> None:
+    estimate = volume(MembershipOnly(Ball(30)), rng=2, samples=100)
+    assert (estimate.value, estimate.interval[0]) == (0.0, 0.0)
+    assert estimate.interval[1] >= unit_ball_volume(30)
+    assert volume_radius(MembershipOnly(Ball(30)), rng=2, samples=100).value == 0.0
+
+
+def test_a_point_has_volume_one_and_no_volume_radius() -> None:
+    point = MembershipOnly(Simplex(np.array([[1.0, 2.0]])))
+    assert volume(point).value == 1.0
+    with pytest.raises(ValueError, match="more than one point"):
+        volume_radius(point)
+
+
+@pytest.mark.parametrize(
+    ("k", "expected"), [(1, 1.0), (2, 1.128379), (5, 1.434730), (20, 2.401282)]
+)
+def test_volume_radius_of_the_sign_cube(k: int, expected: float) -> None:
+    value = volume_radius(Box.centred(np.ones(k))).value
+    assert abs(value - expected) <= 5e-7  # GEN-4 gives six decimals
+    assert math.isclose(value, 2 * unit_ball_volume(k) ** (-1 / k), rel_tol=1e-12)
+
+
+def test_volume_radius_of_a_ball_is_its_radius() -> None:
+    assert math.isclose(volume_radius(Ball(40, 0.3)).value, 0.3, rel_tol=1e-12)
+
+
+def test_volume_radius_of_a_flat_body_uses_its_own_dimension() -> None:
+    assert math.isclose(volume_radius(TRIANGLE).value, math.sqrt(1 / math.pi), rel_tol=1e-12)
+
+
+@pytest.mark.statistical
+def test_volume_radius_maps_the_interval() -> None:
+    body = MembershipOnly(Ball(3))
+    direct, radius = (f(body, rng=3, samples=2000) for f in (volume, volume_radius))
+    for end, mapped in zip(direct.interval, radius.interval, strict=True):
+        assert math.isclose(mapped, (end / unit_ball_volume(3)) ** (1 / 3), rel_tol=1e-12)
+    share = direct.stderr / direct.value
+    assert math.isclose(radius.stderr, radius.value * share / 3, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 20])
+def test_urysohn(m: int) -> None:
+    # JL-URY: vr(K) <= w(K) / mu_m, with equality for balls.
+    for body in (Box.centred(np.ones(m)), CrossPolytope(m), Ball(m, 2.0)):
+        bound = gaussian_width(body).value / gaussian_width(Ball(m)).value
+        assert volume_radius(body).value <= bound * (1 + 1e-12)
+    assert math.isclose(volume_radius(Ball(m, 2.0)).value, 2.0, rel_tol=1e-12)
+
+
+def test_volume_outside_float64_raises() -> None:
+    with pytest.raises(ValueError, match="within float64"):
+        volume_radius(CrossPolytope(2000))
+
+
+def test_missing_oracles_are_named() -> None:
+    with pytest.raises(MissingOracle, match="closed form, or contains"):
+        volume(OracleOnly(Ball(2)))
+    with pytest.raises(MissingOracle, match="exact uniform sampler"):
+        second_moment(OracleOnly(Ball(2)))
+
+
+@pytest.mark.parametrize("function", [volume, second_moment])
+def test_bad_arguments_raise(function) -> None:
+    with pytest.raises(ValueError, match="samples must be"):
+        function(Ball(2), samples=1)
+    with pytest.raises(ValueError, match="level must be"):
+        function(Ball(2), level=1.5)
+
+
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_second_moments_in_closed_form(m: int) -> None:
+    # JL-L14: m / (m + 2), 2 m / ((m + 1) (m + 2)), m / 3.
+    for body, expected in [
+        (Ball(m), m / (m + 2)),
+        (CrossPolytope(m), 2 * m / ((m + 1) * (m + 2))),
+        (Box.centred(np.ones(m)), m / 3),
+    ]:
+        assert math.isclose(second_moment(body).value, expected, rel_tol=1e-12)
+
+
+def test_second_moment_adds_over_a_product() -> None:
+    factors = [Box(np.zeros(2), np.ones(2)), Box(np.ones(1), np.full(1, 2.0)), Ball(3)]
+    total = sum(second_moment(factor).value for factor in factors)
+    assert math.isclose(second_moment(Product(factors)).value, total, rel_tol=1e-12)
+
+
+def test_small_polytopes_are_cut_into_simplices() -> None:
+    corners = np.array([[x, y, 1.0] for x in (0.0, 2.0) for y in (0.0, 3.0)])
+    for body in (VPolytope(corners), Shifted(VPolytope(corners), np.ones(3))):
+        assert math.isclose(volume(body).value, 6.0, rel_tol=1e-12)
+    # E x^2 = 4/3, E y^2 = 3, z = 1.
+    assert math.isclose(second_moment(VPolytope(corners)).value, 4 / 3 + 4, rel_tol=1e-12)
+    assert second_moment(VPolytope(corners)).samples == 0
+
+
+def test_symmetric_hull_and_difference_of_listed_vertices() -> None:
+    # conv(+-e_i) is the cross-polytope.
+    assert math.isclose(volume(SymmetricHull(VPolytope(np.eye(4)))).value, 16 / 24, rel_tol=1e-12)
+    triangle = VPolytope(np.array([[0.0, 0], [1, 0], [0, 1]]))
+    # vol(K - K) = C(2 m, m) vol(K) for a simplex; the difference has no list, hence rejection.
+    estimate = volume(Difference(triangle), rng=6, samples=2000, level=LEVEL)
+    assert estimate.interval[0] <= 3.0 <= estimate.interval[1]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("body", [Ball(4), CrossPolytope(3), Box(np.ones(2), np.full(2, 3.0))])
+def test_sampled_second_moment_has_a_certified_interval(body) -> None:
+    estimate = second_moment(SamplerOnly(body), rng=4, samples=4000, level=LEVEL / 3)
+    low, high = estimate.interval
+    assert low <= second_moment(body).value <= high
+    assert 0 <= low <= estimate.value <= high <= SamplerOnly(body).radius() ** 2
+    assert estimate.samples == 4000

@@ -1,0 +1,227 @@
+"""Gaussian width: closed forms, wrapper rules, and intervals that hold what they promise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.bodies.balls import Ball, CrossPolytope
+from geomdp.bodies.boxes import Box
+from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.oracles import Body, MissingOracle
+from geomdp.bodies.products import Product
+from geomdp.bodies.simplex import Simplex, SimplexDifference
+from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
+from geomdp.bodies.symmetrised import Difference
+from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.vpolytope import VPolytope
+from geomdp.bodies.workload_polytope import WorkloadPolytope
+from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation
+from geomdp.geometry.diameter import half_diameter
+from geomdp.geometry.gaussian import mean_gaussian_maximum, mean_gaussian_norm
+from geomdp.geometry.width import gaussian_width
+from geomdp.workloads import Parities, explicit_answers
+from tests.geometry.bodies import OracleOnly
+from tests.stats import LEVEL, binomial_below, mean_agrees
+
+RNG = np.random.default_rng(20)
+CLOUD = RNG.standard_normal((12, 4)) + 5.0
+
+EXACT = {
+    "ball": (Ball(3, 2.0), 2 * 1.5957691216057308),
+    "unit cube": (Box(np.zeros(7), np.ones(7)), 7 / math.sqrt(2 * math.pi)),
+    "sign cube": (Box.centred(np.ones(7)), 7 * math.sqrt(2 / math.pi)),
+    "cross-polytope on a line": (CrossPolytope(1, 3.0), 3 * math.sqrt(2 / math.pi)),
+    "square as cross-polytope": (CrossPolytope(2), 2 / math.sqrt(math.pi)),
+    "disc in R^3": (Ellipsoid(np.eye(3, 2)), math.sqrt(math.pi / 2)),
+    "segment": (VPolytope(np.array([[1.0, 2.0], [4.0, 6.0]])), 5 / math.sqrt(2 * math.pi)),
+    "segment as simplex": (Simplex(np.array([[1.0, 2], [4, 6]])), 5 / math.sqrt(2 * math.pi)),
+    "histogram of 3": (Simplex(np.eye(3)), 1.5 / math.sqrt(math.pi)),
+    "difference of histogram": (SimplexDifference(np.eye(3)), 3 / math.sqrt(math.pi)),
+    "scaled": (Scaled(Ball(2), 3.0), 3 * math.sqrt(math.pi / 2)),
+    "shifted": (Shifted(Box(np.zeros(3), np.ones(3)), np.ones(3)), 3 / math.sqrt(2 * math.pi)),
+    "difference": (Difference(Simplex(np.eye(3))), 3 / math.sqrt(math.pi)),
+    "difference of spectraplex on a line": (SpectraplexDifference(1), math.sqrt(2 / math.pi)),
+    "spectraplex of order 2": (
+        Spectraplex(2),
+        3 * math.sqrt(math.pi) / 8 + 0.5 / math.sqrt(math.pi),
+    ),
+    "scaled isometric embedding": (
+        LinearImage(2 * np.linalg.qr(RNG.standard_normal((5, 3)))[0], Box(np.zeros(3), np.ones(3))),
+        6 / math.sqrt(2 * math.pi),
+    ),
+    "a point": (Simplex(np.array([[1.0, 2.0]])), 0.0),
+    "product": (
+        Product([Ball(2), Box(np.zeros(3), np.ones(3))]),
+        math.sqrt(math.pi / 2) + 3 / math.sqrt(2 * math.pi),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_closed_forms(name: str) -> None:
+    body, expected = EXACT[name]
+    estimate = gaussian_width(body)
+    assert estimate.samples == 0
+    assert estimate.stderr == 0
+    assert estimate.interval == (estimate.value, estimate.value)
+    assert math.isclose(estimate.value, expected, rel_tol=1e-12, abs_tol=1e-15)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", [name for name in EXACT if name != "a point"])
+def test_closed_forms_agree_with_the_support_function(name: str) -> None:
+    body, expected = EXACT[name]
+    directions = np.random.default_rng(21).standard_normal((20_000, body.dimension))
+    mean_agrees(body.support(directions), expected, LEVEL / len(EXACT))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", EXACT)
+def test_certified_interval_holds_the_exact_width(name: str) -> None:
+    body, expected = EXACT[name]
+    hidden = OracleOnly(body)
+    low, high = gaussian_width(hidden, rng=22, samples=500, level=LEVEL / len(EXACT)).interval
+    assert low - 1e-12 <= expected <= high + 1e-12
+
+
+@pytest.mark.statistical
+def test_interval_misses_no_more_often_than_its_level() -> None:
+    # A segment is the worst case: h is exactly linear in one Gaussian's modulus.
+    segment = OracleOnly(Box(np.zeros(1), np.ones(1)))
+    truth, level, trials = 1 / math.sqrt(2 * math.pi), 0.2, 300
+    misses = 0
+    for seed in range(trials):
+        low, high = gaussian_width(segment, rng=seed, samples=50, level=level).interval
+        misses += not low <= truth <= high
+    binomial_below(misses, trials, level)
+
+
+def test_interval_length_follows_the_stated_formula() -> None:
+    body = OracleOnly(Box(np.zeros(4), np.full(4, 2.0)))
+    estimate = gaussian_width(body, rng=0, samples=128, level=1e-4)
+    half = 2 * math.sqrt(2 * math.log(2e4) / 128)  # half the diameter of the cube of side 2 is 2
+    assert math.isclose(estimate.interval[1] - estimate.value, half, rel_tol=1e-12)
+    assert estimate.samples == 128
+
+
+@pytest.mark.statistical
+def test_pairs_do_not_see_shifts() -> None:
+    near, far = VPolytope(CLOUD), VPolytope(CLOUD + 1e6)
+    first, second = (gaussian_width(body, rng=3, samples=200) for body in (near, far))
+    assert math.isclose(first.value, second.value, rel_tol=1e-7)
+    assert math.isclose(first.stderr, second.stderr, rel_tol=1e-6)
+
+
+@pytest.mark.statistical
+def test_product_with_one_unknown_factor_simulates_only_that() -> None:
+    cube, cloud = Box(np.zeros(50), np.ones(50)), VPolytope(CLOUD)
+    alone = gaussian_width(cloud, rng=4, samples=300)
+    both = gaussian_width(Product([cube, cloud]), rng=4, samples=300)
+    shift = 50 / math.sqrt(2 * math.pi)
+    assert math.isclose(both.value, alone.value + shift, rel_tol=1e-12)
+    assert both.stderr == alone.stderr
+    assert math.isclose(both.interval[0], alone.interval[0] + shift, rel_tol=1e-12)
+
+
+@pytest.mark.statistical
+def test_finite_maximum_bound_and_diameter_bound() -> None:
+    # GEN-4: diam / sqrt(2 pi) <= w <= max ||v - c|| sqrt(2 ln N).
+    low, high = gaussian_width(VPolytope(CLOUD), rng=5, samples=20_000, level=LEVEL).interval
+    centred = CLOUD - CLOUD.mean(axis=0)
+    diameter = max(np.linalg.norm(a - b) for a in CLOUD for b in CLOUD)
+    assert high >= diameter / math.sqrt(2 * math.pi)
+    assert low <= np.linalg.norm(centred, axis=1).max() * math.sqrt(2 * math.log(len(CLOUD)))
+
+
+@given(scale=st.floats(1e-3, 1e3), dimension=st.integers(1, 30))
+def test_width_is_homogeneous(scale: float, dimension: int) -> None:
+    unit = gaussian_width(CrossPolytope(dimension)).value
+    scaled = gaussian_width(CrossPolytope(dimension, scale)).value
+    assert math.isclose(scaled, scale * unit, rel_tol=1e-12)
+
+
+def test_simplex_with_unequal_edges_is_simulated() -> None:
+    assert gaussian_width(Simplex(np.array([[0.0, 0], [1, 0], [0, 1]])), rng=0).samples == 4096
+
+
+def test_regular_simplex_of_any_size_and_place() -> None:
+    rotation = np.linalg.qr(np.random.default_rng(6).standard_normal((8, 8)))[0]
+    moved = 3.0 * np.eye(8)[:6] @ rotation + 11.0
+    expected = 3 * mean_gaussian_maximum(6)
+    assert math.isclose(gaussian_width(Simplex(moved)).value, expected, rel_tol=1e-10)
+
+
+def test_half_diameter_is_exact_for_listed_vertices_and_bounds_otherwise() -> None:
+    exact = max(np.linalg.norm(a - b) for a in CLOUD for b in CLOUD) / 2
+    assert math.isclose(half_diameter(VPolytope(CLOUD)), exact, rel_tol=1e-12)
+    assert half_diameter(OracleOnly(VPolytope(CLOUD))) >= exact
+    assert half_diameter(Ball(4, 3.0)) == 3.0
+
+
+def test_half_diameter_of_many_points_is_their_largest_distance_from_the_mean() -> None:
+    points = np.random.default_rng(7).standard_normal((6000, 3))
+    centred = np.linalg.norm(points - points.mean(axis=0), axis=1)
+    assert math.isclose(half_diameter(VPolytope(points)), centred.max(), rel_tol=1e-12)
+
+
+def test_deviations_solve_their_tail_bounds() -> None:
+    t = gaussian_deviation(3.0, 70, 0.01)
+    assert math.isclose(2 * math.exp(-70 * t**2 / (2 * 9)), 0.01, rel_tol=1e-12)
+    t = hoeffding_deviation(3.0, 70, 0.01)
+    assert math.isclose(2 * math.exp(-2 * 70 * t**2 / 9), 0.01, rel_tol=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("d", "expected"), [(5, 2.313), (10, 3.746)])
+def test_spectraplex_matches_the_formula_sheet(d: int, expected: float) -> None:
+    # JL-COV: values of a simulation, good to a percent; sqrt(2 d) bounds the exact width.
+    body = Spectraplex(d)
+    estimate = gaussian_width(body, rng=8, samples=20_000, level=LEVEL / 2)
+    assert math.isclose(estimate.value, expected, rel_tol=0.01)
+    assert estimate.interval[0] <= math.sqrt(2 * d)
+    doubled = gaussian_width(SpectraplexDifference(d), rng=8, samples=20_000, level=LEVEL / 2)
+    assert math.isclose(doubled.value, 2 * estimate.value, rel_tol=1e-12)
+
+
+def test_linear_image_that_bends_lengths_is_simulated() -> None:
+    image = LinearImage(np.diag([1.0, 2.0]), Box(np.zeros(2), np.ones(2)))
+    estimate = gaussian_width(image, rng=0)
+    assert estimate.samples == 4096
+    assert estimate.interval[0] <= 3 / math.sqrt(2 * math.pi) <= estimate.interval[1]
+
+
+def test_diameter_of_a_workload_polytope_is_the_workloads() -> None:
+    workload = Parities(6, 2)
+    body = WorkloadPolytope(workload)
+    assert half_diameter(body) == min(workload.l2_diameter() / 2, body.radius())
+    low, high = gaussian_width(body, rng=0, samples=500, level=LEVEL).interval
+    listed = gaussian_width(VPolytope(explicit_answers(workload)), rng=1, samples=500, level=LEVEL)
+    assert low <= listed.interval[1]
+    assert listed.interval[0] <= high
+
+
+def test_bad_arguments_raise() -> None:
+    body = VPolytope(CLOUD)
+    for level in (0.0, 1.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="level must be"):
+            gaussian_width(body, level=level)
+    with pytest.raises(ValueError, match="samples must be"):
+        gaussian_width(body, samples=1)
+
+
+def test_body_without_support_raises() -> None:
+    class Nameless(Body):
+        dimension = 2
+
+    with pytest.raises(MissingOracle, match="support"):
+        gaussian_width(Nameless(), rng=0)
+
+
+def test_width_of_ball_matches_the_oracle_table() -> None:
+    for m in (1, 2, 3, 10):
+        assert math.isclose(gaussian_width(Ball(m)).value, mean_gaussian_norm(m), rel_tol=1e-15)
