@@ -33,8 +33,8 @@ class IntegerElements:
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not whole or not 0 <= value < 1 << 63:  # type: ignore[operator]
                 raise ValueError(
-                    f"elements must be whole numbers from 0 to 2^63 - 1 (position {position} is "
-                    "not); use DigestedElements for other types"
+                    "elements must be whole numbers from 0 to 2^63 - 1, distinct element number "
+                    f"{position} is not; use DigestedElements for other types"
                 )
         return np.array(values, dtype=np.int64)
 

@@ -7,11 +7,12 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
+from geomdp._validation import finite_array, positive, whole
 from geomdp.geometry.hashing import HashedSigns
 from geomdp.mechanisms.elements import DigestedElements, ElementEncoding, IntegerElements
 from geomdp.privacy import Guarantee
@@ -122,24 +123,29 @@ class SparseSummary:
         Raises
         ------
         ValueError
-            If the file is not a summary of this layout.
+            If the file is not a summary of this layout, or its privacy record contradicts itself.
+        FileNotFoundError
+            If there is no such file.
         """
-        with np.load(path, allow_pickle=False) as file:
-            if not {"vector", "key", "record"} <= set(file.files):
-                raise ValueError(f"{path} is not a sparse summary")
-            record = json.loads(str(file["record"]))
-            if record.get("format") != FORMAT:
-                raise ValueError(f"{path} has format {record.get('format')!r}, not {FORMAT!r}")
-            vector, key = file["vector"], file["key"]
-        return cls(
-            vector=vector,
-            signs=HashedSigns(len(vector), key),
-            n=record["n"],
-            sparsity=record["sparsity"],
-            sigma=record["sigma"],
-            encoding=ENCODINGS[record["encoding"]](),
-            guarantee=Guarantee.from_dict(record["guarantee"]),
-        )
+        try:
+            with Path(path).open("rb") as stream:
+                file = np.load(stream, allow_pickle=False)
+                vector, key, text = file["vector"], file["key"], str(file["record"])
+            record = json.loads(text)
+            found = record["format"]
+            if found != FORMAT:
+                raise ValueError(f"format must be {FORMAT!r}, got {found!r}")
+            return cls(
+                vector=finite_array(vector, "vector", ndim=1),
+                signs=HashedSigns(len(vector), key),
+                n=whole(record["n"], "n"),
+                sparsity=whole(record["sparsity"], "sparsity"),
+                sigma=positive(record["sigma"], "sigma"),
+                encoding=ENCODINGS[record["encoding"]](),
+                guarantee=Guarantee.from_dict(record["guarantee"]),
+            )
+        except (BadZipFile, EOFError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a sparse summary: {error}") from error
 
 
 def measured_distortion(

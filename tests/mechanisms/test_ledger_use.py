@@ -1,0 +1,107 @@
+"""Mechanisms pay before they look at records, and bad input costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from geomdp.mechanisms.distinguishers import AllParities
+from geomdp.mechanisms.iterative import IterativeConstruction
+from geomdp.mechanisms.online import OnlineConstruction
+from geomdp.mechanisms.sparse_project import SparseProject
+from geomdp.mechanisms.sparse_vector import AboveThreshold, NumericSparse, Sparse
+from geomdp.mechanisms.updates import MultiplicativeWeights, SparseMultiplicativeWeights
+from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP, Spend
+from geomdp.workloads.single_query import SparseQuery
+
+
+def test_interactive_mechanisms_pay_when_built() -> None:
+    ledger = Ledger(PureDP(1.0))
+    AboveThreshold(0.0, privacy=PureDP(0.25), ledger=ledger)
+    Sparse(0.0, cutoff=2, privacy=PureDP(0.25), ledger=ledger)
+    NumericSparse(0.0, cutoff=2, privacy=PureDP(0.25), ledger=ledger)
+    OnlineConstruction(
+        SparseMultiplicativeWeights(1), n=10**8, queries=5, privacy=PureDP(0.25), ledger=ledger
+    )
+    assert ledger.spends() == [
+        Spend(name, PureDP(0.25))
+        for name in ("AboveThreshold", "Sparse", "NumericSparse", "OnlineConstruction")
+    ]
+    with pytest.raises(BudgetExhausted):
+        AboveThreshold(0.0, privacy=PureDP(0.25), ledger=ledger)
+
+
+def test_bad_parameters_cost_nothing() -> None:
+    ledger = Ledger(PureDP(1.0))
+    with pytest.raises(ValueError, match="threshold"):
+        AboveThreshold(np.nan, privacy=PureDP(0.25), ledger=ledger)
+    with pytest.raises(ValueError, match="must number n"):
+        OnlineConstruction(
+            SparseMultiplicativeWeights(1), n=10**8, queries=5, privacy=PureDP(0.25),
+            records=["a"], ledger=ledger,
+        )  # fmt: skip
+    with pytest.raises(ValueError, match="proved cost"):
+        AboveThreshold(0.0, privacy=PureDP(0.25), ledger=ledger, rng=0)
+    assert ledger.spends() == []
+
+
+def test_a_halted_run_is_not_paid_twice_and_stays_halted() -> None:
+    ledger = Ledger(PureDP(1.0))
+    stream = AboveThreshold(0.0, privacy=PureDP(1.0), ledger=ledger)
+    assert stream.ask(1e9).above
+    with pytest.raises(BudgetExhausted):
+        stream.ask(1e9)
+    assert len(ledger.spends()) == 1
+
+
+class Watched:
+    """Elements that say whether they were read."""
+
+    def __init__(self, elements: list[int]) -> None:
+        self.elements, self.read = elements, False
+
+    def __iter__(self) -> Iterator[int]:
+        self.read = True
+        return iter(self.elements)
+
+
+def test_summary_pays_before_noise_and_reads_nothing_it_cannot_pay_for() -> None:
+    project = SparseProject(n=3, sparsity=1, queries=1, privacy=ZCDP(0.5), rows=64, rng=0)
+    ledger = Ledger(ZCDP(0.5))
+    with pytest.raises(ValueError, match="must number n = 3, got 2"):
+        project.release([1, 2], ledger=ledger)
+    assert ledger.spends() == []
+    project.release([1, 2, 3], ledger=ledger)
+    assert ledger.spends() == [Spend("SparseProject", ZCDP(0.5))]
+    records = Watched([1, 2, 3])
+    with pytest.raises(BudgetExhausted):
+        project.release(records, ledger=ledger)
+    assert not records.read
+
+
+def test_iterative_construction_pays_once_per_release() -> None:
+    construction = IterativeConstruction(
+        MultiplicativeWeights(4), AllParities(2), n=10**6, privacy=ApproxDP(1.0, 1e-6)
+    )
+    ledger = Ledger(ApproxDP(1.5, 1e-5))
+    with pytest.raises(ValueError, match="codes from 0 to 3"):
+        construction.release(np.full(10**6, 7), ledger=ledger)
+    assert ledger.spends() == []
+    construction.release(np.zeros(10**6, dtype=int), ledger=ledger)
+    assert ledger.spends() == [Spend("IterativeConstruction", ApproxDP(1.0, 1e-6))]
+    with pytest.raises(BudgetExhausted):
+        construction.release(np.zeros(10**6, dtype=int), ledger=ledger)
+
+
+def test_answers_after_exhaustion_are_the_hypothesis_own() -> None:
+    online = OnlineConstruction(
+        SparseMultiplicativeWeights(1), n=10**8, queries=1, privacy=PureDP(1.0), rng=0
+    )
+    query = SparseQuery.counting(["a"])
+    online.ask_truth(query, 0.0)
+    assert online.exhausted
+    with pytest.raises(BudgetExhausted, match="`estimate` still answers"):
+        online.ask_truth(query, 0.0)
+    assert online.estimate(query) == online.hypothesis.evaluate(query)

@@ -1,0 +1,242 @@
+"""The ledger: composition, persistence, a kill after the spend, two processes, foreign files."""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from geomdp.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Approximate,
+    BudgetExhausted,
+    Exact,
+    Guarantee,
+    Heuristic,
+    Ledger,
+    Privacy,
+    PureDP,
+    SamplerStatus,
+    Spend,
+)
+
+
+def claim(privacy: Privacy, sampler: SamplerStatus | None = None) -> Guarantee:
+    return Guarantee(privacy, Adjacency.REPLACE_ONE, sampler or Exact())
+
+
+def test_pure_spends_add_up_to_exactly_the_budget() -> None:
+    ledger = Ledger(PureDP(1.0))
+    for i in range(10):
+        ledger.spend(claim(PureDP(0.1)), f"release {i}")
+    with pytest.raises(BudgetExhausted, match=r"one more \(0\.001-DP\) does not fit: budget 1-DP"):
+        ledger.spend(claim(PureDP(0.001)), "one more")
+    assert ledger.spends()[3] == Spend("release 3", PureDP(0.1))
+    assert len(ledger.spends()) == 10
+
+
+def test_zcdp_budget_takes_pure_spends_as_half_their_square() -> None:
+    ledger = Ledger(ZCDP(1.0))
+    ledger.spend(claim(PureDP(1.0)), "pure")
+    ledger.spend(claim(ZCDP(0.5)), "gaussian")
+    with pytest.raises(BudgetExhausted):
+        ledger.spend(claim(ZCDP(1e-6)), "one more")
+    with pytest.raises(ValueError, match="zCDP budget cannot pay"):
+        Ledger(ZCDP(1.0)).spend(claim(ApproxDP(0.1, 1e-6)), "approximate")
+
+
+def test_approximate_budget_mixes_all_three_by_the_stated_conversion() -> None:
+    """Pure and approximate add up; zCDP is pooled and converted once at the delta that is left."""
+    rho, delta = 0.01, 1e-6
+    converted = 2 * rho + 2 * math.sqrt(2 * rho * math.log(1 / (delta - 4e-7)))
+    ledger = Ledger(ApproxDP(0.5 + 0.25 + converted * (1 + 1e-9), delta))
+    ledger.spend(claim(PureDP(0.5)), "pure")
+    ledger.spend(claim(ApproxDP(0.25, 4e-7)), "approximate")
+    ledger.spend(claim(ZCDP(rho)), "first")
+    ledger.spend(claim(ZCDP(rho)), "second")
+    with pytest.raises(BudgetExhausted):
+        ledger.spend(claim(PureDP(1e-6)), "one more")
+    with pytest.raises(BudgetExhausted):
+        ledger.spend(claim(ApproxDP(1e-9, 1e-7)), "more delta")
+    assert len(ledger.spends()) == 4
+
+
+def test_zcdp_needs_some_delta_left() -> None:
+    ledger = Ledger(ApproxDP(5.0, 1e-6))
+    ledger.spend(claim(ApproxDP(0.1, 1e-6)), "all of delta")
+    with pytest.raises(BudgetExhausted):
+        ledger.spend(claim(ZCDP(1e-6)), "nothing left to convert at")
+
+
+def test_approximate_samplers_cost_what_is_proved_of_them() -> None:
+    ledger = Ledger(ApproxDP(1.0, 1e-6))
+    spend = ledger.spend(claim(PureDP(0.5), Approximate(1e-9, "test")), "tv")
+    assert spend.privacy == ApproxDP(0.5, (1 + math.exp(0.5)) * 1e-9)
+    with pytest.raises(ValueError, match="pure budget cannot pay"):
+        Ledger(PureDP(1.0)).spend(claim(PureDP(0.5), Approximate(1e-9, "test")), "tv")
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        claim(PureDP(0.1), Heuristic("a short chain")),
+        claim(PureDP(0.1)).as_seeded(),
+    ],
+)
+def test_no_proved_cost_is_refused(guarantee: Guarantee) -> None:
+    ledger = Ledger(PureDP(1.0))
+    with pytest.raises(ValueError, match="must have a proved cost"):
+        ledger.spend(guarantee, "x")
+    assert ledger.spends() == []
+
+
+def test_another_adjacency_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be for add/remove, got replace-one"):
+        Ledger(PureDP(1.0), adjacency=Adjacency.ADD_REMOVE).spend(claim(PureDP(0.1)), "x")
+
+
+def test_require_records_nothing() -> None:
+    ledger = Ledger(PureDP(1.0))
+    ledger.require(claim(PureDP(1.0)), "x")
+    with pytest.raises(BudgetExhausted):
+        ledger.require(claim(PureDP(1.1)), "x")
+    assert ledger.spends() == []
+
+
+def test_reopening_keeps_the_spends(tmp_path: Path) -> None:
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        ledger.spend(claim(PureDP(0.7)), "before")
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        assert ledger.spends() == [Spend("before", PureDP(0.7))]
+        with pytest.raises(BudgetExhausted):
+            ledger.spend(claim(PureDP(0.4)), "after")
+
+
+@pytest.mark.parametrize(
+    ("budget", "adjacency"),
+    [(PureDP(2.0), Adjacency.REPLACE_ONE), (PureDP(1.0), Adjacency.ADD_REMOVE)],
+)
+def test_another_budget_is_refused(tmp_path: Path, budget: PureDP, adjacency: Adjacency) -> None:
+    path = tmp_path / "budget.ledger"
+    Ledger(PureDP(1.0), path=path).close()
+    with pytest.raises(ValueError, match="holds a budget of 1-DP under replace-one, not"):
+        Ledger(budget, adjacency=adjacency, path=path)
+
+
+KILLED = """
+import os, signal, sys
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
+ledger = Ledger(PureDP(1.0), path=sys.argv[1])
+ledger.spend(Guarantee(PureDP(0.8), Adjacency.REPLACE_ONE, Exact()), "killed")
+os.kill(os.getpid(), signal.SIGKILL)
+print("the answer")
+"""
+
+
+def test_a_kill_between_spend_and_answer_counts_the_spend(tmp_path: Path) -> None:
+    path = tmp_path / "budget.ledger"
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert child.stdout == ""
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        assert ledger.spends() == [Spend("killed", PureDP(0.8))]
+        with pytest.raises(BudgetExhausted):
+            ledger.spend(claim(PureDP(0.3)), "after the kill")
+
+
+def spend_until_exhausted(path: str, label: str, start: object, granted: object) -> None:
+    start.wait()  # type: ignore[attr-defined]
+    count = 0
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        while True:
+            try:
+                ledger.spend(claim(PureDP(0.02)), label)
+            except BudgetExhausted:
+                break
+            count += 1
+    granted.put(count)  # type: ignore[attr-defined]
+
+
+def test_two_processes_create_and_share_one_budget(tmp_path: Path) -> None:
+    """Both create the file at once and spend as fast as they can: 50 spends fit, not one more."""
+    context = multiprocessing.get_context("spawn")
+    start, granted, path = context.Barrier(2), context.Queue(), str(tmp_path / "shared.ledger")
+    workers = [
+        context.Process(target=spend_until_exhausted, args=(path, f"worker {i}", start, granted))
+        for i in range(2)
+    ]
+    for worker in workers:
+        worker.start()
+    counts = [granted.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    assert sum(counts) == 50
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        assert len(ledger.spends()) == 50
+
+
+def test_an_interrupted_creation_is_started_again(tmp_path: Path) -> None:
+    path = tmp_path / "empty.ledger"
+    path.touch()
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        ledger.spend(claim(PureDP(0.5)), "x")
+        assert len(ledger.spends()) == 1
+
+
+def test_foreign_and_corrupt_files_are_refused_and_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database, and long enough to be sure of it " * 20)
+    with pytest.raises(ValueError, match="is not a privacy ledger"):
+        Ledger(PureDP(1.0), path=text)
+    assert text.read_text().startswith("not a database")
+    other = tmp_path / "other.sqlite"
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE things (x)")
+    connection.commit()
+    connection.close()
+    before = other.read_bytes()
+    with pytest.raises(ValueError, match="is not a privacy ledger"):
+        Ledger(PureDP(1.0), path=other)
+    assert other.read_bytes() == before
+
+
+def test_damaged_entries_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        ledger.spend(claim(PureDP(0.5)), "x")
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE spends SET definition = 'Free', epsilon = NULL")
+    connection.commit()
+    connection.close()
+    with Ledger(PureDP(1.0), path=path) as ledger:  # noqa: SIM117
+        with pytest.raises(ValueError, match="unknown entry of type 'Free'"):
+            ledger.spend(claim(PureDP(0.1)), "x")
+
+
+def test_files_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="cannot be opened"):
+        Ledger(PureDP(1.0), path=tmp_path / "no such folder" / "budget.ledger")
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        # The file itself is made read-only for SQLite: permissions do not bind the root user.
+        ledger._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(OSError, match="does not take the spend x"):
+            ledger.spend(claim(PureDP(0.1)), "x")
+        assert ledger.spends() == []
+
+
+def test_budget_must_be_a_guarantee() -> None:
+    with pytest.raises(ValueError, match="budget must be PureDP"):
+        Ledger(1.0)  # type: ignore[arg-type]
