@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp.privacy import Adjacency, Guarantee
+from geomdp.privacy import Adjacency, Guarantee, Ledger
 from geomdp.workloads import Workload
 from geomdp.workloads.universes import Records
 
@@ -118,7 +118,13 @@ class Mechanism(abc.ABC):
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private mean answers (m,) from the exact sums (m,) of the answer vectors."""
 
-    def release(self, records: Records | Iterable[Records], rng: RandomState = None) -> Release:
+    def release(
+        self,
+        records: Records | Iterable[Records],
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> Release:
         """Private answers (m,) to the workload on `records`.
 
         Parameters
@@ -128,18 +134,27 @@ class Mechanism(abc.ABC):
         rng : Generator, int or None
             None draws from the operating system's entropy. Anything else makes the release
             reproducible, and its record then says ``seeded: no privacy claim``.
+        ledger : Ledger, optional
+            Asked before the records are read; pays once they are found valid, before any draw.
 
         Raises
         ------
         ValueError
             Before any draw: records outside the universe, or, under replace-one, not n of them.
+        BudgetExhausted
+            If the ledger cannot pay; the records are not read.
         """
         # All set-up first: nothing that could fail is left once noise has been drawn.
         predicted = self.predicted_rmse
+        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
+        label = type(self).__name__
+        if ledger is not None:
+            ledger.require(guarantee, label)
         totals = self.workload.totals(records)
         replace_one = self.guarantee.adjacency is Adjacency.REPLACE_ONE
         if replace_one and totals.count != self.n:
             raise ValueError(f"records must number n = {self.n}, got {totals.count}")
+        if ledger is not None:
+            ledger.spend(guarantee, label)
         answers = self._privatise(totals.sums, np.random.default_rng(rng))
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
         return Release(answers, guarantee, predicted)
