@@ -62,7 +62,7 @@ class DenseQuery:
     values: FloatArray
 
     def __post_init__(self) -> None:
-        values = finite_array(self.values, "values", ndim=1)
+        values = finite_array(self.values, "values", ndim=1).copy()
         _require_unit_interval(values)
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
@@ -101,7 +101,7 @@ class SparseQuery:
 
     def __post_init__(self) -> None:
         support = tuple(self.support)
-        values = finite_array(self.values, "values", ndim=1)
+        values = finite_array(self.values, "values", ndim=1).copy()
         if len(support) != len(values):
             raise ValueError(f"support and values must match, got {len(support)}, {len(values)}")
         _require_unit_interval(values)

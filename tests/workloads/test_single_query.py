@@ -1,0 +1,179 @@
+"""Single queries: ways to build them, conjunctions, totals, records for JSON, bad input."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.workloads.query_records import query_from_record, query_to_record
+from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunction, conjunctions
+
+
+def test_one_query_from_every_source() -> None:
+    mapping = {"a": 0.5, "b": 1.0, ("c", 1): 0.25}
+    queries = [
+        SparseQuery.from_mapping(mapping),
+        SparseQuery.from_items(iter(mapping.items())),
+        SparseQuery(tuple(mapping), np.array(list(mapping.values()))),
+    ]
+    for query in queries:
+        assert query.by_element == mapping
+        assert query.sparsity == 3
+    series = SparseQuery.from_series(pd.Series([0.5, 1.0], index=["a", "b"]))
+    assert series.by_element == {"a": 0.5, "b": 1.0}
+    numbers = SparseQuery.from_series(pd.Series([1, 0], index=[7, 9]))
+    assert numbers.by_element == {7: 1.0, 9: 0.0}
+    assert SparseQuery.counting("ab").by_element == {"a": 1.0, "b": 1.0}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        ["a", "b", "a", "z"],
+        ("a", "b", "a", "z"),
+        np.array(["a", "b", "a", "z"]),
+        np.array(["a", "b", "a", "z"], dtype=object),
+        pd.Series(["a", "b", "a", "z"]),
+        [pd.Series(["a", "b"]), pd.Series(["a", "z"])],
+    ],
+    ids=["list", "tuple", "strings", "objects", "series", "chunks"],
+)
+def test_totals_of_every_kind_of_records(records: object) -> None:
+    query = SparseQuery.from_mapping({"a": 0.5, "b": 0.25, "absent": 1.0})
+    assert query.total(query.tally(records)) == 1.25  # type: ignore[arg-type]
+
+
+def test_generators_are_read_once() -> None:
+    query = SparseQuery.counting([3, 5])
+    assert query.total(query.tally(i % 7 for i in range(70))) == 20.0
+
+
+def test_numpy_integers_are_whole_numbers() -> None:
+    query = SparseQuery.counting([3])
+    assert query.total(query.tally(np.array([3, 3, 4], dtype=np.int32))) == 2.0
+    assert query.total(query.tally([np.int64(3), np.int32(3)])) == 2.0
+
+
+def test_dense_totals() -> None:
+    query = DenseQuery(np.array([0.0, 0.5, 1.0]))
+    assert query.total(query.tally(np.array([1, 2, 2, 0]))) == 2.5
+    with pytest.raises(ValueError, match="must have 2 values, got 3"):
+        query.total(np.array([1, 2]))
+
+
+@given(d=st.integers(1, 7), data=st.data())
+def test_conjunctions_are_products_of_their_literals(d: int, data: st.DataObject) -> None:
+    """BR-CONJ: the support lists exactly the elements on which all literals hold."""
+    literals = data.draw(st.sets(st.integers(0, d - 1)))
+    query = conjunction(d, sorted(literals))
+    values = {
+        sum(bit << i for i, bit in enumerate(x)): math.prod(x[i] for i in literals)
+        for x in product((0, 1), repeat=d)
+    }
+    assert query.by_element == {x: 1.0 for x, value in values.items() if value == 1}
+    assert query.sparsity == 2 ** (d - len(literals))
+
+
+@pytest.mark.parametrize(("d", "k"), [(5, 0), (5, 1), (6, 2), (4, 4)])
+def test_all_conjunctions(d: int, k: int) -> None:
+    """C(d, k) of them, each 2^k-sparse, all different (BR-CONJ)."""
+    queries = conjunctions(d, k)
+    assert len(queries) == math.comb(d, k) <= d**k
+    assert {query.sparsity for query in queries} == {2**k}
+    assert len({frozenset(query.support) for query in queries}) == len(queries)
+
+
+def test_conjunctions_of_many_bits() -> None:
+    """Elements are Python integers: 200 bits are no limit."""
+    query = conjunction(200, range(198))
+    everything = (1 << 200) - 1
+    assert set(query.support) == {everything ^ x for x in (0, 1 << 198, 1 << 199, 3 << 198)}
+
+
+@pytest.mark.parametrize(
+    ("literals", "message"),
+    [([0, 0], "distinct"), ([3], "literal must"), ([-1], "literal must"), ([0.5], "literal must")],
+)
+def test_bad_literals(literals: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        conjunction(3, literals)
+
+
+def test_too_many_free_bits() -> None:
+    with pytest.raises(ValueError, match="at most 20 bits may be free, got 30"):
+        conjunction(31, [0])
+
+
+@pytest.mark.parametrize(
+    ("support", "values", "message"),
+    [
+        ((), [], "at least 1 value"),
+        (("a",), [1.5], r"must lie in \[0, 1\], got 1.5 at index 0"),
+        (("a", "b"), [0.5, -0.1], r"must lie in \[0, 1\]"),
+        (("a",), [math.nan], "must be finite"),
+        (("a",), [math.inf], "must be finite"),
+        (("a", "b"), [1.0], "must match, got 2, 1"),
+        (("a", "a"), [1.0, 1.0], "each element once, got 'a'"),
+    ],
+)
+def test_bad_queries(support: tuple[str, ...], values: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SparseQuery(support, np.array(values))
+
+
+@pytest.mark.parametrize("values", [[1.5], [-0.5], [math.nan], []])
+def test_bad_dense_queries(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="value"):
+        DenseQuery(np.array(values))
+
+
+def test_values_cannot_be_changed_afterwards() -> None:
+    for query in (SparseQuery.counting("ab"), DenseQuery(np.ones(2))):
+        with pytest.raises(ValueError, match="read-only"):
+            query.values[0] = 0.5
+
+
+def test_values_do_not_follow_the_caller_s_array() -> None:
+    values = np.array([0.5, 0.25])
+    queries = [SparseQuery(("a", "b"), values), DenseQuery(values)]
+    values[0] = 9.0
+    assert [query.values[0] for query in queries] == [0.5, 0.5]
+
+
+elements = st.recursive(
+    st.integers() | st.text() | st.none(), lambda x: st.tuples(x, x), max_leaves=4
+)
+
+
+@given(st.dictionaries(elements, st.floats(0, 1), min_size=1, max_size=5))
+def test_sparse_queries_survive_json(values: dict[object, float]) -> None:
+    query = SparseQuery.from_mapping(values)  # type: ignore[arg-type]
+    twin = query_from_record(json.loads(json.dumps(query_to_record(query))))
+    assert isinstance(twin, SparseQuery)
+    assert twin.support == query.support
+    np.testing.assert_array_equal(twin.values, query.values)
+
+
+def test_dense_queries_survive_json() -> None:
+    query = DenseQuery(np.array([0.1, 1 / 3, 1.0]))
+    twin = query_from_record(json.loads(json.dumps(query_to_record(query))))
+    np.testing.assert_array_equal(twin.values, query.values)
+
+
+@pytest.mark.parametrize("element", [True, 0.5, frozenset([1])])
+def test_elements_that_json_would_change_are_refused(element: object) -> None:
+    with pytest.raises(ValueError, match="to be written as JSON"):
+        query_to_record(SparseQuery.counting([element]))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("record", [{}, {"kind": "other"}, {"kind": "dense", "values": 3}])
+def test_bad_records(record: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="not the record of a query"):
+        query_from_record(record)

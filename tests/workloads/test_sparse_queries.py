@@ -1,0 +1,195 @@
+"""Sparse queries on an open universe: the workload contract, records of every kind, bad records."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomdp import workloads as wl
+from geomdp._linalg import AffineHull
+from geomdp.workloads.single_query import SparseQuery, conjunctions
+
+QUERIES = [
+    SparseQuery.from_mapping({"a": 1.0, "b": 0.5, ("pair", 3): 0.25}),
+    SparseQuery.from_mapping({"b": 1.0, 17: 1.0}),
+    SparseQuery.from_mapping({"a": 0.75}),
+]
+RECORDS = ["a", "b", ("pair", 3), 17, "nobody asks", "a", 2.5, None]
+
+
+def workloads() -> list[wl.SparseQueries]:
+    rng = np.random.default_rng(0)
+    random = [
+        SparseQuery(tuple(rng.choice(20, 5, replace=False).tolist()), rng.random(5))
+        for _ in range(6)
+    ]
+    return [
+        wl.SparseQueries(QUERIES),
+        wl.SparseQueries(conjunctions(5, 2)),
+        wl.SparseQueries(random),
+        wl.SparseQueries([SparseQuery.counting(["only"])]),
+    ]
+
+
+everywhere = pytest.mark.parametrize("workload", workloads(), ids=repr)
+
+
+def by_definition(workload: wl.SparseQueries, records: list[object]) -> np.ndarray:
+    return np.array([[q.by_element.get(x, 0.0) for q in workload.queries] for x in records])
+
+
+def all_answers(workload: wl.SparseQueries) -> np.ndarray:
+    """Answers of the union of supports and of an element that no query mentions."""
+    return by_definition(workload, [*workload.support, object()])
+
+
+def test_answers_by_definition() -> None:
+    workload = wl.SparseQueries(QUERIES)
+    expected = by_definition(workload, RECORDS)
+    np.testing.assert_array_equal(workload.evaluate(RECORDS), expected)
+    np.testing.assert_allclose(workload.answers(RECORDS), expected.mean(axis=0), rtol=1e-15)
+    assert workload.universe.size is None
+    assert workload.n_queries == 3
+    assert workload.sparsity == 3
+    assert workload.labels() == ["q0", "q1", "q2"]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        ["b", "x", "a"],
+        ("b", "x", "a"),
+        pd.Series(["b", "x", "a"]),
+        np.array(["b", "x", "a"]),
+        [np.array(["b"]), np.array(["x", "a"])],
+        [["b", "x"], ["a"]],
+        iter(["b", "x", "a"]),
+        (chunk for chunk in (pd.Series(["b"]), ["x", "a"])),
+    ],
+    ids=["list", "tuple", "series", "array", "arrays", "lists", "iterator", "chunks"],
+)
+def test_records_of_every_kind(records: object) -> None:
+    totals = wl.SparseQueries(QUERIES).totals(records)  # type: ignore[arg-type]
+    assert totals.count == 3
+    np.testing.assert_allclose(totals.sums, [1.5, 1.0, 0.75], rtol=1e-15)
+
+
+def test_tuples_are_elements_not_chunks() -> None:
+    workload = wl.SparseQueries([SparseQuery.counting([(0, 1), (1, 1)])])
+    assert workload.answers([(0, 1), (1, 0), (1, 1), (0, 0)]) == pytest.approx([0.5])
+
+
+def test_iterables_are_read_lazily() -> None:
+    seen = []
+
+    def stream():
+        for i in range(200_000):
+            seen.append(i)
+            yield "a" if i != 100_000 else ["not an element", {}]
+
+    chunks = wl.OpenUniverse().chunks(stream(), 1000)
+    next(chunks)
+    assert len(seen) <= 1001
+    with pytest.raises(ValueError, match="row 100001 is a dict"):
+        for _ in chunks:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ("abc", "iterable of elements, got str"),
+        ({"a": 1}, "iterable of elements, got dict"),
+        (3, "iterable of elements, got int"),
+        (["a", {"x"}], "hashable: row 1 is a set"),
+        (["a", math.nan], "missing: row 1"),
+        (pd.Series(["a", None, pd.NA], dtype=object), "missing: row 2"),
+        (["a", pd.NaT], "missing: row 1"),
+        (np.zeros((2, 2)), "one-dimensional, got ndarray"),
+        (pd.DataFrame({"a": [1]}), "one-dimensional, got DataFrame"),
+    ],
+)
+def test_bad_records_name_the_row(records: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        wl.SparseQueries(QUERIES).answers(records)  # type: ignore[arg-type]
+
+
+def test_no_records() -> None:
+    for empty in ([], (), iter([])):
+        with pytest.raises(ValueError, match="at least 1 record, got 0"):
+            wl.SparseQueries(QUERIES).answers(empty)
+
+
+@everywhere
+def test_extreme_answers(workload: wl.SparseQueries) -> None:
+    answers = all_answers(workload)
+    directions = np.random.default_rng(1).normal(size=(50, workload.n_queries))
+    directions[0] = -1.0  # the element that no query mentions is best
+    best = answers[(directions @ answers.T).argmax(axis=1)]
+    np.testing.assert_allclose(workload.extreme_answers(directions), best, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(workload.extreme_answers(directions)[0], 0.0)
+
+
+@everywhere
+def test_diameters_and_radii_are_attained(workload: wl.SparseQueries) -> None:
+    answers = all_answers(workload)
+    differences = answers[:, None] - answers[None]
+    expected = {
+        "l1_diameter": np.abs(differences).sum(axis=2).max(),
+        "l2_diameter": np.linalg.norm(differences, axis=2).max(),
+        "l1_radius": np.abs(answers).sum(axis=1).max(),
+        "l2_radius": np.linalg.norm(answers, axis=1).max(),
+    }
+    stated = {name: getattr(workload, name)() for name in expected}
+    assert stated == pytest.approx(expected, rel=1e-13)
+
+
+@everywhere
+def test_affine_hull_and_blocks(workload: wl.SparseQueries) -> None:
+    answers, hull = all_answers(workload), workload.affine_hull()
+    assert hull.dimension == AffineHull.of_points(answers).dimension
+    assert hull.residual(answers).max() <= 1e-13 * workload.n_queries
+    for block in workload.blocks():
+        reach = np.linalg.norm(
+            (answers[:, None] - answers[None]) @ block.basis, axis=2
+        ).max()  # fmt: skip
+        assert block.diameter == pytest.approx(reach, rel=1e-12)
+
+
+@everywhere
+def test_copies_behave_alike(workload: wl.SparseQueries) -> None:
+    for twin in (pickle.loads(pickle.dumps(workload)), copy.deepcopy(workload)):
+        assert repr(twin) == repr(workload)
+        np.testing.assert_array_equal(twin.answers(RECORDS), workload.answers(RECORDS))
+
+
+def test_what_an_open_universe_has_not() -> None:
+    workload = wl.SparseQueries(QUERIES)
+    with pytest.raises(ValueError, match="infinite and has no list"):
+        workload.universe.elements(0, 1)
+    with pytest.raises(ValueError, match="no uniform distribution"):
+        workload.universe.sample(3, rng=0)
+    with pytest.raises(ValueError, match="infinitely many"):
+        wl.explicit_answers(workload)
+    np.testing.assert_array_equal(wl.explicit_answers(workload.explicit), all_answers(workload))
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [([], "at least 1 query"), ([{"a": 1.0}], "number 0 is a dict")],
+)
+def test_bad_queries(queries: list[object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        wl.SparseQueries(queries)  # type: ignore[arg-type]
+
+
+def test_linear_maps_of_sparse_queries() -> None:
+    matrix = np.array([[1.0, -1.0, 0.0], [0.5, 0.5, 0.5]])
+    mapped = wl.LinearMap(wl.SparseQueries(QUERIES), matrix)
+    expected = by_definition(wl.SparseQueries(QUERIES), RECORDS).mean(axis=0) @ matrix.T
+    np.testing.assert_allclose(mapped.answers(RECORDS), expected, rtol=1e-14)
