@@ -55,20 +55,21 @@ app = typer.Typer(
 
 @app.command("release")
 def release_answers(
-    workload: WorkloadOption,
-    out: OutOption,
     data: DataArgument = None,
-    columns: ColumnsOption = None,
+    *,
     sample: SampleOption = None,
     schema: SchemaOption = None,
     infer_schema: InferSchemaOption = False,
     n: CountOption = None,
+    workload: WorkloadOption,
+    columns: ColumnsOption = None,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     mechanism: MechanismOption = AUTO,
     exact: ExactOption = True,
+    out: OutOption,
     seed: SeedOption = None,
     force: ForceOption = False,
 ) -> None:
@@ -110,11 +111,12 @@ def release_answers(
 
 @app.command("advise")
 def advise_mechanism(
-    workload: WorkloadOption,
-    n: PlannedCountOption,
-    columns: ColumnsOption = None,
+    *,
     sample: SampleOption = None,
     schema: SchemaOption = None,
+    n: PlannedCountOption,
+    workload: WorkloadOption,
+    columns: ColumnsOption = None,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
@@ -156,10 +158,11 @@ def advise_mechanism(
 
 @app.command()
 def width(
-    workload: WorkloadOption,
-    columns: ColumnsOption = None,
+    *,
     sample: SampleOption = None,
     schema: SchemaOption = None,
+    workload: WorkloadOption,
+    columns: ColumnsOption = None,
     seed: SeedOption = None,
 ) -> None:
     """Gaussian mean width of a workload's sensitivity polytope."""

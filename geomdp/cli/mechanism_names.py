@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from geomdp.advice import candidates
 from geomdp.advice.candidates import InapplicableError, Question
@@ -45,7 +45,8 @@ def build_mechanism(name: str, question: Question) -> Mechanism:
             f"got {name!r}"
         )
     try:
-        mechanism = kind.build(question)
+        # Exactness is judged below, in the words of the command line.
+        mechanism = kind.build(replace(question, exact_only=False))
     except InapplicableError as error:
         raise ValueError(f"--mechanism {name} does not apply: {error}") from error
     if plain != name:

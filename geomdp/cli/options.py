@@ -9,6 +9,32 @@ import typer
 
 from geomdp.cli.privacy_flags import AdjacencyFlag
 
+
+def _real(text: str) -> float:
+    """A flag's number; the shell's own parsers do not repeat the value in their messages."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"must be a number, got {text!r}") from error
+
+
+def _whole(text: str) -> int:
+    """A flag's whole number."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"must be a whole number, got {text!r}") from error
+
+
+def _adjacency(text: str) -> AdjacencyFlag:
+    """A flag's neighbour relation."""
+    try:
+        return AdjacencyFlag(text)
+    except ValueError as error:
+        known = " or ".join(AdjacencyFlag)
+        raise typer.BadParameter(f"must be {known}, got {text!r}") from error
+
+
 QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
 WorkloadOption: TypeAlias = Annotated[
@@ -31,18 +57,28 @@ ColumnsOption: TypeAlias = Annotated[
 ]
 EpsilonOption: TypeAlias = Annotated[
     float | None,
-    typer.Option("--epsilon", metavar="E", help="E-DP, pure.", rich_help_panel=PRIVACY),
+    typer.Option(
+        "--epsilon", parser=_real, metavar="E", help="E-DP, pure.", rich_help_panel=PRIVACY
+    ),
 ]
 DeltaOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        "--delta", metavar="D", help="With --epsilon: (E, D)-DP.", rich_help_panel=PRIVACY
+        "--delta",
+        parser=_real,
+        metavar="D",
+        help="With --epsilon: (E, D)-DP.",
+        rich_help_panel=PRIVACY,
     ),
 ]
 RhoOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        "--rho", metavar="R", help="Instead of --epsilon: R-zCDP.", rich_help_panel=PRIVACY
+        "--rho",
+        parser=_real,
+        metavar="R",
+        help="Instead of --epsilon: R-zCDP.",
+        rich_help_panel=PRIVACY,
     ),
 ]
 ExactOption: TypeAlias = Annotated[
@@ -57,7 +93,9 @@ AdjacencyOption: TypeAlias = Annotated[
     AdjacencyFlag,
     typer.Option(
         "--adjacency",
-        help="Neighbouring tables: one record replaced (n is public), or added or removed.",
+        parser=_adjacency,
+        metavar="NAME",
+        help="Neighbouring tables: replace-one (n is public) or add-remove.",
         rich_help_panel=PRIVACY,
     ),
 ]
@@ -83,6 +121,7 @@ SeedOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--seed",
+        parser=_whole,
         metavar="S",
         help="Make the noise reproducible, and therefore not private.",
         rich_help_panel=RESULT,
@@ -108,6 +147,7 @@ CountOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--n",
+        parser=_whole,
         metavar="N",
         help="Number of records. Counted by default under replace-one; under add-remove the "
         "public number to divide by.",
@@ -116,7 +156,9 @@ CountOption: TypeAlias = Annotated[
 ]
 PlannedCountOption: TypeAlias = Annotated[
     int,
-    typer.Option("--n", metavar="N", help="Number of records.", rich_help_panel=RECORDS),
+    typer.Option(
+        "--n", parser=_whole, metavar="N", help="Number of records.", rich_help_panel=RECORDS
+    ),
 ]
 MechanismOption: TypeAlias = Annotated[
     str,

@@ -1,0 +1,449 @@
+"""The geomdp command: answers against direct counts, records, and every kind of bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomdp.cli import main
+from geomdp.cli.mechanism_names import MECHANISM_KINDS
+from geomdp.cli.workload_specs import MAX_QUERIES, WORKLOAD_KINDS, parse_workload
+
+N = 400
+#: At this epsilon the noise is some 1e-9: answers are true to the tolerance below.
+NOISELESS = ["--epsilon", "1e9"]
+TOLERANCE = 1e-6
+
+SCHEMA = {
+    "format": "geomdp schema",
+    "version": 1,
+    "columns": [
+        {"name": "region", "kind": "categorical", "categories": ["north", "east", "south"]},
+        {"name": "smoker", "kind": "boolean"},
+        {"name": "retired", "kind": "boolean"},
+        {"name": "age", "kind": "numeric", "edges": [0, 18, 40, 65, 120]},
+        {"name": "income", "kind": "real", "bounds": [0, 200000]},
+    ],
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+    def error(self) -> str:
+        """The one line of a failed command."""
+        assert self.code == 2
+        assert self.out == ""
+        lines = self.err.splitlines()
+        assert len(lines) == 1
+        assert lines[0].startswith("geomdp: error: ")
+        return lines[0]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command in a folder that holds survey.csv and schema.json."""
+    monkeypatch.chdir(tmp_path)
+    survey().to_csv("survey.csv", index=False)
+    Path("schema.json").write_text(json.dumps(SCHEMA))
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["geomdp", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Result(stop.value.code, printed.out, printed.err)
+
+    return call
+
+
+def survey() -> pd.DataFrame:
+    rng = np.random.default_rng(7)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "east", "south"], N, p=[0.5, 0.3, 0.2]),
+            "smoker": rng.random(N) < 0.3,
+            "retired": rng.random(N) < 0.2,
+            "age": rng.integers(0, 100, N),
+            "income": rng.uniform(0, 1e5, N).round(),
+        }
+    )
+
+
+RELEASE = ("release", "survey.csv", "--schema", "schema.json", "--out", "answers.csv")
+
+
+def answers(path: str = "answers.csv") -> pd.Series[float]:
+    return pd.read_csv(path).set_index("query")["answer"]
+
+
+def record(path: str = "answers.privacy.json") -> dict[str, object]:
+    content = json.loads(Path(path).read_text())
+    assert isinstance(content, dict)
+    return content
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+def test_marginals_are_the_shares_of_each_cell(run: Run) -> None:
+    chosen = ["region", "smoker", "retired"]
+    result = run(*RELEASE, "--workload", "marginals:2", "--columns", ",".join(chosen), *NOISELESS)
+    assert (result.code, result.err) == (0, "")
+    frame, released = survey(), answers()
+    texts = frame.assign(**{name: frame[name].astype(str).str.lower() for name in chosen})
+    levels = {"region": ["north", "east", "south"]}
+    expected = {
+        f"{a}={x},{b}={y}": ((texts[a] == x) & (texts[b] == y)).mean()
+        for a, b in combinations(chosen, 2)
+        for x in levels.get(a, ["false", "true"])
+        for y in levels.get(b, ["false", "true"])
+    }
+    assert list(released.index) == list(expected)
+    np.testing.assert_allclose(released.to_numpy(), list(expected.values()), atol=TOLERANCE)
+
+
+def test_histogram_is_the_joint_distribution(run: Run) -> None:
+    run(*RELEASE, "--workload", "histogram", "--columns", "retired,smoker", *NOISELESS)
+    frame, released = survey(), answers()
+    assert list(released.index) == [
+        f"retired={a},smoker={b}" for a in ("false", "true") for b in ("false", "true")
+    ]
+    assert released["retired=true,smoker=false"] == pytest.approx(
+        (frame.retired & ~frame.smoker).mean(), abs=TOLERANCE
+    )
+    assert released.sum() == pytest.approx(1, abs=TOLERANCE)
+
+
+def test_prefixes_and_ranges_follow_the_bins(run: Run) -> None:
+    age = survey().age
+    run(*RELEASE, "--workload", "prefixes:age", *NOISELESS)
+    prefixes = answers()
+    np.testing.assert_allclose(
+        prefixes, [(age < 18).mean(), (age < 40).mean(), (age < 65).mean(), 1], atol=TOLERANCE
+    )
+    assert prefixes.index[1] == "age<=[18, 40)"
+    run(*RELEASE, "--workload", "ranges:age", *NOISELESS, "--force")
+    assert len(answers()) == 10
+    assert answers()["[18, 40)<=age<=[40, 65)"] == pytest.approx(
+        age.between(18, 64).mean(), abs=TOLERANCE
+    )
+
+
+def test_parities_and_conjunctions_of_binary_columns(run: Run) -> None:
+    frame = survey()
+    binary = ("--columns", "smoker,retired", *NOISELESS)
+    run(*RELEASE, "--workload", "parities:2", *binary)
+    signs = (1 - 2 * frame.smoker.astype(int)) * (1 - 2 * frame.retired.astype(int))
+    np.testing.assert_allclose(answers(), [signs.mean()], atol=TOLERANCE)
+    run(*RELEASE, "--workload", "conjunctions:1", *binary, "--force")
+    assert list(answers().index) == ["smoker=true", "retired=true"]
+    np.testing.assert_allclose(
+        answers(), [frame.smoker.mean(), frame.retired.mean()], atol=TOLERANCE
+    )
+
+
+def test_add_remove_divides_by_the_declared_number(run: Run) -> None:
+    flags = ("--adjacency", "add-remove", "--n", "800", "--workload", "conjunctions:1")
+    result = run(*RELEASE, *flags, "--columns", "smoker", *NOISELESS, "--mechanism", "laplace")
+    assert result.code == 0
+    assert str(N) not in result.out  # the true number of records is private
+    assert answers()["smoker=true"] == pytest.approx(survey().smoker.sum() / 800, abs=TOLERANCE)
+    assert record()["n"] == {"value": 800, "source": "declared"}
+    assert record()["guarantee"]["adjacency"] == "add/remove"  # type: ignore[index]
+
+
+def test_parquet_gives_the_same_answers_as_csv(run: Run) -> None:
+    query = (
+        "--workload",
+        "marginals:1",
+        "--columns",
+        "region,age",
+        "--epsilon",
+        "1",
+        "--seed",
+        "4",
+    )
+    survey().to_parquet("survey.parquet")
+    run(*RELEASE, *query)
+    run("release", "survey.parquet", "--schema", "schema.json", "--out", "b.csv", *query)
+    assert Path("b.csv").read_text() == Path("answers.csv").read_text()
+
+
+def test_bundled_samples_release(run: Run) -> None:
+    for sample, columns in [("rand", "idp,hlthg"), ("affairs", "children,religious")]:
+        result = run(
+            *("release", "--sample", sample, "--workload", "marginals:2", "--columns", columns),
+            *("--out", f"{sample}.csv", "--epsilon", "1"),
+        )
+        assert result.code == 0
+        assert answers(f"{sample}.csv").sum() == pytest.approx(1, abs=0.1)
+
+
+# --- the record -------------------------------------------------------------------------------
+
+
+QUERY = ("--workload", "marginals:1", "--columns", "region,smoker")
+
+
+def test_record_says_what_was_claimed_and_run(run: Run) -> None:
+    result = run(*RELEASE, *QUERY, "--epsilon", "0.5")
+    content = record()
+    assert content["claim"] == "0.5-DP, replace-one; stated for real arithmetic; sampled in float64"
+    assert content["claim"] in " ".join(result.out.split())  # type: ignore[operator]
+    assert content["guarantee"]["parameters"] == {"epsilon": 0.5}  # type: ignore[index]
+    assert content["guarantee"]["sampler"] == "exact"  # type: ignore[index]
+    assert content["workload"] == {
+        "spec": "marginals:1",
+        "description": "2 1-way tables of 2 columns",
+        "columns": ["region", "smoker"],
+        "queries": 5,
+    }
+    assert content["n"] == {"value": N, "source": "counted"}
+    assert content["schema"] == "declared in schema.json"
+    assert content["seed"] is None
+    assert set(content["versions"]) >= {"python", "geomdp", "numpy"}  # type: ignore[call-overload]
+    predicted = pd.read_csv("answers.csv")["predicted_rmse"].unique()
+    np.testing.assert_allclose(
+        predicted,
+        [content["predicted_rmse"]["value"]],  # type: ignore[index]
+        rtol=1e-5,  # printed to six digits
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "statement"),
+    [
+        (("--epsilon", "1", "--delta", "1e-6"), "(1, 1e-06)-DP"),
+        (("--rho", "0.5"), "0.5-zCDP"),
+    ],
+)
+def test_other_privacy_definitions(run: Run, flags: tuple[str, ...], statement: str) -> None:
+    assert run(*RELEASE, *QUERY, *flags).code == 0
+    assert str(record()["claim"]).startswith(statement)
+
+
+def test_seed_reproduces_and_takes_the_claim(run: Run) -> None:
+    query = (*RELEASE, *QUERY, "--epsilon", "1", "--force")
+    result = run(*query, "--seed", "3")
+    first = answers()
+    assert record()["claim"] == "seeded: no privacy claim"
+    assert "seeded: no privacy claim" in result.out
+    assert record()["seed"] == 3
+    run(*query, "--seed", "3")
+    pd.testing.assert_series_equal(answers(), first, check_exact=True)
+    run(*query, "--seed", "4")
+    assert (answers() != first).all()
+    run(*query)
+    assert (answers() != first).all()
+
+
+def test_inferred_schema_takes_the_claim(run: Run) -> None:
+    result = run(
+        *("release", "survey.csv", "--infer-schema", "--out", "answers.csv", "--epsilon", "1"),
+        *QUERY,
+    )
+    assert result.code == 0
+    (warning,) = result.err.splitlines()
+    assert warning == "warning: the schema was inferred from the records, which is not private"
+    assert "no privacy claim: the schema was inferred" in " ".join(result.out.split())
+    assert str(record()["claim"]).startswith("no privacy claim")
+
+
+# --- bad input --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ([*QUERY], ["--epsilon", "--rho", "neither"]),
+        ([*QUERY, "--epsilon", "1", "--rho", "1"], ["--epsilon", "--rho", "both"]),
+        ([*QUERY, "--epsilon", "0"], ["--epsilon", "above 0", "got 0"]),
+        ([*QUERY, "--epsilon", "nan"], ["--epsilon", "finite", "nan"]),
+        ([*QUERY, "--epsilon", "one"], ["--epsilon", "'one'"]),
+        ([*QUERY, "--epsilon", "1", "--delta", "0.5"], ["--delta", "below 1/2", "0.5"]),
+        ([*QUERY, "--rho", "1", "--delta", "0.1"], ["--delta", "--rho"]),
+        ([*QUERY, "--epsilon", "1", "--n", "0"], ["--n", "at least 1", "0"]),
+        ([*QUERY, "--epsilon", "1", "--n", "399"], ["--n", "400", "399"]),
+        ([*QUERY, "--epsilon", "1", "--seed", "-1"], ["--seed", "at least 0", "-1"]),
+        ([*QUERY, "--epsilon", "1", "--adjacency", "swap"], ["--adjacency", "swap", "replace-one"]),
+        ([*QUERY, "--epsilon", "1", "--adjacency", "add-remove"], ["add-remove", "--n"]),
+        ([*QUERY, "--epsilon", "1", "--mechanism", "best"], ["--mechanism", "best", "laplace"]),
+        ([*QUERY, "--epsilon", "1", "--mechanism", "gaussian"], ["gaussian", "purely"]),
+        ([*QUERY, "--rho", "1", "--mechanism", "laplace"], ["laplace", "pure"]),
+        ([*QUERY, "--epsilon", "1", "--infer-schema"], ["--schema", "--infer-schema", "both"]),
+        ([*QUERY, "--epsilon", "1", "--sample", "rand"], ["DATA", "--sample", "both"]),
+        ([*QUERY, "--epsilon", "1", "--colour"], ["--colour"]),
+        (["--workload", "marginals:4", "--columns", "age", "--epsilon", "1"], ["K", "at most 1"]),
+        (["--workload", "marginals", "--epsilon", "1"], ["--workload", "marginals:K"]),
+        (["--workload", "cube:2", "--epsilon", "1"], ["--workload", "cube:2", "histogram"]),
+        (["--workload", "prefixes:height", "--epsilon", "1"], ["prefixes", "height", "age"]),
+        (["--workload", "parities:1", "--epsilon", "1"], ["2 levels", "region", "3"]),
+        (["--workload", "histogram", "--columns", "height", "--epsilon", "1"], ["height"]),
+        (["--workload", "histogram", "--columns", "income", "--epsilon", "1"], ["income", "real"]),
+        (["--workload", "histogram", "--columns", "age,age", "--epsilon", "1"], ["age", "twice"]),
+        (["--epsilon", "1"], ["--workload"]),
+    ],
+)
+def test_bad_flags_fail_in_one_line_and_write_nothing(
+    run: Run, arguments: list[str], parts: list[str]
+) -> None:
+    before = sorted(os.listdir())
+    line = run(*RELEASE, *arguments).error()
+    for part in parts:
+        assert part in line
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("missing.csv", "--schema", "schema.json", "--out", "a.csv"), "missing.csv"),
+        (("survey.csv", "--schema", "missing.json", "--out", "a.csv"), "missing.json"),
+        (("survey.csv", "--schema", "survey.csv", "--out", "a.csv"), "must be JSON"),
+        (("survey.csv", "--out", "a.csv"), "--schema"),
+        (("--schema", "schema.json", "--out", "a.csv"), "--sample"),
+        (("--sample", "iris", "--out", "a.csv"), "rand, affairs"),
+        (("survey.csv", "--schema", "schema.json", "--out", "a.txt"), ".csv"),
+        (("survey.csv", "--schema", "schema.json", "--out", "no/a.csv"), "existing folder"),
+        (("survey.csv", "--schema", "schema.json", "--out", "survey.csv"), "--force"),
+        (("schema.json", "--schema", "schema.json", "--out", "a.csv"), "schema.json"),
+    ],
+)
+def test_bad_files_fail_in_one_line(run: Run, arguments: tuple[str, ...], part: str) -> None:
+    before = sorted(os.listdir())
+    assert part in run("release", *arguments, *QUERY, "--epsilon", "1").error()
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("region", "SECRET"), ("smoker", "SECRET"), ("age", "31415"), ("age", "")]
+)
+def test_bad_records_are_placed_but_never_shown(run: Run, column: str, value: str) -> None:
+    frame = survey().astype(str)
+    frame.loc[123, column] = value
+    frame.to_csv("survey.csv", index=False)
+    query = ("--workload", "marginals:1", "--columns", column, "--epsilon", "1")
+    line = run(*RELEASE, *query).error()
+    assert "row 123" in line
+    assert f"column '{column}'" in line
+    assert not value or value not in line
+    assert not Path("answers.csv").exists()
+
+
+def test_empty_table_is_refused(run: Run) -> None:
+    survey().iloc[:0].to_csv("survey.csv", index=False)
+    assert "at least 1 record" in run(*RELEASE, *QUERY, "--epsilon", "1").error()
+
+
+def test_heuristic_sampler_must_be_asked_for(run: Run) -> None:
+    query = (*RELEASE, "--workload", "marginals:2", "--columns", "region,smoker,retired")
+    query += ("--epsilon", "1", "--mechanism", "knorm")
+    assert "--allow-heuristic" in run(*query).error()
+    assert run(*query, "--allow-heuristic").code == 0
+    assert str(record()["claim"]).startswith("heuristic")
+
+
+def test_nothing_is_overwritten_unasked(run: Run) -> None:
+    query = (*RELEASE, *QUERY, "--epsilon", "1")
+    assert run(*query).code == 0
+    before = Path("answers.csv").read_text()
+    assert "--force" in run(*query).error()
+    Path("answers.csv").unlink()
+    assert "answers.privacy.json" in run(*query).error()  # the record alone is also protected
+    assert run(*query, "--force").code == 0
+    assert Path("answers.csv").read_text() != before
+
+
+def test_interrupted_writing_leaves_no_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device", "answers.csv")
+
+    before = sorted(os.listdir())
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left" in run(*RELEASE, *QUERY, "--epsilon", "1").error()
+    assert sorted(os.listdir()) == before
+
+
+# --- the other commands -----------------------------------------------------------------------
+
+
+def test_advise_ranks_without_records(run: Run) -> None:
+    result = run("advise", "--schema", "schema.json", *QUERY, "--n", "400", "--epsilon", "1")
+    assert (result.code, result.err) == (0, "")
+    for name in ("Laplace", "Ball", "KNorm"):
+        assert name in result.out
+    assert run("advise", *QUERY, "--n", "9", "--epsilon", "1").error().endswith("got neither")
+
+
+def test_width_of_a_box_is_exact(run: Run) -> None:
+    query = ("width", "--schema", "schema.json", "--workload", "conjunctions:1")
+    result = run(*query, "--columns", "smoker,retired")
+    # w([0, 1]^2) = 2 / sqrt(2 pi)
+    assert "0.7979 (exact)" in result.out
+
+
+def test_width_comes_with_its_interval(run: Run) -> None:
+    query = ("--workload", "marginals:2", "--columns", "region,smoker,age", "--seed", "1")
+    result = run("width", "--schema", "schema.json", *query)
+    assert result.code == 0
+    assert "at level 99.9%" in result.out
+
+
+def test_lists_show_every_row(run: Run) -> None:
+    listed = run("mechanisms").out
+    assert all(kind.name in listed for kind in MECHANISM_KINDS)
+    listed = run("workloads").out
+    assert all(kind.usage in listed for kind in WORKLOAD_KINDS)
+
+
+@pytest.mark.parametrize("kind", MECHANISM_KINDS, ids=lambda kind: kind.name)
+def test_every_listed_mechanism_releases(run: Run, kind: object) -> None:
+    name = kind.name  # type: ignore[attr-defined]
+    privacy = ("--rho", "0.5") if name == "gaussian" else ("--epsilon", "1")
+    if name == "jl":  # needs epsilon n below the dimension 4
+        privacy = ("--epsilon", "0.005")
+    query = (*RELEASE, "--workload", "marginals:1", "--columns", "region,smoker,retired")
+    flags = (*privacy, "--mechanism", name, "--allow-heuristic")
+    assert run(*query, *flags).code == 0
+    assert len(answers()) == 7
+
+
+def test_projected_answers_are_attainable(run: Run) -> None:
+    query = (*RELEASE, "--workload", "histogram", "--columns", "region", "--epsilon", "0.001")
+    assert run(*query, "--mechanism", "projected-laplace").code == 0
+    assert answers().min() >= -TOLERANCE
+    assert answers().sum() == pytest.approx(1, abs=TOLERANCE)
+
+
+def test_too_many_queries_are_refused() -> None:
+    columns = {f"c{i}": [str(level) for level in range(20)] for i in range(8)}
+    with pytest.raises(ValueError, match=rf"at most {MAX_QUERIES} queries"):
+        parse_workload("marginals:2", columns)
+
+
+def test_installed_command_runs() -> None:
+    result = subprocess.run(
+        [Path(sys.executable).with_name("geomdp"), "--help"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert "release" in result.stdout
