@@ -35,6 +35,7 @@ from geomdp.workloads import (
     Prefixes,
     Ranges,
     SecondMoment,
+    SparseQueries,
     Workload,
     explicit_answers,
 )
@@ -100,6 +101,11 @@ def _(workload: Histogram | Prefixes | Ranges) -> Body:
 @sensitivity_polytope.register
 def _(workload: SecondMoment) -> Body:
     return Spectraplex(workload.d)
+
+
+@sensitivity_polytope.register
+def _(workload: SparseQueries) -> Body:
+    return sensitivity_polytope(workload.explicit)
 
 
 @sensitivity_polytope.register
@@ -195,6 +201,8 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     list of NamedBody
         At least one, in no order of merit; all implement `sample_uniform` and `second_moment`.
     """
+    if isinstance(workload, SparseQueries):
+        workload = workload.explicit  # the same answers on a finite universe
     neighbours = neighbour_body(workload, adjacency)
     if neighbours.implements("sample_uniform") and neighbours.implements("second_moment"):
         found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
