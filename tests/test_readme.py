@@ -1,0 +1,54 @@
+"""The README's examples run as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def block(language: str) -> str:
+    """The one block of a language."""
+    (text,) = [text for name, text in BLOCKS if name == language]
+    return text
+
+
+def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block("python"), "README.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "region=2,smoker=1" in printed
+    promised = re.search(r"print\(release\.guarantee\)  # (.+)", block("python"))
+    assert promised is not None
+    assert promised[1] in printed.splitlines()
+
+
+def test_command_line_example(tmp_path: Path) -> None:
+    (tmp_path / "survey.csv").write_text(block("csv"))
+    (tmp_path / "schema.json").write_text(block("json"))
+    commands = re.findall(r"^geomdp .+$", "".join(text for name, text in BLOCKS if not name), re.M)
+    assert len(commands) == 3
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        installed = Path(sys.executable).with_name(program)
+        result = subprocess.run(
+            [installed, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert (result.returncode, result.stderr) == (0, ""), command
+    for name in ("answers", "rand"):
+        assert (tmp_path / f"{name}.csv").exists()
+        assert (tmp_path / f"{name}.privacy.json").exists()
+
+
+def test_every_file_it_names_exists() -> None:
+    root = Path(__file__).resolve().parents[1]
+    named = re.findall(r"`([\w./]+\.(?:md|png|toml))`|\]\(([\w./]+)\)", README)
+    paths = [first or second for first, second in named]
+    assert paths
+    assert [path for path in paths if not (root / path).exists()] == []
