@@ -9,24 +9,38 @@ The subpackages `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `priva
 
 from geomdp import advice, audit, bodies, data, geometry, mechanisms, noise, privacy, workloads
 from geomdp._version import __version__
+from geomdp.advice import advise
 from geomdp.bodies import MissingOracle, difference_body, sensitivity_polytope
-from geomdp.geometry.jl import jl_map
-from geomdp.geometry.projection import project
-from geomdp.geometry.sampling import sample_uniform
-from geomdp.geometry.volume import volume
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry import gaussian_width, jl_map, project, sample_uniform, volume
+from geomdp.mechanisms import (
+    AboveThreshold,
+    IterativeConstruction,
+    NumericSparse,
+    OnlineConstruction,
+    Sparse,
+    SparseMultiplicativeWeights,
+    SparseProject,
+)
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, BudgetExhausted, Ledger, PureDP
 
 __all__ = [
     "ZCDP",
+    "AboveThreshold",
     "Adjacency",
     "ApproxDP",
     "BudgetExhausted",
+    "IterativeConstruction",
     "Ledger",
     "MissingOracle",
+    "NumericSparse",
+    "OnlineConstruction",
     "PureDP",
+    "Sparse",
+    "SparseMultiplicativeWeights",
+    "SparseProject",
     "__version__",
     "advice",
+    "advise",
     "audit",
     "bodies",
     "data",

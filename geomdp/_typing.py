@@ -9,5 +9,5 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: What the outermost public calls accept: a generator, a seed, or None for operating-system entropy.
+#: What the outermost public calls accept: a generator, a seed, or None for system entropy.
 RandomState = np.random.Generator | int | None

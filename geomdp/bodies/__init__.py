@@ -2,8 +2,11 @@
 
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
+from geomdp.bodies.containment import check_contains_neighbours
+from geomdp.bodies.cvx_body import CvxBody
 from geomdp.bodies.difference import difference_body, symmetric_hull
 from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.hpolytope import HPolytope
 from geomdp.bodies.linear_programs import SolverError
 from geomdp.bodies.oracles import (
@@ -36,8 +39,10 @@ __all__ = [
     "Body",
     "Box",
     "CrossPolytope",
+    "CvxBody",
     "Difference",
     "Ellipsoid",
+    "Elliptope",
     "Facets",
     "HPolytope",
     "Halfspace",
@@ -61,6 +66,7 @@ __all__ = [
     "TriangulatedPolytope",
     "VPolytope",
     "WorkloadPolytope",
+    "check_contains_neighbours",
     "difference_body",
     "exact_noise_bodies",
     "neighbour_body",

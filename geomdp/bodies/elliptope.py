@@ -58,7 +58,7 @@ class Elliptope(Body):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """-lambda_min(R - I), since I + X / t is psd iff t >= -lambda_min(X); O(p^3)."""
-        return np.maximum(1 - np.linalg.eigvalsh(self.matrices(points))[:, 0], 0.0)
+        return np.asarray(np.maximum(1 - np.linalg.eigvalsh(self.matrices(points))[:, 0], 0.0))
 
     def facets(self, points: FloatArray) -> Facets:
         """The halfspaces v^T R v >= 0 of the lowest eigenvectors v; O(p^3)."""
@@ -92,7 +92,7 @@ class Elliptope(Body):
         return np.zeros(self.dimension)
 
     def second_moment(self) -> FloatArray:
-        """The identity over p + 1: an inner product of unit vectors in R^(p+1) has variance that."""
+        """The identity over p + 1, the variance of an inner product of unit vectors in R^(p+1)."""
         return np.eye(self.dimension) / (self.order + 1)
 
     def volume(self) -> float:

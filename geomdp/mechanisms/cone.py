@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from geomdp._linalg import AffineHull
 from geomdp._validation import whole
@@ -78,12 +79,13 @@ class Cone(AdditiveMechanism):
         self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
         replace_one = adjacency is Adjacency.REPLACE_ONE
         rate = privacy.epsilon / 2 if replace_one else privacy.epsilon
-        products = sign_products(workload)
-        body: Body
-        if products is None:
-            body, matrix = _sampled_polytope(workload), None
-        else:
-            body, matrix = Elliptope(products.order), products.matrix
+        found = cone_body(workload)
+        if found is None:
+            raise ValueError(
+                "workload must be linear in pairwise sign products or have a sensitivity polytope "
+                f"with an exact sampler (box, ball, simplex, spectraplex), got {workload!r}"
+            )
+        body, matrix = found
         centre = body.centroid() if replace_one else np.zeros(body.dimension)
         self._noise = ConeNoise(body, rate, centre, matrix)
 
@@ -102,11 +104,12 @@ class Cone(AdditiveMechanism):
         return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
 
 
-def _sampled_polytope(workload: Workload) -> Body:
+def cone_body(workload: Workload) -> tuple[Body, sp.csr_array | None] | None:
+    """The body C of a workload and the map T to answers (None: the identity), where known."""
+    products = sign_products(workload)
+    if products is not None:
+        return Elliptope(products.order), products.matrix
     body = sensitivity_polytope(workload)
-    if not all(body.implements(verb) for verb in ("sample_uniform", "second_moment", "centroid")):
-        raise ValueError(
-            "workload must be linear in pairwise sign products or have a sensitivity polytope with "
-            f"an exact sampler (box, ball, simplex, spectraplex), got {workload!r}"
-        )
-    return body
+    if all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
+        return body, None
+    return None

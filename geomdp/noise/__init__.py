@@ -1,8 +1,9 @@
-"""Noise distributions on sums of answer vectors: Laplace, Gaussian and K-norm."""
+"""Noise distributions on sums of answer vectors: Laplace, Gaussian, K-norm and cone."""
 
 from geomdp.noise.base import Noise
+from geomdp.noise.cone import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
 
-__all__ = ["GaussianNoise", "KNormNoise", "LaplaceNoise", "Noise"]
+__all__ = ["ConeNoise", "GaussianNoise", "KNormNoise", "LaplaceNoise", "Noise"]

@@ -1,0 +1,74 @@
+"""The elliptope: volume, moments, gauge and the exact sampler against rejection."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import Elliptope
+from tests.stats import ks_same, ks_uniform, mean_agrees
+
+
+def test_known_volumes() -> None:
+    assert Elliptope(2).volume() == pytest.approx(2.0, rel=1e-14)
+    assert Elliptope(3).volume() == pytest.approx(math.pi**2 / 2, rel=1e-14)
+    assert Elliptope(4).volume() == pytest.approx(32 * math.pi**2 / 27, rel=1e-14)
+
+
+@pytest.mark.statistical
+def test_sampler_agrees_with_rejection_from_the_cube() -> None:
+    rng = np.random.default_rng(0)
+    body = Elliptope(3)
+    cube = rng.uniform(-1, 1, (40_000, 3))
+    accepted = cube[body.gauge(cube) <= 1]
+    drawn = body.sample_uniform(20_000, rng)
+    for statistic in (lambda x: x[:, 0], lambda x: x.prod(axis=1), lambda x: x.sum(axis=1)):
+        ks_same(statistic(drawn), statistic(accepted), level=1e-6 / 3)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("order", [2, 5, 12])
+def test_gauge_of_uniform_points_and_second_moment(order: int) -> None:
+    """P(||U||_K <= t) = t^m, and entries have variance 1 / (p + 1)."""
+    body = Elliptope(order)
+    points = body.sample_uniform(5000, np.random.default_rng(order))
+    ks_uniform(body.gauge(points) ** body.dimension)
+    mean_agrees(points[:, :, None] * points[:, None, :], body.second_moment(), level=1e-7)
+
+
+def test_gauge_is_where_the_lowest_eigenvalue_vanishes() -> None:
+    body = Elliptope(6)
+    points = 3 * np.random.default_rng(1).standard_normal((20, body.dimension))
+    gauges = body.gauge(points)
+    matrices = body.matrices(points / gauges[:, None])
+    np.testing.assert_allclose(np.linalg.eigvalsh(matrices)[:, 0], 0.0, atol=1e-12)
+
+
+def test_facets_support_the_body() -> None:
+    rng = np.random.default_rng(2)
+    body = Elliptope(5)
+    points = rng.standard_normal((10, body.dimension))
+    facets = body.facets(points)
+    np.testing.assert_allclose((facets.normals * points).sum(axis=1), facets.gauges, rtol=1e-12)
+    inside = body.sample_uniform(500, rng)
+    signs = np.sign(rng.standard_normal((500, 5)))
+    i, j = np.triu_indices(5, 1)
+    assert (np.vstack([inside, signs[:, i] * signs[:, j]]) @ facets.normals.T <= 1 + 1e-12).all()
+
+
+def test_cvxpy_representation_agrees_with_the_gauge() -> None:
+    import cvxpy as cp
+
+    body = Elliptope(4)
+    direction = np.random.default_rng(3).standard_normal(body.dimension)
+    variable = cp.Variable(body.dimension)
+    problem = cp.Problem(cp.Maximize(direction @ variable), body.cvxpy_constraints(variable))
+    problem.solve(solver=cp.CLARABEL)
+    assert body.gauge(np.asarray(variable.value)[None])[0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_order_is_checked() -> None:
+    with pytest.raises(ValueError, match="order"):
+        Elliptope(1)
