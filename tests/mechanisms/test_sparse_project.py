@@ -1,0 +1,286 @@
+"""SparseProject: sizes, lemmas by simulation, accuracy theorem, noise, summaries, bad input."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.geometry.hashing import HashedSigns
+from geomdp.mechanisms import sparse_project_sizes as sizes
+from geomdp.mechanisms.elements import DigestedElements, IntegerElements
+from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
+from geomdp.mechanisms.sparse_summary import SparseSummary, measured_distortion
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.workloads.single_query import SparseQuery
+from tests.stats import binomial_above, binomial_below, mean_agrees, mean_at_most
+
+APPROX = ApproxDP(1.0, 1e-6)
+
+
+def test_paper_sizes() -> None:
+    """BR-PROJ at (n, m, k, beta) = (10, 4, 5, 0.1), and the larger T of the box (DISC-2)."""
+    found = sizes.paper_sizes(n=10, sparsity=4, queries=5, beta=0.1)
+    assert found.failure == pytest.approx(0.005, rel=1e-15)
+    assert found.distortion == pytest.approx(0.0384615, abs=5e-8)
+    assert found.rows == 58_681_960
+    assert found.boxed_rows == 234_727_837
+
+
+def test_accuracy_constant() -> None:
+    """The constant of Theorem 4.9 is 16 sqrt(3) = 27.7128."""
+    n, m, k, beta = 10, 4, 5, 0.1
+    logs = (
+        math.log(4 * k / beta)
+        * math.log(1e6)
+        * (math.log2(2 * k / beta) + math.log2(sizes.paper_sizes(n=n, sparsity=m, queries=k,
+                                                                beta=beta).rows))
+    )  # fmt: skip
+    found = sizes.paper_accuracy(APPROX, n=n, sparsity=m, queries=k, beta=beta)
+    assert (n * found - 2) / math.sqrt(m * logs) == pytest.approx(27.7128, abs=5e-5)
+
+
+def test_independence_is_even_and_enough() -> None:
+    for rows, queries in [(64, 1), (1 << 16, 10**6), (1 << 24, 1)]:
+        r = sizes.independence(rows=rows, queries=queries, beta=0.05)
+        assert r % 2 == 0
+        assert r >= 2 * math.log2(queries * rows / 0.1)
+
+
+def test_feasible_rows() -> None:
+    assert sizes.feasible_rows(n=100, epsilon=1.0) == 1 << 14
+    assert sizes.feasible_rows(n=1, epsilon=0.1) == 1 << 6
+    assert sizes.feasible_rows(n=10**6, epsilon=1.0) == 1 << 16
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("m", "queries"), [(1, 1), (8, 20), (50, 5)])
+def test_projected_queries_are_flat(m: int, queries: int) -> None:
+    """L4.6 and C4.7: with probability 1 - beta no |Qhat_i| exceeds the bounds, over all queries."""
+    rows, beta, trials = 256, 0.2, 300
+    r = sizes.independence(rows=rows, queries=queries, beta=beta)
+    corollary = sizes.coefficient_bound(sparsity=m, rows=rows, queries=queries, beta=beta)
+    lemma = (queries * rows / (2 * beta)) ** (1 / r) * 2 * math.sqrt(m * r / rows)
+    rng = np.random.default_rng(m)
+    within = np.zeros(2, dtype=int)
+    for _ in range(trials):
+        signs = HashedSigns.draw(rows, r, rng)
+        largest = max(
+            np.abs(signs.project(rng.choice(10**6, m, replace=False), np.ones(m))).max()
+            for _ in range(queries)
+        )
+        within += [largest <= lemma, largest <= corollary]
+    for count in within:
+        binomial_above(int(count), trials, 1 - beta, level=1e-6 / 2)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rows", [1, 4, 32])
+@pytest.mark.parametrize("deviation", [2.0, 8.0, 24.0])
+def test_laplace_sums_have_the_stated_tail(rows: int, deviation: float) -> None:
+    """L4.8, on coefficients at the bound, which are the worst."""
+    scale, bound, trials = 1.5, 0.7, 20_000
+    draws = np.random.default_rng(rows).laplace(0.0, scale, size=(trials, rows)).sum(axis=1) * bound
+    tail = sizes.laplace_sum_tail(bound=bound, scale=scale, rows=rows, deviation=deviation)
+    binomial_below(int(np.count_nonzero(np.abs(draws) >= deviation)), trials, tail)
+
+
+@pytest.mark.statistical
+def test_johnson_lindenstrauss_lemma() -> None:
+    """BR-JL with T = 4 * 64^2 ln(1/tau) / s^2 rows: norms within s, inner products within s too."""
+    tau, distortion, trials = 0.3, 0.45, 40
+    rows = 1 << math.ceil(math.log2(sizes.JL_CONSTANT * math.log(1 / tau) / distortion**2))
+    rng = np.random.default_rng(3)
+    x, y = rng.random(30), rng.random(30)
+    good = 0
+    for _ in range(trials):
+        signs = HashedSigns.draw(rows, math.ceil(2 * math.log(1 / tau)), rng)
+        elements = rng.choice(10**9, 30)
+        a, b = signs.project(elements, x), signs.project(elements, y)
+        good += (
+            abs(a @ a - x @ x) <= distortion * (x @ x)
+            and abs(a @ b - x @ y) <= distortion / 2 * (x @ x + y @ y)
+        )  # fmt: skip
+    binomial_above(good, trials, 1 - 2 * tau)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("noise", [GaussianRows(), LaplaceRows()])
+def test_accuracy_theorem(noise: GaussianRows | LaplaceRows) -> None:
+    """Theorem 4.9 holds with fewer rows already: the feasible T instead of the paper's."""
+    n, m, k, beta, trials = 200, 5, 10, 0.2, 60
+    privacy = ApproxDP(0.8, 1e-6)
+    bound = sizes.paper_accuracy(privacy, n=n, sparsity=m, queries=k, beta=beta)
+    records = [i % 7 for i in range(n)]
+    queries = [SparseQuery.counting([i, i + 1, i + 100, i + 200, i + 300]) for i in range(k)]
+    truths = [query.total(query.tally(records)) / n for query in queries]
+    good = 0
+    for rng in np.random.default_rng(4).spawn(trials):
+        project = SparseProject(
+            n=n, sparsity=m, queries=k, privacy=privacy, beta=beta, noise=noise,
+            adjacency=Adjacency.ADD_REMOVE, rng=rng,
+        )  # fmt: skip
+        summary = project.release(records, rng=rng)
+        errors = [abs(summary.answer(q).value - t) for q, t in zip(queries, truths, strict=True)]
+        good += max(errors) <= bound
+    binomial_above(good, trials, 1 - beta)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "factor"), [(Adjacency.ADD_REMOVE, 1), (Adjacency.REPLACE_ONE, 2)]
+)
+def test_noise_follows_the_adjacency(adjacency: Adjacency, factor: int) -> None:
+    """DISC-6: replace-one doubles the noise; the Laplace scale is that of Algorithm 2."""
+
+    def sigma(privacy: ApproxDP | ZCDP, noise: GaussianRows | LaplaceRows, rows: int) -> float:
+        return SparseProject(
+            n=10, sparsity=1, queries=1, privacy=privacy, rows=rows, noise=noise,
+            adjacency=adjacency, rng=0,
+        ).sigma  # fmt: skip
+
+    for rows in (64, 1024):  # T does not enter
+        assert sigma(ZCDP(0.5), GaussianRows(), rows) == pytest.approx(factor, rel=1e-14)
+        laplace = math.sqrt(8 * math.log(1e6)) * factor
+        assert sigma(APPROX, LaplaceRows(), rows) == pytest.approx(math.sqrt(2) * laplace)
+
+
+@pytest.mark.statistical
+def test_answers_are_unbiased_with_the_stated_noise() -> None:
+    n, trials = 50, 2000
+    query = SparseQuery.from_mapping({1: 1.0, 2: 0.5, 99: 1.0})
+    records = [1] * 20 + [2] * 10 + [3] * 20
+    for noise in (GaussianRows(), LaplaceRows()):
+        project = SparseProject(
+            n=n, sparsity=3, queries=1, privacy=APPROX, rows=128, noise=noise, rng=1
+        )
+        rng = np.random.default_rng(2)
+        answers = [project.release(records, rng=rng).answer(query) for _ in range(trials)]
+        values = np.array([answer.value for answer in answers])
+        # For a fixed key the projection changes the mean; the noise does not.
+        exact = project.signs.project(np.array([1, 2, 3]), np.array([20.0, 10.0, 20.0]))
+        projected = project.signs.project(np.array([1, 2, 99]), np.array([1.0, 0.5, 1.0]))
+        mean_agrees(values, projected @ exact / n)
+        mean_agrees((values - projected @ exact / n) ** 2, answers[0].noise_std ** 2)
+
+
+@pytest.mark.statistical
+def test_measured_distortion_is_within_its_stated_size() -> None:
+    """Root mean square over keys at most sqrt(2 / T), relative to the norms."""
+    rows, rng = 256, np.random.default_rng(5)
+    squares = np.concatenate(
+        [
+            measured_distortion(HashedSigns.draw(rows, 8, rng), sparsity=10, trials=1, rng=rng) ** 2
+            for _ in range(1500)
+        ]
+    )
+    mean_at_most(squares, 2 / rows)
+    assert squares.mean() > 0.5 / rows
+
+
+def test_summary_survives_its_file(tmp_path: Path) -> None:
+    project = SparseProject(
+        n=4, sparsity=2, queries=10, privacy=ZCDP(0.1), rows=256,
+        encoding=DigestedElements(), rng=0,
+    )  # fmt: skip
+    summary = project.release(["a", "b", ("c", 1), 17])
+    path = tmp_path / "summary.npz"
+    summary.save(path)
+    loaded = SparseSummary.load(path)
+    query = SparseQuery.counting(["a", ("c", 1)])
+    assert loaded.answer(query) == summary.answer(query)
+    assert loaded.guarantee == summary.guarantee == project.guarantee
+    assert (loaded.n, loaded.sparsity, loaded.sigma) == (4, 2, project.sigma)
+    np.testing.assert_array_equal(loaded.vector, summary.vector)
+
+
+def test_files_that_are_no_summaries(tmp_path: Path) -> None:
+    path = tmp_path / "bad.npz"
+    path.write_bytes(b"PK\x03\x04 not really an archive")
+    with pytest.raises(ValueError, match="is not a sparse summary"):
+        SparseSummary.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is not a sparse summary"):
+        SparseSummary.load(path)
+    np.savez(path, vector=np.zeros(64), key=np.zeros(2, dtype=np.uint64), record='{"format": "x"}')
+    with pytest.raises(ValueError, match="format must be"):
+        SparseSummary.load(path)
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    with pytest.raises(ValueError, match="is not a sparse summary"):
+        SparseSummary.load(tmp_path / "array.npy")
+    with pytest.raises(FileNotFoundError):
+        SparseSummary.load(tmp_path / "absent.npz")
+
+
+def test_a_changed_privacy_record_is_noticed(tmp_path: Path) -> None:
+    project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=64, rng=0)
+    path = tmp_path / "summary.npz"
+    project.release([5]).save(path)
+    with np.load(path) as file:
+        parts = {name: file[name] for name in file.files}
+    parts["record"] = np.array(str(parts["record"]).replace('"rho": 0.1', '"rho": 0.01'))
+    np.savez(path, **parts)
+    with pytest.raises(ValueError, match="statement must be"):
+        SparseSummary.load(path)
+
+
+def test_elements_beyond_the_columns_are_refused_before_any_draw() -> None:
+    project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=1 << 16, rng=0)
+    rng = np.random.default_rng(0)
+    state = rng.bit_generator.state
+    for bad, message in [
+        ([1 << 60], "must lie in"),
+        ([-1], "whole numbers"),
+        ([1.5], "whole numbers"),
+        (["a"], "use DigestedElements"),
+        ([[1, {}]], "hashable: row 1"),
+        ([1, 2], "must number n = 1"),
+        ([], "must number n = 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            project.release(bad, rng=rng)  # type: ignore[arg-type]
+    assert rng.bit_generator.state == state
+
+
+def test_bad_queries_and_parameters() -> None:
+    project = SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(0.1), rows=64, rng=0)
+    summary = project.release([3])
+    with pytest.raises(ValueError, match="sparsity at most 1, got 2"):
+        summary.answer(SparseQuery.counting([1, 2]))
+    with pytest.raises(ValueError, match="must be ApproxDP or ZCDP"):
+        SparseProject(n=1, sparsity=1, queries=1, privacy=PureDP(1.0))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="ApproxDP for LaplaceRows"):
+        SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), noise=LaplaceRows())
+    for rows in (32, 100, 1 << 25):
+        with pytest.raises(ValueError, match="rows must"):
+            SparseProject(n=1, sparsity=1, queries=1, privacy=ZCDP(1.0), rows=rows)
+
+
+element = st.recursive(
+    st.integers() | st.text() | st.binary(), lambda x: st.tuples(x) | st.tuples(x, x), max_leaves=5
+)
+
+
+@given(st.lists(element, min_size=2, max_size=6, unique=True))
+def test_digests_tell_elements_apart(elements: list[object]) -> None:
+    """2^-46 a pair: a collision among hypothesis' examples would be a bug in the encoding."""
+    numbers = DigestedElements().encode(elements)  # type: ignore[arg-type]
+    assert len(set(numbers.tolist())) == len(elements)
+    assert 0 <= numbers.min() <= numbers.max() < 1 << 46
+
+
+@pytest.mark.parametrize("bad", [True, 0.5, None, frozenset()])
+def test_elements_without_an_encoding(bad: object) -> None:
+    for encoding in (DigestedElements(), IntegerElements()):
+        with pytest.raises(ValueError, match="elements must be"):
+            encoding.encode([bad])  # type: ignore[list-item]
+
+
+def test_numpy_integers_encode_as_python_ones() -> None:
+    for encoding in (DigestedElements(), IntegerElements()):
+        np.testing.assert_array_equal(
+            encoding.encode([np.int64(7), np.uint8(9)]), encoding.encode([7, 9])
+        )
