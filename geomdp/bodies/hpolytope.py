@@ -65,6 +65,13 @@ class HPolytope(Body):
         return int(self.normals.shape[1])
 
     @cached_property
+    def symmetric(self) -> bool:
+        """Whether the list of inequalities is closed under negation, entry for entry."""
+        ours = np.column_stack([self.normals, self.offsets]) + 0.0
+        theirs = np.column_stack([-self.normals, self.offsets]) + 0.0
+        return np.array_equal(np.unique(ours, axis=0), np.unique(theirs, axis=0))
+
+    @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
         """Normals of length 1 and the offsets that go with them."""
         lengths = np.linalg.norm(self.normals, axis=1)

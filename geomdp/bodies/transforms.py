@@ -12,7 +12,7 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, positive
-from geomdp.bodies.arguments import frozen_array, off_hull, off_span, rays
+from geomdp.bodies.arguments import ROUNDING, frozen_array, off_hull, off_span, rays
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
 
 #: Verbs of a linear image that need a map one-to-one on the body.
@@ -83,24 +83,34 @@ class LinearImage(Body):
         return left[:, kept], singular[kept], right[kept]
 
     @cached_property
-    def _one_to_one(self) -> bool:
+    def one_to_one(self) -> bool:
+        """Whether the matrix is one-to-one on the affine hull of K."""
         return len(self._factors[1]) == self._inner_hull.dimension
 
     @cached_property
-    def _inverse(self) -> FloatArray:
-        """Matrix (m, p): pulls the image of a direction of the hull back to that direction."""
+    def inverse(self) -> FloatArray:
+        """Matrix (m, p) that pulls the image of a direction of K's hull back to that direction.
+
+        Raises
+        ------
+        MissingOracle
+            If the matrix is not one-to-one on the affine hull of K.
+        """
+        self._check_one_to_one()
         left, singular, right = self._factors
         return np.asarray(self._inner_hull.basis @ (right.T / singular) @ left.T)
+
+    def _check_one_to_one(self) -> None:
+        if not self.one_to_one:
+            raise MissingOracle(self, "inverse", "a matrix that is one-to-one on the body")
 
     @cached_property
     def _stretch(self) -> float | None:
         """The number by which all lengths are multiplied, if there is one."""
         singular = self._factors[1]
-        if not self._one_to_one or len(singular) == 0 or np.ptp(singular) > 1e-12 * singular[0]:
-            return (
-                None  # 1e-12: rounding of the decomposition, thousands of units in the last place
-            )
-        return float(singular[0])
+        if not self.one_to_one or len(singular) == 0:
+            return None
+        return float(singular[0]) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
     def implements(self, verb: str) -> bool:
         """Whether the inner body does and, for verbs that pull back, the map is one-to-one."""
@@ -108,17 +118,12 @@ class LinearImage(Body):
             return verb in ("affine_hull", "radius")
         if verb == "project":
             return self._stretch is not None
-        return verb not in _PULLED_BACK or self._one_to_one
-
-    def _require_inverse(self) -> FloatArray:
-        if not self._one_to_one:
-            raise MissingOracle(self, "inverse", "a matrix that is one-to-one on the body")
-        return self._inverse
+        return verb not in _PULLED_BACK or self.one_to_one
 
     def _pull_back(self, points: FloatArray) -> FloatArray:
         """Points of the inner affine hull whose images are nearest to `points`."""
         offset = self._inner_hull.offset
-        return np.asarray(offset + (points - self.matrix @ offset) @ self._require_inverse().T)
+        return np.asarray(offset + (points - self.matrix @ offset) @ self.inverse.T)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """h_K(matrix^T u)."""
@@ -133,12 +138,12 @@ class LinearImage(Body):
         """Gauge in K of the point pulled back; inf off the span of the image."""
         points = batch(points, self.dimension, "points")
         outside = off_span(points, self.affine_hull().basis, self.radius())
-        return np.where(outside, np.inf, self.body.gauge(points @ self._require_inverse().T))
+        return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauges and facet normals of K, normals taken through the inverse."""
         points = batch(points, self.dimension, "points")
-        inverse = self._require_inverse()
+        inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
         return Facets(np.where(outside, np.inf, found.gauges), found.normals @ inverse)
@@ -156,7 +161,7 @@ class LinearImage(Body):
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
-            self._pull_back(points[along]), directions[along] @ self._require_inverse().T
+            self._pull_back(points[along]), directions[along] @ self.inverse.T
         )
         return low, high
 
@@ -181,22 +186,22 @@ class LinearImage(Body):
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Images of uniform points of K, exact where those are (SAM-4)."""
-        self._require_inverse()
+        self._check_one_to_one()
         return np.asarray(self.body.sample_uniform(n, rng) @ self.matrix.T)
 
     def centroid(self) -> FloatArray:
         """Image of the centroid."""
-        self._require_inverse()
+        self._check_one_to_one()
         return np.asarray(self.matrix @ self.body.centroid())
 
     def second_moment(self) -> FloatArray:
         """matrix S matrix^T for the second moment S of K."""
-        self._require_inverse()
+        self._check_one_to_one()
         return np.asarray(self.matrix @ self.body.second_moment() @ self.matrix.T)
 
     def volume(self) -> float:
         """Volume of K times the product of the singular values on its hull."""
-        self._require_inverse()
+        self._check_one_to_one()
         return float(self.body.volume() * np.prod(self._factors[1]))
 
     def vertex_list(self) -> FloatArray:

@@ -127,16 +127,26 @@ class TriangulatedPolytope(Body):
             If the polytope does not hold 0 in its relative interior.
         """
         points = batch(points, self.dimension, "points")
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
-        basis = self._parts[0].basis
-        outside = off_span(points, basis, self.radius())
-        if basis.shape[1] == 0:
+        rows = self.facet_normals()
+        outside = off_span(points, self._parts[0].basis, self.radius())
+        if len(rows) == 0:
             return Facets(np.where(outside, np.inf, 0.0), np.zeros(points.shape))
-        rows = self._cells.normals / self._linear_offsets[:, None] @ basis.T
         ratios = points @ rows.T
         gauges = np.where(outside, np.inf, np.maximum(ratios.max(axis=1), 0.0))
         return Facets(gauges, rows[ratios.argmax(axis=1)])
+
+    def facet_normals(self) -> FloatArray:
+        """Rows a_i / b_i (F, m), so that the body is {x in its span : <row, x> <= 1 for all rows}.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        rows = self._cells.normals / self._linear_offsets[:, None]
+        return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no facet is exceeded by more than `tolerance` times the radius."""

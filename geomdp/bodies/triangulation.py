@@ -75,7 +75,7 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     hull = AffineHull.of_points(points)
     # The hull itself has at most as many facets as a triangulation one dimension lower.
     points = np.unique(points, axis=0)
-    _check_size(len(points), hull.dimension, hull.dimension - 1)
+    _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
     coordinates = hull.coordinates(points)
     size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
     vertices, normals, offsets, volume = _hull(coordinates / size)
