@@ -1,0 +1,149 @@
+"""The mechanisms the advisor compares, each with the conditions under which it applies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from geomdp.bodies import neighbour_body
+from geomdp.mechanisms import (
+    JL,
+    AdditiveMechanism,
+    Ball,
+    Cone,
+    Ellipsoid,
+    Gaussian,
+    KNorm,
+    Laplace,
+    Mechanism,
+)
+from geomdp.mechanisms.cone import cone_body
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.workloads import Workload
+
+#: Seed of the public map of an advised JL mechanism.
+JL_SEED = 0
+
+
+class InapplicableError(ValueError):
+    """A candidate does not apply to the question; the message says why."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What advice is asked for: all of it public.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries.
+    n : int
+        Number of records, or the declared normaliser.
+    privacy : PureDP, ApproxDP or ZCDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+    exact_only : bool
+        Whether heuristic samplers are left out.
+    """
+
+    workload: Workload
+    n: int
+    privacy: Privacy
+    adjacency: Adjacency
+    exact_only: bool
+
+    @property
+    def pure(self) -> PureDP:
+        """The guarantee, if it is pure; else `InapplicableError`."""
+        if not isinstance(self.privacy, PureDP):
+            raise InapplicableError("it is calibrated for pure differential privacy only")
+        return self.privacy
+
+    @property
+    def concentrated(self) -> ZCDP | ApproxDP:
+        """The guarantee, if it is not pure; else `InapplicableError`."""
+        if isinstance(self.privacy, PureDP):
+            raise InapplicableError("Gaussian noise is never purely private")
+        return self.privacy
+
+
+def laplace(question: Question) -> AdditiveMechanism:
+    """Independent Laplace noise."""
+    return Laplace(
+        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
+    )
+
+
+def gaussian(question: Question) -> AdditiveMechanism:
+    """Isotropic Gaussian noise."""
+    return Gaussian(
+        question.workload, n=question.n, privacy=question.concentrated, adjacency=question.adjacency
+    )
+
+
+def ball(question: Question) -> AdditiveMechanism:
+    """K-norm noise of a ball."""
+    return Ball(
+        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
+    )
+
+
+def cone(question: Question) -> AdditiveMechanism:
+    """Noise from the cone over a body that holds the answers."""
+    privacy = question.pure
+    if cone_body(question.workload) is None:
+        raise InapplicableError("no body that holds the answers is known to have an exact sampler")
+    return Cone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
+
+
+def ellipsoid(question: Question) -> AdditiveMechanism:
+    """K-norm noise of the best ellipsoid."""
+    return Ellipsoid(
+        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
+    )
+
+
+def knorm_exact(question: Question) -> AdditiveMechanism:
+    """K-norm noise of the best body with an exact sampler."""
+    return KNorm(
+        question.workload,
+        n=question.n,
+        privacy=question.pure,
+        adjacency=question.adjacency,
+        exact=True,
+    )
+
+
+def knorm(question: Question) -> AdditiveMechanism:
+    """K-norm noise of the neighbour body, or of its outer slab body."""
+    privacy = question.pure
+    body = neighbour_body(question.workload, question.adjacency)
+    if question.exact_only and not body.implements("sample_uniform"):
+        raise InapplicableError("its sampler would be heuristic, and exact_only rules that out")
+    return KNorm(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
+
+
+def jl(question: Question) -> Mechanism:
+    """Johnson-Lindenstrauss with ceil(epsilon n) rows around exact K-norm noise (JL-T21)."""
+    rows = math.ceil(question.pure.epsilon * question.n)
+    effective = question.workload.affine_hull().dimension
+    if rows >= effective:
+        raise InapplicableError(
+            f"its dimension ceil(epsilon n) = {rows} is not below the effective dimension "
+            f"{effective} of the workload"
+        )
+    return JL(knorm_exact(question), rows, rng=JL_SEED)
+
+
+#: Additive candidates by name, simplest first: this order breaks ties.
+ADDITIVE: dict[str, Callable[[Question], AdditiveMechanism]] = {
+    "Laplace": laplace,
+    "Gaussian": gaussian,
+    "Ball": ball,
+    "Cone": cone,
+    "KNorm(exact=True)": knorm_exact,
+    "Ellipsoid": ellipsoid,
+    "KNorm": knorm,
+}

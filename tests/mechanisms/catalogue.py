@@ -1,0 +1,107 @@
+"""Every offline mechanism with the settings its contract tests run in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp.mechanisms import (
+    JL,
+    Ball,
+    Cone,
+    Ellipsoid,
+    Gaussian,
+    KNorm,
+    Laplace,
+    Mechanism,
+    Projected,
+)
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.workloads import (
+    Explicit,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Workload,
+)
+
+PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One mechanism family.
+
+    Parameters
+    ----------
+    kind : type
+        The exported class.
+    privacy : Privacy
+        A guarantee it takes.
+    build : callable
+        (workload, n, privacy, adjacency) -> mechanism.
+    home : str
+        The workload of `WORKLOADS` in which contracts about one mechanism run.
+    density : bool
+        Whether the density of the noise is known, for ratios.
+    """
+
+    kind: type[Mechanism]
+    privacy: Privacy
+    build: Callable[[Workload, int, Privacy, Adjacency], Mechanism]
+    home: str = "tables"
+    density: bool = True
+
+
+def plain(kind, privacy, *, home="tables", density=True, **options):
+    def build(workload, n, privacy, adjacency):
+        return kind(workload, n=n, privacy=privacy, adjacency=adjacency, **options)
+
+    return Entry(kind, privacy, build, home, density)
+
+
+def projected(inner: Entry) -> Entry:
+    return Entry(Projected, inner.privacy, lambda *setting: Projected(inner.build(*setting)))
+
+
+def jl(inner: Entry) -> Entry:
+    return Entry(JL, inner.privacy, lambda *setting: JL(inner.build(*setting), 1, rng=7))
+
+
+ADDITIVE: dict[str, Entry] = {
+    "Laplace": plain(Laplace, PURE),
+    "Ball": plain(Ball, PURE),
+    "Ellipsoid": plain(Ellipsoid, PURE),
+    "KNorm exact": plain(KNorm, PURE, exact=True),
+    "KNorm": plain(KNorm, PURE),
+    # Only for workloads that lie in a body with an exact sampler; the ratio is not in closed form.
+    "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
+    "Gaussian zCDP": plain(Gaussian, CONCENTRATED),
+    "Gaussian approximate": plain(Gaussian, APPROXIMATE),
+}
+POST_PROCESSED: dict[str, Entry] = {
+    "Projected Ball": projected(ADDITIVE["Ball"]),
+    "Projected Laplace": projected(ADDITIVE["Laplace"]),
+    "Projected Gaussian": projected(ADDITIVE["Gaussian zCDP"]),
+    "JL Ball": jl(ADDITIVE["Ball"]),
+    "JL Gaussian": jl(ADDITIVE["Gaussian zCDP"]),
+}
+MECHANISMS = ADDITIVE | POST_PROCESSED
+
+#: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones.
+WORKLOADS: dict[str, Workload] = {
+    "one-way marginals": Marginals(3, 1),
+    "two-way marginals": Marginals(4, 2),
+    "parities": Parities(4, 2),
+    "prefixes": Prefixes(5),
+    "tables": MarginalTables([2, 3, 2], 2),
+    "signs": RandomSigns(4, 12, 3),
+    "flat": Explicit(
+        np.random.default_rng(0).standard_normal((6, 3))
+        @ np.random.default_rng(1).standard_normal((3, 9))
+    ),
+}

@@ -1,0 +1,261 @@
+"""Bad parameters raise in the constructor; noise bodies of users are checked for containment."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp._linalg import AffineHull
+from geomdp.bodies import (
+    Ball as BallBody,
+)
+from geomdp.bodies import (
+    Box,
+    CrossPolytope,
+    HPolytope,
+    SlabBody,
+    Spectraplex,
+    VPolytope,
+    neighbour_body,
+)
+from geomdp.bodies import (
+    Ellipsoid as EllipsoidBody,
+)
+from geomdp.mechanisms import JL, Ball, Ellipsoid, Gaussian, KNorm, Laplace, Projected
+from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity, l2_sensitivity
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    Parities,
+    Prefixes,
+    SecondMoment,
+    explicit_answers,
+)
+from tests.mechanisms.catalogue import ADDITIVE, WORKLOADS
+
+SQUARE = Marginals(2, 1)
+PURE = {"n": 10, "privacy": PureDP(1.0)}
+
+
+class TestParameters:
+    @given(n=st.integers(max_value=0) | st.floats(allow_nan=True) | st.booleans() | st.none())
+    @pytest.mark.parametrize("name", ADDITIVE)
+    def test_n(self, name, n):
+        entry = ADDITIVE[name]
+        with pytest.raises(ValueError, match="n must be a whole number"):
+            entry.build(SQUARE, n, entry.privacy, Adjacency.REPLACE_ONE)
+
+    @pytest.mark.parametrize("adjacency", ["replace-one", None, 1, PureDP(1.0)])
+    @pytest.mark.parametrize("name", ADDITIVE)
+    def test_adjacency(self, name, adjacency):
+        entry = ADDITIVE[name]
+        with pytest.raises(ValueError, match=r"adjacency must be one of Adjacency\.REPLACE_ONE"):
+            entry.build(SQUARE, 10, entry.privacy, adjacency)
+
+    @pytest.mark.parametrize("privacy", [ZCDP(1.0), ApproxDP(1.0, 1e-6), 1.0, None])
+    @pytest.mark.parametrize("kind", [Laplace, Ball, Ellipsoid, KNorm])
+    def test_pure_mechanisms_refuse_other_definitions(self, kind, privacy):
+        with pytest.raises(ValueError, match="privacy must be PureDP"):
+            kind(SQUARE, n=10, privacy=privacy)
+
+    @pytest.mark.parametrize("privacy", [PureDP(1.0), 1.0, None])
+    def test_gaussian_refuses_pure(self, privacy):
+        with pytest.raises(ValueError, match="privacy must be ZCDP or ApproxDP"):
+            Gaussian(SQUARE, n=10, privacy=privacy)
+
+    def test_parameters_are_keywords(self):
+        with pytest.raises(TypeError):
+            Laplace(SQUARE, 10, PureDP(1.0))
+
+    def test_wrappers_take_additive_mechanisms_only(self):
+        projected = Projected(Ball(SQUARE, **PURE))
+        for wrapper in (Projected, lambda inner: JL(inner, 1)):
+            with pytest.raises(ValueError, match="inner must be an additive mechanism"):
+                wrapper(projected)
+            with pytest.raises(ValueError, match="inner must be an additive mechanism"):
+                wrapper(SQUARE)
+
+    @given(st.integers(max_value=0) | st.floats() | st.integers(min_value=2, max_value=100))
+    def test_jl_dimension(self, dimension):
+        with pytest.raises(ValueError, match="dimension"):
+            JL(Ball(SQUARE, **PURE), dimension)
+
+    @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, math.nan])
+    def test_jl_level(self, level):
+        with pytest.raises(ValueError, match="level"):
+            JL(Ball(SQUARE, **PURE), 1, rng=0).distortion_limit(level)
+
+
+class TestSensitivity:
+    @pytest.mark.parametrize("workload", WORKLOADS)
+    def test_bounds_hold_over_all_pairs(self, workload):
+        workload = WORKLOADS[workload]
+        answers = explicit_answers(workload)
+        moves = (answers[:, None] - answers).reshape(-1, workload.n_queries)
+        replace, add = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+        for order, sensitivity in ((1, l1_sensitivity), (2, l2_sensitivity)):
+            largest = np.linalg.norm(moves, order, axis=1).max()
+            assert sensitivity(workload, replace) >= largest * (1 - 1e-12)
+            largest = np.linalg.norm(answers, order, axis=1).max()
+            assert sensitivity(workload, add) >= largest * (1 - 1e-12)
+
+    @pytest.mark.parametrize("workload", WORKLOADS)
+    def test_hull_holds_answers_and_is_as_small_as_possible(self, workload):
+        workload = WORKLOADS[workload]
+        answers = explicit_answers(workload)
+        replace = answer_hull(workload, Adjacency.REPLACE_ONE)
+        assert replace.dimension == AffineHull.of_points(answers).dimension
+        np.testing.assert_allclose(replace.residual(answers), 0, atol=1e-12)
+        add = answer_hull(workload, Adjacency.ADD_REMOVE)
+        assert add.dimension == np.linalg.matrix_rank(answers)
+        assert not add.offset.any()
+        np.testing.assert_allclose(add.residual(3.7 * answers), 0, atol=1e-11)
+        np.testing.assert_allclose(add.basis.T @ add.basis, np.eye(add.dimension), atol=1e-12)
+
+    def test_constant_under_replace_one_is_not_constant_under_add_remove(self):
+        ones = Explicit(np.ones((2, 3)))
+        with pytest.raises(ValueError, match="constant"):
+            answer_hull(ones, Adjacency.REPLACE_ONE)
+        assert answer_hull(ones, Adjacency.ADD_REMOVE).dimension == 1
+        release = Ball(ones, **PURE, adjacency=Adjacency.ADD_REMOVE).release([0, 1, 1], rng=0)
+        np.testing.assert_allclose(release.answers[0], release.answers[1], rtol=1e-12)
+
+
+#: Symmetric bodies around the square [-1, 1]^2, the neighbour body of `SQUARE`.
+GOOD = {
+    "the neighbour body": Box.centred([1.0, 1.0]),
+    "a larger box": Box.centred([1.0, 3.0]),
+    "slabs": SlabBody(np.array([[1.0, 0], [0, 1], [1, 1]]), np.array([1.0, 1, 2])),
+    "circumscribed ball": BallBody(2, math.sqrt(2)),
+    "ellipse": EllipsoidBody(np.diag([2.0, math.sqrt(4 / 3)])),
+    "cross-polytope": CrossPolytope(2, 2.0),
+    "vertices": VPolytope(np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])),
+    "halfspaces": HPolytope(
+        np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1.0, 1, 1, 1])
+    ),
+}
+#: Bodies that leave out a corner or more.
+BAD = {
+    "a smaller box": Box.centred([1.0, 0.999]),
+    "slabs that cut a corner": SlabBody(
+        np.array([[1.0, 0], [0, 1], [1, 1]]), np.array([1.0, 1, 1.99])
+    ),
+    "inscribed ball": BallBody(2, 1.4),
+    "a smaller ellipse": EllipsoidBody(np.diag([2.0, 1.15])),
+    "l1 ball": CrossPolytope(2, 1.9),
+    "a segment": EllipsoidBody(np.array([[5.0], [5.0]])),
+}
+
+
+class TestContainment:
+    """KNorm(body=...) takes symmetric bodies that hold all differences, and no others."""
+
+    @pytest.mark.parametrize("name", GOOD)
+    def test_accepts(self, name):
+        body = GOOD[name]
+        if not body.symmetric:
+            with pytest.raises(ValueError, match="symmetric"):
+                KNorm(SQUARE, **PURE, body=body)
+            return
+        mechanism = KNorm(SQUARE, **PURE, body=body)
+        if name == "vertices":
+            return  # chords by linear programs: slow to sample, and not the subject
+        assert mechanism.noise.body is body
+        moves = explicit_answers(SQUARE) - explicit_answers(SQUARE)[0]
+        ratios = mechanism.noise.log_density_ratio(-moves, moves)
+        assert ratios.max() <= 1 + 1e-9
+
+    @pytest.mark.parametrize("name", BAD)
+    def test_refuses(self, name):
+        with pytest.raises(ValueError, match="every difference"):
+            KNorm(SQUARE, **PURE, body=BAD[name])
+
+    def test_refuses_shapes_and_asymmetric_bodies(self):
+        with pytest.raises(ValueError, match="dimension 2"):
+            KNorm(SQUARE, **PURE, body=Box.centred([9.0, 9.0, 9.0]))
+        with pytest.raises(ValueError, match="symmetric"):
+            KNorm(SQUARE, **PURE, body=Box(np.array([-9.0, -9]), np.array([9.0, 8])))
+
+    def test_add_remove_needs_less_room_on_parities_and_more_on_shifted_answers(self):
+        add = {**PURE, "adjacency": Adjacency.ADD_REMOVE}
+        cube = Box.centred([1.0, 1.0])
+        assert KNorm(Parities(2, 1), **add, body=cube).noise.body is cube
+        with pytest.raises(ValueError, match="every difference"):
+            KNorm(Parities(2, 1), **PURE, body=cube)
+        far = Explicit([[10.0, 11.0], [0.0, 0.5]])
+        assert KNorm(far, **PURE, body=cube)
+        with pytest.raises(ValueError, match="every difference"):
+            KNorm(far, **add, body=cube)
+
+    def test_infinite_universes_need_facets(self):
+        workload = SecondMoment(2)
+        with pytest.raises(ValueError, match="infinitely many"):
+            KNorm(workload, **PURE, body=BallBody(3, 10.0))
+        box = Box.centred([1.0, 1.5, 1.0])
+        assert KNorm(workload, **PURE, body=box).guarantee.sampler == Exact()
+
+    def test_too_many_pairs_need_facets(self):
+        with pytest.raises(ValueError, match="facets"):
+            KNorm(Marginals(12, 1), **PURE, body=BallBody(12, 100.0))
+
+    def test_exact_lists_the_bodies_that_have_a_sampler(self):
+        slabs = SlabBody(np.array([[1.0, 0], [0, 1]]), np.array([1.0, 1.0]))
+        with pytest.raises(ValueError, match=r"exact sampler, as have .*l2 ball"):
+            KNorm(SQUARE, **PURE, body=slabs, exact=True)
+        heuristic = KNorm(SQUARE, **PURE, body=slabs)
+        assert str(heuristic.guarantee).startswith("heuristic")
+
+    def test_a_given_body_belongs_to_its_workload(self):
+        mechanism = KNorm(SQUARE, **PURE, body=Box.centred([1.0, 1.0]))
+        with pytest.raises(ValueError, match="no other workload"):
+            mechanism.with_workload(Marginals(3, 1))
+
+    def test_noise_of_a_body_larger_than_the_span_is_kept_whole(self):
+        """A full-dimensional body around a flat neighbour body: predictions stay equalities."""
+        mechanism = KNorm(Histogram(3), **PURE, body=BallBody(3, math.sqrt(2)))
+        np.testing.assert_allclose(
+            mechanism.predicted_rmse.value, math.sqrt(2 * 4 * 3 / 3) / 10, rtol=1e-12
+        )
+        sums = np.array([5.0, 3.0, 2.0])
+        rng = np.random.default_rng(0)
+        released = np.array([mechanism._privatise(sums, rng) for _ in range(50)])
+        assert np.ptp(released.sum(axis=1)) > 0.01
+
+
+def test_released_answers_stay_in_the_public_hull():
+    """Nothing of the data is left outside the subspace of the noise (see AdditiveMechanism)."""
+    workload = Prefixes(5)
+    for mechanism in (Ball(workload, **PURE), KNorm(workload, **PURE)):
+        answers = mechanism.release([0, 1, 1, 4, 4, 2, 2, 0, 1, 3], rng=0).answers
+        assert answers[-1] == pytest.approx(1.0, abs=1e-12)
+    assert Laplace(workload, **PURE).release([0] * 10, rng=0).answers[-1] != pytest.approx(1.0)
+
+
+def test_projected_answers_are_answers_of_some_data():
+    workload = WORKLOADS["tables"]
+    mechanism = Projected(Laplace(workload, **PURE))
+    records = workload.universe.sample(10, 0)
+    for seed in range(20):
+        answers = mechanism.release(records, rng=seed).answers
+        assert answers.min() >= -1e-12
+        for place in workload.slices:
+            assert answers[place].sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_neighbour_body_is_used_as_it_is_where_it_can_be_sampled():
+    for workload in (Marginals(3, 1), Histogram(4), Parities(3, 1)):
+        mechanism = KNorm(workload, **PURE)
+        body = neighbour_body(workload, Adjacency.REPLACE_ONE)
+        assert type(mechanism.noise.body) is type(body)
+        assert mechanism.guarantee.sampler == Exact()
+
+
+def test_spectraplex_is_no_noise_body():
+    with pytest.raises(ValueError, match="symmetric"):
+        KNorm(SecondMoment(2), **PURE, body=Spectraplex(2))

@@ -1,0 +1,265 @@
+"""Numbers from the formula sheet: JL-L12 to JL-L15, JL-ELL, JL-GAUSS, section 7, and targets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import LinearImage, sensitivity_polytope
+from geomdp.geometry.gaussian import mean_gaussian_norm
+from geomdp.geometry.jl import jl_map
+from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.width import gaussian_width
+from geomdp.mechanisms import (
+    JL,
+    Ball,
+    Ellipsoid,
+    Gaussian,
+    KNorm,
+    Laplace,
+    PredictionKind,
+    Projected,
+)
+from geomdp.privacy import ZCDP, Adjacency, Exact, PureDP
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    LinearMap,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    SecondMoment,
+    explicit_answers,
+)
+from tests.stats import mean_agrees
+
+EPSILON, N = 0.5, 40
+SETTING = {"n": N, "privacy": PureDP(EPSILON)}
+ADD = {**SETTING, "adjacency": Adjacency.ADD_REMOVE}
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_one_way_marginals(k):
+    """Section 7: all three additive mechanisms on [0, 1]^k in closed form."""
+    workload = Marginals(k, 1)
+    expected = {
+        KNorm: math.sqrt((k + 1) * (k + 2) / 3),
+        Ball: math.sqrt(k * (k + 1)),
+        Laplace: math.sqrt(2) * k,
+        # By symmetry the best ellipsoid of a cube is the ball.
+        Ellipsoid: math.sqrt(k * (k + 1)),
+    }
+    for kind, value in expected.items():
+        predicted = kind(workload, **SETTING).predicted_rmse
+        assert predicted.kind is PredictionKind.EXACT
+        assert predicted.stderr == 0
+        rtol = 3e-3 if kind is Ellipsoid else 1e-12
+        np.testing.assert_allclose(predicted.value, value / (EPSILON * N), rtol=rtol)
+
+
+@pytest.mark.statistical
+def test_ball_mean_norm():
+    """JL-L15: E||Z||_2 = k Delta / epsilon, Delta = sqrt k on the cube."""
+    k = 6
+    noise = Ball(Marginals(k, 1), **SETTING).noise
+    draws = noise.sample(np.random.default_rng(0), 20_000)
+    mean_agrees(np.linalg.norm(draws, axis=1), k * math.sqrt(k) / EPSILON)
+
+
+def test_ellipsoid_is_optimal_on_axis_parallel_boxes():
+    """JL-ELL: on a box with half-widths a_i the optimum over all sign vectors is (sum a_i)^2."""
+    widths = np.array([1.0, 0.5, 0.25, 0.125])
+    corners = np.array(list(itertools.product((0.0, 1.0), repeat=4))) * widths
+    noise = Ellipsoid(Explicit(corners.T), **SETTING).noise
+    expected = (4 + 1) * widths.sum() ** 2 / EPSILON**2
+    np.testing.assert_allclose(noise.second_moment().value, expected, rtol=5e-3)
+    # Add/remove on the axis vectors themselves: S = diag(a_i^2).
+    axes = Ellipsoid(Explicit(np.diag(widths)), **ADD).noise
+    expected = (4 + 1) * (widths**2).sum() / EPSILON**2
+    np.testing.assert_allclose(axes.second_moment().value, expected, rtol=5e-3)
+
+
+@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (2, 3, 4), (5, 1, 2, 3)])
+def test_ellipsoid_of_tables_by_patterns_agrees_with_all_pairs(levels):
+    """The symmetric route finds the same optimum as the search over pairs of elements."""
+    tables = MarginalTables(levels, 2)
+    by_patterns = Ellipsoid(tables, **SETTING).noise
+    listed = Explicit(explicit_answers(tables).T)
+    by_pairs = Ellipsoid(listed, **SETTING).noise
+    np.testing.assert_allclose(
+        by_patterns.second_moment().value, by_pairs.second_moment().value, rtol=6e-3
+    )
+    answers = explicit_answers(tables)
+    moves = (answers[:, None] - answers).reshape(-1, tables.n_queries)
+    assert by_patterns.body.gauge(moves).max() <= 1
+
+
+@pytest.mark.parametrize("workload", [MarginalTables([2] * 13, 1), RandomSigns(3, 5000, 0)])
+def test_ellipsoid_of_large_universes_holds_all_differences(workload):
+    """Too many patterns or pairs to list: ellipsoids from blocks or around the centre."""
+    noise = Ellipsoid(workload, **SETTING).noise
+    ball = Ball(workload, **SETTING).noise
+    assert noise.second_moment().value <= ball.second_moment().value * (1 + 1e-8)
+    rng = np.random.default_rng(0)
+    first, second = (workload.evaluate(workload.universe.sample(2000, rng)) for _ in range(2))
+    assert noise.body.gauge(first - second).max() <= 1
+    directions = rng.standard_normal((200, workload.n_queries))
+    spread = workload.extreme_answers(directions) - workload.extreme_answers(-directions)
+    assert noise.body.gauge(spread).max() <= 1
+
+
+def test_second_moments():
+    """JL-L14, JL-COV at d = 2: epsilon^2 E||Z||_F^2 of the ball, 3 * 4 * Delta^2."""
+    workload = SecondMoment(2)
+    # Delta = ||xx^T - yy^T||_F = sqrt 2 for orthogonal unit x, y; 1 for add/remove.
+    for setting, squared in ((SETTING, 2), (ADD, 1)):
+        noise = Ball(workload, **setting).noise
+        np.testing.assert_allclose(
+            noise.second_moment().value * EPSILON**2, 12 * squared, rtol=1e-12
+        )
+        # The ellipsoid of an infinite universe falls back to the blocks: here the ball again.
+        ellipsoid = Ellipsoid(workload, **setting).noise
+        np.testing.assert_allclose(
+            ellipsoid.second_moment().value * EPSILON**2, 12 * squared, rtol=1e-8
+        )
+
+
+def test_simplices_have_exact_noise_of_the_neighbour_body():
+    """X-SIM: E||Z||^2 of the difference of a simplex; on a line it is Laplace."""
+    two = KNorm(Histogram(2), **SETTING)
+    # K - K is the segment of half-length sqrt 2 in R^2: E||Z||^2 = 2 (sqrt 2 / epsilon)^2.
+    np.testing.assert_allclose(two.noise.second_moment().value, 4 / EPSILON**2, rtol=1e-12)
+    for workload in (Histogram(6), Prefixes(7)):
+        mechanism = KNorm(workload, **SETTING)
+        assert mechanism.guarantee.sampler == Exact()
+        exact = KNorm(workload, **SETTING, exact=True)
+        assert exact.predicted_rmse.value <= mechanism.predicted_rmse.value
+    # Add/remove on a histogram: K u -K spans the cross-polytope, that is Laplace noise.
+    laplace, knorm = Laplace(Histogram(6), **ADD), KNorm(Histogram(6), **ADD)
+    np.testing.assert_allclose(knorm.predicted_rmse.value, laplace.predicted_rmse.value, rtol=1e-12)
+
+
+def test_gaussian_projection_bound():
+    """JL-GAUSS: rms <= (2 sqrt(ln N / rho) / n)^(1/2) on bounded queries; 0.12193 at the oracle."""
+    size, n, rho = 1000, 500, 0.5
+    bound = math.sqrt(2 * math.sqrt(math.log(size) / rho) / n)
+    assert round(bound, 5) == 0.12193
+    workload = RandomSigns(200, size, 0)
+    mechanism = Projected(Gaussian(workload, n=n, privacy=ZCDP(rho)))
+    predicted = mechanism.predicted_rmse
+    assert predicted.kind is PredictionKind.UPPER_BOUND
+    assert predicted.value <= bound
+    # sigma = Delta_2 / sqrt(2 rho).
+    scale = workload.l2_diameter() / math.sqrt(2 * rho)
+    np.testing.assert_allclose(mechanism.inner.noise.scale, scale, rtol=1e-12)
+
+
+@pytest.mark.statistical
+def test_width_of_a_gaussian_image():
+    """JL-L12: E_A w(A S) = mu_m / sqrt(m) w(S), for a segment S, w(A S) = ||A v|| / sqrt(2 pi)."""
+    rows, v = 3, np.array([[1.0, -2.0, 0.5, 3.0]])
+    rng = np.random.default_rng(0)
+    images = np.array([np.linalg.norm(jl_map(rows, 4, rng) @ v[0]) for _ in range(5000)])
+    factor = mean_gaussian_norm(rows) / math.sqrt(rows)
+    mean_agrees(
+        images / math.sqrt(2 * math.pi), factor * np.linalg.norm(v) / math.sqrt(2 * math.pi)
+    )
+
+
+def test_projection_inequalities_hold_without_exception():
+    """JL-L13, JL-L13b: 50 random instances, noise and maps of all sizes, zero violations."""
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        m, size = rng.integers(3, 9), rng.integers(4, 30)
+        workload = Explicit(rng.uniform(-1, 1, (m, size)))
+        body = sensitivity_polytope(workload)
+        matrix = jl_map(int(rng.integers(1, m)), m, rng) if rng.random() < 0.7 else np.eye(m)
+        truth = explicit_answers(workload)[rng.integers(size, size=10)].mean(axis=0)
+        noise = rng.standard_normal(len(matrix)) * 10 ** rng.uniform(-2, 1)
+        found = Projector(body, matrix).nearest(matrix @ truth + noise, tol=1e-12)
+        moved = matrix @ (found.point - truth)
+        slack = 2 * found.gap + 1e-12
+        assert moved @ moved <= noise @ noise + slack
+        image = LinearImage(matrix, body)
+        assert moved @ moved <= image.support(noise[None])[0] - noise @ (matrix @ truth) + slack
+
+
+def test_jl_prediction_is_the_stated_sum():
+    workload = RandomSigns(30, 50, 0)
+    mechanism = JL(Ball(workload, n=1000, privacy=PureDP(1.0)), 10, rng=0)
+    assert mechanism.matrix.shape == (10, 30)
+    assert isinstance(mechanism.inner.workload, LinearMap)
+    # Calibrated to the actual A: the diameter of the image, not that of K.
+    images = explicit_answers(workload) @ mechanism.matrix.T
+    diameter = max(np.linalg.norm(a - b) for a, b in itertools.combinations(images, 2))
+    np.testing.assert_allclose(mechanism.inner.noise.body.radius(), diameter, rtol=1e-12)
+    width = gaussian_width(sensitivity_polytope(workload), rng=5)
+    low = (2 * width.interval[0]) / math.sqrt(10)
+    high = (2 * width.interval[1] + 0.61 * workload.l2_diameter()) / math.sqrt(10)
+    assert low <= mechanism.mean_distortion <= high * 1.05
+    assert mechanism.distortion_limit(1e-3) > mechanism.distortion_limit(1e-1)
+    noise = math.sqrt(10 * 11) * diameter / 1000
+    ceiling = (noise + mechanism.mean_distortion) / math.sqrt(30)
+    assert mechanism.predicted_rmse.value <= ceiling * (1 + 1e-5)
+
+
+@pytest.mark.statistical
+def test_distortion_stays_below_its_limits():
+    """JL-T9 on the mean over maps, and the limit for single maps, on all pairs of a small K_Q."""
+    workload = RandomSigns(20, 12, 0)
+    answers = explicit_answers(workload)
+    pairs = np.array([a - b for a, b in itertools.combinations(answers, 2)])
+    inner = Ball(workload, n=100, privacy=PureDP(1.0))
+    losses, above = [], 0
+    for seed in range(200):
+        mechanism = JL(inner, 8, rng=seed)
+        lengths = np.linalg.norm(pairs @ mechanism.matrix.T, axis=1)
+        losses.append(float((np.linalg.norm(pairs, axis=1) - lengths).max()))
+        above += losses[-1] > mechanism.distortion_limit(0.01)
+    # Pairs of vertices are part of the supremum over K x K, so this is necessary, not sufficient.
+    assert np.mean(losses) <= mechanism.mean_distortion
+    assert above <= 12  # P(Binomial(200, 0.01) > 12) < 1e-6
+
+
+class TestTargets:
+    """All two-way tables of ten binary attributes, n = 5000, epsilon = 1, replace-one."""
+
+    workload: ClassVar = MarginalTables([2] * 10, 2)
+    setting: ClassVar = {"n": 5000, "privacy": PureDP(1.0)}
+
+    @pytest.mark.statistical
+    def test_exact_box(self):
+        mechanism = KNorm(self.workload, **self.setting, exact=True)
+        predicted = mechanism.predicted_rmse
+        assert mechanism.guarantee.sampler == Exact()
+        # The box [-2, 2]^55 of the parity basis, E||U||^2 = 55 * 4 c^2 / 3 with cells c = 1/4 each
+        # of 4 per table: 0.00565.
+        np.testing.assert_allclose(predicted.value, 0.00565, rtol=2e-3)
+        errors = mechanism.noise.sample(np.random.default_rng(0), 2000) / 5000
+        squares = (errors**2).mean(axis=1)
+        mean_agrees(squares, predicted.value**2)
+        assert math.sqrt(squares.mean()) <= 0.0058
+
+    @pytest.mark.statistical
+    def test_slab_body(self):
+        mechanism = KNorm(self.workload, **self.setting)
+        predicted = mechanism.predicted_rmse
+        assert str(mechanism.guarantee).startswith("heuristic")
+        assert predicted.value <= 0.0045
+        errors = mechanism.noise.sample(np.random.default_rng(0), 400) / 5000
+        rmse = math.sqrt((errors**2).mean())
+        assert rmse <= 0.0045
+        # Both are means of several hundred draws whose squares vary by some 30%.
+        np.testing.assert_allclose(rmse, predicted.value, rtol=0.06)
+
+    def test_parities_agree_with_tables(self):
+        """The same box in the parity basis: 45 + 10 coordinates of half-width 2."""
+        parities = KNorm(Parities(10, 2), **self.setting, exact=True).predicted_rmse
+        expected = math.sqrt(46 * 47 * (45 * 4 / 3) / 45) / 5000
+        np.testing.assert_allclose(parities.value, expected, rtol=1e-8)
