@@ -1,0 +1,3 @@
+"""Upper and lower bounds on the error of private mechanisms."""
+
+__all__: list[str] = []
