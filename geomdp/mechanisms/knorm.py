@@ -7,12 +7,12 @@ from typing import Self
 
 from geomdp._linalg import AffineHull
 from geomdp._validation import whole
-from geomdp.bodies import LinearImage, neighbour_body
+from geomdp.bodies import LinearImage, Scaled, neighbour_body
+from geomdp.bodies.containment import check_contains_neighbours
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.sensitivity import exact_noise_bodies
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.mechanisms.additive import AdditiveMechanism
-from geomdp.mechanisms.containment import check_containment
 from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
 from geomdp.noise import KNormNoise
 from geomdp.noise.knorm import PUBLIC_SEED
@@ -90,7 +90,9 @@ class KNorm(AdditiveMechanism):
         self._given, self._exact = body, exact
         if body is None:
             return
-        check_containment(body, workload, adjacency)
+        # Above 1 by rounding at most; scaling by it leaves no slack in the privacy claim.
+        factor = check_contains_neighbours(body, workload, adjacency)
+        self._given = body if factor == 1 else Scaled(body, factor)
         if exact and not body.implements("sample_uniform"):
             names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
             raise ValueError(f"body must have an exact sampler, as have {names}; got {body!r}")
@@ -147,5 +149,6 @@ class KNorm(AdditiveMechanism):
 def outer_slab_body(body: Body, span: AffineHull) -> Body:
     """Refined outer slab body of a symmetric `body` with the given span, in R^m (X-OUT)."""
     from geomdp.geometry.slabs import refine_slabs
+
     full = LinearImage(span.basis.T, body)
     return LinearImage(span.basis, refine_slabs(full, rng=PUBLIC_SEED))
