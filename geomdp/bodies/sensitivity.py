@@ -23,11 +23,12 @@ from geomdp.bodies.simplex import Simplex
 from geomdp.bodies.spectral import Spectraplex
 from geomdp.bodies.transforms import LinearImage
 from geomdp.bodies.triangulated import TriangulatedPolytope
-from geomdp.bodies.triangulation import can_triangulate
+from geomdp.bodies.triangulation import can_triangulate, hull_vertices
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
+    Block,
     Histogram,
     LinearMap,
     Marginals,
@@ -45,8 +46,6 @@ from geomdp.workloads import (
 MAX_LISTED_ENTRIES = 1 << 24
 #: Relative inflation of computed half-widths, far above their rounding (SAM-5).
 INFLATION = 1e-9
-#: Public elements whose mean answer serves as a centre where there is no better one.
-CENTRE_ELEMENTS = 1024
 
 
 @singledispatch
@@ -223,32 +222,31 @@ def _triangulated(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
     if not K.implements("vertex_list"):
         return []
     points = K.vertex_list()
-    rank = neighbour_body(workload, adjacency).affine_hull().dimension
+    if not can_triangulate(len(points), K.affine_hull().dimension):
+        return []
+    points = hull_vertices(points)
     if adjacency is Adjacency.ADD_REMOVE:
-        if not can_triangulate(2 * len(points), rank):
-            return []
-        body = TriangulatedPolytope(np.vstack([points, -points]))
+        extreme = np.vstack([points, -points])
+    elif points.size * len(points) <= MAX_LISTED_ENTRIES:
+        extreme = (points[:, None] - points).reshape(-1, points.shape[1])
     else:
-        if not can_triangulate(len(points) * (len(points) - 1), rank):
-            return []
-        pairs = points[:, None] - points
-        body = TriangulatedPolytope(pairs.reshape(-1, points.shape[1]))
+        return []
+    if not can_triangulate(len(extreme), AffineHull.of_points(extreme).dimension):
+        return []
+    body = TriangulatedPolytope(extreme)
     return [NamedBody("triangulated neighbour body", body, "it is the neighbour body")]
 
 
 def _blocks(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
     """The product of balls over orthogonal blocks, one-dimensional ones as one box."""
-    parts = [(block.basis, block.diameter) for block in workload.blocks()]
-    reason = "the diameter of the answers along each orthogonal block is at most the ball's radius"
-    if adjacency is Adjacency.ADD_REMOVE:
-        reason = "the norm of the answers along each orthogonal block is at most the ball's radius"
-        hull = workload.affine_hull()
-        offset = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
-        length = float(np.linalg.norm(offset))
-        parts = [(basis, _reach(workload, K, basis, diameter)) for basis, diameter in parts]
-        if length > RANK_TOLERANCE * K.radius():
-            # All answers agree along the part of the offset orthogonal to the hull.
-            parts.append((offset[:, None] / length, length * (1 + INFLATION)))
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            parts = [(block.basis, block.diameter) for block in workload.blocks()]
+            what = "diameter"
+        case Adjacency.ADD_REMOVE:
+            parts = [(block.basis, _radius(block, K)) for block in workload.blocks()]
+            parts += _common_part(workload)
+            what = "largest norm"
     parts = [(basis, reach) for basis, reach in parts if reach > 0]
     if len(parts) < 2:
         return []  # the l2 ball
@@ -258,20 +256,26 @@ def _blocks(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody
     if lines:
         factors.insert(0, Box.centred([reach for _, reach in lines]))
     axes = np.hstack([basis for basis, _ in lines + wide])
+    reason = f"the radius of each factor is the {what} of the answers in an orthogonal block"
     return [NamedBody("blocks", LinearImage(axes, Product(factors)), reason)]
 
 
-def _reach(workload: Workload, K: Body, basis: FloatArray, diameter: float) -> float:
-    """An upper bound on max over x of ||basis^T Q(x)||_2 for one block."""
-    if K.implements("vertex_list"):
-        return float(np.linalg.norm(K.vertex_list() @ basis, axis=1).max()) * (1 + INFLATION)
-    if basis.shape[1] == 1 and not isinstance(K, WorkloadPolytope):
-        return float(K.support(np.hstack([basis, -basis]).T).max()) * (1 + INFLATION)
-    # A mean of answers lies in K, so every answer is within the diameter of it. The elements are
-    # a fixed public choice; more of them only bring the mean nearer to the centre.
-    elements = workload.universe.sample(CENTRE_ELEMENTS, rng=0)
-    centre = workload.evaluate(elements).mean(axis=0)
-    return (float(np.linalg.norm(centre @ basis)) + diameter) * (1 + INFLATION)
+def _radius(block: Block, K: Body) -> float:
+    """Largest ||basis^T Q(x)||_2: the block's bound, or the listed answers' if that is smaller."""
+    if not K.implements("vertex_list"):
+        return block.radius
+    listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
+    return min(block.radius, listed * (1 + INFLATION))
+
+
+def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
+    """The direction orthogonal to the affine hull in which all answers agree."""
+    hull = workload.affine_hull()
+    common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+    length = float(np.linalg.norm(common))
+    if length <= RANK_TOLERANCE * workload.l2_radius():
+        return []
+    return [(common[:, None] / length, length * (1 + INFLATION))]
 
 
 def _boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:

@@ -57,6 +57,18 @@ def can_triangulate(count: int, dimension: int) -> bool:
     return most_simplices(count, dimension) <= MAX_SIMPLICES
 
 
+def hull_vertices(points: FloatArray) -> FloatArray:
+    """The rows of `points` (N, m) that are vertices of their hull.
+
+    Raises
+    ------
+    ValueError
+        If the upper bound theorem allows the hull more than 2^20 facets.
+    """
+    points = np.unique(points, axis=0)
+    return np.asarray(points[_hull_of(points)[2].vertices])
+
+
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     """Affine hull of the rows of `points` (N, m) and a triangulation of their hull within it.
 
@@ -72,13 +84,9 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     ArithmeticError
         If rounding spoiled the result: its volume is not that of the hull found directly.
     """
-    hull = AffineHull.of_points(points)
-    # The hull itself has at most as many facets as a triangulation one dimension lower.
     points = np.unique(points, axis=0)
-    _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
-    coordinates = hull.coordinates(points)
-    size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
-    vertices, normals, offsets, volume = _hull(coordinates / size)
+    hull, size, outside = _hull_of(points)
+    vertices = hull.coordinates(points[outside.vertices]) / size
     _check_size(len(vertices), hull.dimension, hull.dimension)
     if len(vertices) == hull.dimension + 1:
         simplices = np.arange(len(vertices), dtype=np.int64)[None]
@@ -87,15 +95,15 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     volumes = _volumes(vertices, simplices)
     # 1e-9 is far above the rounding of a sum of determinants and far below one lost simplex
     # that matters: the sampler's distribution would be off by as much in total variation.
-    if abs(volumes.sum() - volume) > 1e-9 * volume:
-        raise ArithmeticError(f"simplices have volume {volumes.sum()}, their hull {volume}")
+    if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
+        raise ArithmeticError(f"simplices have volume {volumes.sum()}, their hull {outside.volume}")
     kept = volumes > 0
     return hull, Triangulation(
         vertices * size,
         simplices[kept],
         volumes[kept] * size**hull.dimension,
-        normals,
-        offsets * size,
+        outside.normals,
+        outside.offsets * size,
     )
 
 
@@ -108,20 +116,42 @@ def _check_size(count: int, dimension: int, cut_in: int) -> None:
         )
 
 
-def _hull(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Vertices, facet normals, facet offsets and volume of a full-dimensional hull."""
+@dataclass(frozen=True)
+class _Hull:
+    """Numbers of the vertices, facets and volume of the hull of full-dimensional points."""
+
+    vertices: IntArray
+    normals: FloatArray
+    offsets: FloatArray
+    volume: float
+
+
+def _hull_of(points: FloatArray) -> tuple[AffineHull, float, _Hull]:
+    """Affine hull of distinct points, the size of their coordinates in it, and their hull there."""
+    hull = AffineHull.of_points(points)
+    # A hull has at most as many facets as a triangulation one dimension lower has simplices.
+    _check_size(len(points), hull.dimension, max(hull.dimension - 1, 0))
+    coordinates = hull.coordinates(points)
+    size = float(np.abs(coordinates).max(initial=0.0)) or 1.0
+    return hull, size, _full_hull(coordinates / size)
+
+
+def _full_hull(points: FloatArray) -> _Hull:
+    """Hull of points that span their space, which may have dimension 0 or 1."""
     from scipy.spatial import ConvexHull
 
     dimension = points.shape[1]
     if dimension == 0:
-        return points[:1], np.zeros((0, 0)), np.zeros(0), 1.0
+        return _Hull(np.zeros(1, dtype=np.int64), np.zeros((0, 0)), np.zeros(0), 1.0)
     if dimension == 1:
-        ends = np.array([[points.min()], [points.max()]])
-        return ends, np.array([[-1.0], [1.0]]), np.array([-ends[0, 0], ends[1, 0]]), np.ptp(ends)
+        ends = np.array([points[:, 0].argmin(), points[:, 0].argmax()])
+        low, high = points[ends, 0]
+        return _Hull(ends, np.array([[-1.0], [1.0]]), np.array([-low, high]), float(high - low))
     hull = ConvexHull(points)
     # Facets that Qhull split into simplices share one equation.
     equations = np.unique(hull.equations, axis=0)
-    return points[hull.vertices], equations[:, :-1], -equations[:, -1], float(hull.volume)
+    vertices = np.asarray(hull.vertices, dtype=np.int64)
+    return _Hull(vertices, equations[:, :-1], -equations[:, -1], float(hull.volume))
 
 
 def _lower_faces(points: FloatArray) -> IntArray:

@@ -32,10 +32,13 @@ class Block:
         span the directions of the affine hull of {Q(x)}.
     diameter : float
         A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
+    radius : float
+        A proved upper bound on max over x of ||basis^T Q(x)||_2.
     """
 
     basis: FloatArray
     diameter: float
+    radius: float
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,8 @@ class Workload(abc.ABC):
         """A proved upper bound on max over x of ||Q(x)||_2."""
 
     def blocks(self) -> tuple[Block, ...]:
-        """Orthogonal blocks with their diameters; by default the whole affine hull as one block."""
-        return (Block(self.affine_hull().basis, self.l2_diameter()),)
+        """Orthogonal blocks with diameters and radii; by default the whole affine hull as one."""
+        return (Block(self.affine_hull().basis, self.l2_diameter(), self.l2_radius()),)
 
     def labels(self) -> list[str]:
         """A readable name for each query; by default q0, q1, ..."""

@@ -136,8 +136,9 @@ class _SubsetQueries(Workload):
     def blocks(self) -> tuple[Block, ...]:
         """The m axes, each with the distance of the two values of a query as diameter."""
         low, high = self._values
+        diameter, radius = abs(high - low), max(abs(low), abs(high))
         eye = np.eye(self.n_queries)
-        return tuple(Block(eye[:, i : i + 1], abs(high - low)) for i in range(self.n_queries))
+        return tuple(Block(eye[:, i : i + 1], diameter, radius) for i in range(self.n_queries))
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,8 @@ class MarginalTables(Workload):
             ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)).
 
         Its maximum over x, x' is found among the 2^|S| patterns of agreement, so `diameter` is
-        exact. With two levels everywhere the blocks are the parity basis.
+        exact, and so is `radius`, as ||part(x)||^2 = c_S^2 prod (1 - 1/l_i) for all x. With two
+        levels everywhere the blocks are the parity basis.
 
         Raises
         ------
@@ -265,7 +266,8 @@ class MarginalTables(Workload):
             for pattern in itertools.product((0, 1), repeat=len(S))
             if not all(pattern)
         )
-        return Block(basis, math.sqrt(2 * squared_scale * (same - apart)))
+        diameter = math.sqrt(2 * squared_scale * (same - apart))
+        return Block(basis, diameter, math.sqrt(squared_scale * same))
 
     def affine_hull(self) -> AffineHull:
         """Affine hull in closed form: the interaction blocks around the uniform distribution.

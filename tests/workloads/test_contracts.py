@@ -110,6 +110,8 @@ def test_blocks_split_the_hull_and_attain_their_diameters(workload):
     for block in blocks:
         reach = np.linalg.norm(pairwise(answers @ block.basis), axis=2).max()
         assert block.diameter == pytest.approx(reach, rel=1e-12, abs=1e-12)
+        farthest = np.linalg.norm(answers @ block.basis, axis=1).max()
+        assert farthest <= block.radius * (1 + 1e-12)
 
 
 @everywhere

@@ -52,9 +52,10 @@ def test_blocks(case):
     # Together the blocks hold all of the variation ...
     parts = [centred @ block.basis @ block.basis.T for block in blocks]
     np.testing.assert_allclose(sum(parts, np.zeros_like(centred)), centred, rtol=0, atol=1e-13)
-    # ... and each diameter is attained.
+    # ... and each radius and diameter is attained.
     for block in blocks:
         seen = answers @ block.basis
+        np.testing.assert_allclose(np.linalg.norm(seen, axis=1), block.radius, rtol=1e-12)
         reach = np.linalg.norm(seen[:, None] - seen, axis=2).max()
         assert block.diameter == pytest.approx(reach, rel=1e-12)
 
