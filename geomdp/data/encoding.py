@@ -1,0 +1,266 @@
+"""From records as they are stored to records as a workload's universe takes them.
+
+An error names row (counted from 0 over all chunks) and column, never the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp.data.columns import (
+    BOOLEAN_TEXTS,
+    BooleanColumn,
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    RealColumn,
+    as_text,
+)
+from geomdp.data.schema import Schema
+from geomdp.workloads.universes import (
+    BooleanCube,
+    CategoricalProduct,
+    FiniteUniverse,
+    SymmetricCube,
+    UnitBall,
+    Universe,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def encode(
+    records: pd.DataFrame | Iterable[pd.DataFrame], schema: Schema, universe: Universe
+) -> Iterator[npt.NDArray[Any]]:
+    """Records in the encoding of `universe`, chunk by chunk, each when asked for.
+
+    =====================  ====================================================================
+    universe               uses
+    =====================  ====================================================================
+    `CategoricalProduct`   the discrete columns of its names, with its numbers of levels
+    `BooleanCube`          all columns of the schema, in order, each discrete with 2 levels
+    `FiniteUniverse`       all columns, discrete; the row-major number of their combination
+    `SymmetricCube`        all columns, real
+    `UnitBall`             all columns, real, divided by sqrt(d) so that the norm is at most 1
+    =====================  ====================================================================
+
+    Parameters
+    ----------
+    records : DataFrame or iterable of DataFrame
+        For instance from `read_chunks`. Columns are taken by name; others are not looked at.
+    schema : Schema
+        Declares the columns.
+    universe : Universe
+        The universe of the workload to be answered.
+
+    Returns
+    -------
+    iterator of array
+        One record array per chunk: (n, c) or (n,) int64 codes, or (n, d) float64.
+
+    Raises
+    ------
+    ValueError
+        At once: the schema does not fit the universe. While reading, naming row and column: an
+        unknown category, a missing value, not a number, a value outside edges or bounds; or a
+        column that a chunk lacks or has twice.
+    """
+    columns = _columns_for(universe, schema)
+    return _encoded(_chunks(records), columns, universe)
+
+
+def numeric_chunks(records: pd.DataFrame | Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Chunks with every column as float64, for files that hold codes already.
+
+    Parameters
+    ----------
+    records : DataFrame or iterable of DataFrame
+        For instance from `read_chunks`.
+
+    Returns
+    -------
+    iterator of DataFrame
+        The same columns and rows.
+
+    Raises
+    ------
+    ValueError
+        A value that is missing or not a number; names row and column.
+    """
+    import pandas as pd
+
+    first_row = 0
+    for chunk in _chunks(records):
+        numbers = np.empty(chunk.shape)
+        for position, name in enumerate(chunk.columns):
+            numbers[:, position] = _numbers(chunk.iloc[:, position], str(name), first_row)
+        yield pd.DataFrame(numbers, index=chunk.index, columns=chunk.columns)
+        first_row += len(chunk)
+
+
+def _columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
+    """The columns of `schema` that make up a record of `universe`, in its order."""
+    match universe:
+        case CategoricalProduct():
+            return tuple(
+                _with_levels(schema.column(name), levels)
+                for name, levels in universe.columns.items()
+            )
+        case BooleanCube(d=d) if len(schema.columns) == d:
+            return tuple(_with_levels(column, 2) for column in schema.columns)
+        case FiniteUniverse(N=size):
+            combinations = CategoricalProduct(_discrete(schema, universe)).size
+            if combinations != size:
+                raise ValueError(
+                    f"{universe!r} must have one element per combination of the columns "
+                    f"{list(schema.names)}, which are {combinations}"
+                )
+            return schema.columns
+        case SymmetricCube(d=d) | UnitBall(d=d) if len(schema.columns) == d:
+            if schema.discrete_columns:
+                raise ValueError(f"{universe!r} takes real columns only, not {list(schema.levels)}")
+            return schema.columns
+        case BooleanCube() | SymmetricCube() | UnitBall():
+            raise ValueError(
+                f"{universe!r} must have one dimension per column of the schema, "
+                f"which has {len(schema.columns)}"
+            )
+        case _:
+            raise ValueError(f"records cannot be encoded for {universe!r}")
+
+
+def _discrete(schema: Schema, universe: Universe) -> dict[str, int]:
+    if schema.real_columns:
+        names = [column.name for column in schema.real_columns]
+        raise ValueError(f"{universe!r} takes discrete columns only, not {names}")
+    return schema.levels
+
+
+def _with_levels(column: Column, levels: int) -> Column:
+    """`column`, checked to be discrete with the number of levels that the universe has."""
+    if isinstance(column, RealColumn):
+        raise ValueError(f"column {column.name!r} must be discrete here, it is real")
+    if len(column.labels) != levels:
+        raise ValueError(
+            f"column {column.name!r} must have {levels} levels, the schema has {len(column.labels)}"
+        )
+    return column
+
+
+def _chunks(records: pd.DataFrame | Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    for chunk in [records] if isinstance(records, pd.DataFrame) else records:
+        if not isinstance(chunk, pd.DataFrame):
+            raise ValueError(f"records must be DataFrames, got {type(chunk).__name__}")
+        yield chunk
+
+
+def _encoded(
+    chunks: Iterator[pd.DataFrame], columns: tuple[Column, ...], universe: Universe
+) -> Iterator[npt.NDArray[Any]]:
+    first_row = 0
+    for chunk in chunks:
+        values = [
+            _encode_column(_series(chunk, column.name), column, first_row) for column in columns
+        ]
+        match universe:
+            case FiniteUniverse():
+                levels = tuple(len(c.labels) for c in columns if not isinstance(c, RealColumn))
+                yield np.asarray(np.ravel_multi_index(np.stack(values), levels), dtype=np.int64)
+            case UnitBall(d=d):
+                yield np.stack(values, axis=1) / np.sqrt(d)
+            case _:
+                yield np.stack(values, axis=1)
+        first_row += len(chunk)
+
+
+def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """The one column called `name`."""
+    places = np.flatnonzero(chunk.columns == name)
+    if len(places) != 1:
+        raise ValueError(f"records must have the column {name!r} once, got {len(places)} times")
+    return chunk.iloc[:, int(places[0])]
+
+
+def _encode_column(series: pd.Series[Any], column: Column, first_row: int) -> IntArray | FloatArray:
+    match column:
+        case CategoricalColumn(name=name, categories=categories):
+            codes = {text: code for code, text in enumerate(categories)}
+            return _coded(series, codes, name, first_row, "one of the declared categories")
+        case BooleanColumn(name=name):
+            return _coded(series, BOOLEAN_TEXTS, name, first_row, "0, 1, true or false")
+        case NumericColumn(name=name, edges=edges):
+            values = _numbers(series, name, first_row)
+            _check_range(values, edges[0], edges[-1], name, first_row)
+            # The last edge itself belongs to the last bin.
+            bins = np.searchsorted(edges, values, side="right") - 1
+            return np.minimum(bins, len(edges) - 2).astype(np.int64)
+        case RealColumn(name=name, bounds=(low, high)):
+            values = _numbers(series, name, first_row)
+            _check_range(values, low, high, name, first_row)
+            return 2 * ((values - low) / (high - low)) - 1
+
+
+def _coded(
+    series: pd.Series[Any], codes: Mapping[str, int], name: str, first_row: int, wanted: str
+) -> IntArray:
+    """Codes (n,) of the texts of a column."""
+    places, texts = distinct_texts(series, name, first_row)
+    distinct = np.array([codes.get(text, -1) for text in texts], dtype=np.int64)
+    found = distinct[places]
+    _refuse(found < 0, wanted, name, first_row)
+    return found
+
+
+def _numbers(series: pd.Series[Any], name: str, first_row: int) -> FloatArray:
+    """A column as float64 (n,), infinities included."""
+    if series.dtype.kind in "iuf":
+        _refuse_missing(series, name, first_row)
+        return series.to_numpy(dtype=np.float64)
+    places, texts = distinct_texts(series, name, first_row)
+    numbers = np.array([parsed(text) for text in texts], dtype=np.float64)[places]
+    _refuse(np.isnan(numbers), "a number", name, first_row)
+    return numbers
+
+
+def distinct_texts(series: pd.Series[Any], name: str, first_row: int) -> tuple[IntArray, list[str]]:
+    """Texts of a column: `texts[places]`; few distinct ones make this cheap."""
+    import pandas as pd
+
+    _refuse_missing(series, name, first_row)
+    if series.dtype == object:
+        # Hashing would take True, 1 and 1.0 for one value; their texts differ.
+        series = pd.Series([as_text(value) for value in series], dtype=object)
+    places, distinct = pd.factorize(series)
+    return places.astype(np.int64), [as_text(value) for value in distinct]
+
+
+def parsed(text: str) -> float:
+    """The number a text spells, NaN if none; Python's own grouping "1_000" is not a number."""
+    try:
+        return float("nan" if "_" in text else text)
+    except ValueError:
+        return float("nan")
+
+
+def _check_range(values: FloatArray, low: float, high: float, name: str, first_row: int) -> None:
+    outside = (values < low) | (values > high)
+    _refuse(outside, f"between {as_text(low)} and {as_text(high)}", name, first_row)
+
+
+def _refuse_missing(series: pd.Series[Any], name: str, first_row: int) -> None:
+    _refuse(series.isna().to_numpy(dtype=bool), "present", name, first_row)
+
+
+def _refuse(bad: BoolArray, wanted: str, name: str, first_row: int) -> None:
+    """``ValueError`` naming the first row where `bad` (n,) is True."""
+    if bad.any():
+        row = first_row + int(np.argmax(bad))
+        raise ValueError(f"records must be {wanted}: row {row}, column {name!r} is not")

@@ -1,0 +1,138 @@
+"""A first draft of a schema, read off the records: convenient, and explicitly not private."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from geomdp._validation import whole
+from geomdp.data.columns import (
+    BOOLEAN_TEXTS,
+    BooleanColumn,
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+)
+from geomdp.data.encoding import distinct_texts, parsed
+from geomdp.data.readers import CHUNK_ROWS, read_chunks
+from geomdp.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INFERENCE_WARNING = (
+    "This schema was read off the records: its categories and bin edges depend on them, so no "
+    "privacy guarantee covers it or anything computed with it. Replace what you know from public "
+    "sources and check the rest before releasing anything."
+)
+
+
+@dataclass(frozen=True)
+class InferredSchema:
+    """A schema that depends on the records, with the warning to show beside it.
+
+    Parameters
+    ----------
+    schema : Schema
+        The draft.
+    warning : str
+        Why it is not private, in words.
+    """
+
+    schema: Schema
+    warning: str = INFERENCE_WARNING
+
+
+def infer_schema(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] | None = None,
+    *,
+    max_categories: int = 20,
+    bins: int = 8,
+    rows: int = CHUNK_ROWS,
+) -> InferredSchema:
+    """Draft a schema from a file of records. **Not private**: for editing, not for releases.
+
+    A column whose values are all 0/1 or all true/false is boolean; one with at most
+    `max_categories` distinct values is categorical; any other column of numbers is numeric with
+    `bins` bins of equal width from its smallest to its largest value.
+
+    Parameters
+    ----------
+    path : str or path
+        CSV or Parquet file, as `read_chunks`.
+    columns : sequence of str, optional
+        Columns to describe; by default all.
+    max_categories : int
+        Most distinct values of a categorical column.
+    bins : int
+        Bins of a numeric column.
+    rows : int
+        Rows read at a time.
+
+    Returns
+    -------
+    InferredSchema
+        The draft and the warning that belongs to it.
+
+    Raises
+    ------
+    ValueError
+        As `read_chunks`; no rows; a missing value; or a column with more distinct values than
+        `max_categories` that are not all finite numbers. Names file, row and column as far as
+        they apply, never a value.
+    """
+    max_categories, bins = whole(max_categories, "max_categories"), whole(bins, "bins")
+    summaries: dict[str, _Summary] = {}
+    first_row = 0
+    for chunk in read_chunks(path, columns, rows):
+        for name in chunk.columns:
+            summary = summaries.setdefault(str(name), _Summary(str(name), max_categories))
+            summary.update(chunk[name], first_row)
+        first_row += len(chunk)
+    if not summaries:
+        raise ValueError(f"{os.fspath(path)}: a schema cannot be inferred from 0 rows")
+    return InferredSchema(Schema(tuple(summary.column(bins) for summary in summaries.values())))
+
+
+@dataclass
+class _Summary:
+    """What is remembered of one column: a bounded set of texts and the range of its numbers."""
+
+    name: str
+    max_categories: int
+    texts: set[str] = field(default_factory=set)
+    low: float = math.inf
+    high: float = -math.inf
+    all_numbers: bool = True
+
+    def update(self, series: pd.Series[Any], first_row: int) -> None:
+        """Take in one chunk of the column."""
+        _, texts = distinct_texts(series, self.name, first_row)
+        if len(self.texts) <= self.max_categories:
+            self.texts.update(texts)
+        if self.all_numbers:
+            numbers = np.array([parsed(text) for text in texts])
+            self.all_numbers = bool(np.isfinite(numbers).all())
+            self.low = min(self.low, float(numbers.min()))
+            self.high = max(self.high, float(numbers.max()))
+
+    def column(self, bins: int) -> Column:
+        """The declaration that fits."""
+        if self.texts <= {"0", "1"} or self.texts <= set(BOOLEAN_TEXTS) - {"0", "1"}:
+            return BooleanColumn(self.name)
+        if len(self.texts) <= self.max_categories:
+            order = (lambda text: (parsed(text), text)) if self.all_numbers else None
+            return CategoricalColumn(self.name, tuple(sorted(self.texts, key=order)))
+        if not self.all_numbers:
+            raise ValueError(
+                f"column {self.name!r} has more than {self.max_categories} distinct values that "
+                "are not all finite numbers; declare its categories, or leave it out"
+            )
+        edges = np.linspace(self.low, self.high, bins + 1)
+        return NumericColumn(self.name, tuple(float(edge) for edge in edges))

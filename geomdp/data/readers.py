@@ -1,0 +1,166 @@
+"""Reading CSV and Parquet files in chunks: a file larger than memory is never held whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from geomdp._validation import whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Rows per chunk unless said otherwise: a hundred columns of short texts stay below 1 GB.
+CHUNK_ROWS = 32_768
+CSV_ENDINGS = (".csv", ".csv.gz")
+PARQUET_ENDINGS = (".parquet",)
+
+
+def read_chunks(
+    path: str | os.PathLike[str], columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS
+) -> Iterator[pd.DataFrame]:
+    """Chunks of a CSV or Parquet file as DataFrames, in file order, each read when asked for.
+
+    CSV (``.csv``, ``.csv.gz``): UTF-8, commas, one header line. **All values are texts**, so
+    that what a value is cannot depend on the chunk it falls in; an empty field is missing, and
+    nothing else is ("NA" is a text). A row with too few fields has missing values, one with too
+    many is an error. Blank lines are rows. `encode` reads texts; for numeric codes without a
+    schema see `numeric_chunks`.
+
+    Parquet (``.parquet``): types are those of the file.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; its ending says which format.
+    columns : sequence of str, optional
+        Columns to return, in this order; by default all.
+    rows : int
+        Largest number of rows of a chunk.
+
+    Returns
+    -------
+    iterator of DataFrame
+        Non-empty chunks, indexed by row number from 0. None for a file that has a header and no
+        rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        Naming the file, at once: unknown ending, empty file, a header with an empty or repeated
+        name, a requested column that is not there. While reading: a malformed file.
+    """
+    path, rows = Path(path), whole(rows, "rows")
+    if path.is_dir() or not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
+    if path.name.endswith(CSV_ENDINGS):
+        names = _csv_header(path)
+        read = _csv_chunks
+    elif path.name.endswith(PARQUET_ENDINGS):
+        names = _parquet_header(path)
+        read = _parquet_chunks
+    else:
+        endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+        raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")
+    return read(path, _chosen(path, names, columns), rows)
+
+
+def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list[str]:
+    """The columns to read, checked against the header."""
+    empty = [position for position, name in enumerate(names) if not name]
+    if empty:
+        raise ValueError(f"{path}: columns number {empty} (from 0) have no name in the header")
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{path}: the header has {repeated} more than once")
+    if columns is None:
+        return names
+    if isinstance(columns, str):
+        raise ValueError(f"columns must be a list of names, got {columns!r}")
+    chosen = list(columns)
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"columns must be at least 1, each once, got {chosen}")
+    missing = [name for name in chosen if name not in names]
+    if missing:
+        raise ValueError(f"{path}: no columns {missing}, the header has {names}")
+    return chosen
+
+
+def _csv_header(path: Path) -> list[str]:
+    import pandas as pd
+
+    try:
+        header = pd.read_csv(
+            path,
+            header=None,
+            nrows=1,
+            dtype=str,
+            keep_default_na=False,
+            skip_blank_lines=False,
+            encoding="utf-8",
+        )
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(
+            f"{path}: the file must start with a header line, got an empty one or no line"
+        ) from error
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: the header cannot be read: {error}") from error
+    return [str(name) for name in header.iloc[0]]
+
+
+def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    # All columns are parsed, since pandas does not notice surplus fields when told to skip some.
+    reader = pd.read_csv(
+        path,
+        dtype=str,
+        keep_default_na=False,
+        na_values=[""],
+        skip_blank_lines=False,
+        encoding="utf-8",
+        chunksize=rows,
+    )
+    try:
+        with reader:
+            for chunk in reader:
+                if not isinstance(chunk.index, pd.RangeIndex):
+                    # A first row longer than the header makes pandas take an index from it.
+                    raise ValueError(f"{path}: the first row has more fields than the header")
+                if len(chunk) > 0:
+                    yield chunk[columns]
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: {str(error).strip()}") from error
+
+
+def _parquet_header(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return [str(name) for name in pq.read_schema(path).names]
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path}: not a Parquet file: {error}") from error
+
+
+def _parquet_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    first_row = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=rows, columns=columns):
+                chunk = batch.to_pandas(ignore_metadata=True)[columns]
+                chunk.index = pd.RangeIndex(first_row, first_row + len(chunk))
+                first_row += len(chunk)
+                if len(chunk) > 0:
+                    yield chunk
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path}: the Parquet file cannot be read: {error}") from error

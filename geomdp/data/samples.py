@@ -1,0 +1,136 @@
+"""Real tables bundled with statsmodels (extra ``samples``), each with a declared public schema.
+
+The categories and edges below are round numbers that suit the published descriptions of the
+variables. The records are public and every one of them fits, which was checked: for your own
+records edges must come from public knowledge alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from geomdp.data.columns import BooleanColumn, CategoricalColumn, NumericColumn
+from geomdp.data.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A table of real records with its schema.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Records, one a row, as published.
+    schema : Schema
+        Declared columns; every record fits it.
+    source : str
+        Where the records come from.
+    """
+
+    frame: pd.DataFrame
+    schema: Schema
+    source: str
+
+
+RAND_SCHEMA = Schema(
+    (
+        # Outpatient visits to a doctor in a year.
+        NumericColumn("mdvis", (0, 1, 2, 3, 5, 10, 20, 100)),
+        # ln(coinsurance rate in per cent + 1): the plans paid 0, 25, 50, 95 and 100 per cent,
+        # at 0, 3.26, 3.93, 4.56 and 4.615; the edges lie between.
+        NumericColumn("lncoins", (0, 2, 3.6, 4.2, 4.6, 4.62)),
+        # Individual deductible plan.
+        BooleanColumn("idp"),
+        # ln(max(1, yearly participation incentive in dollars)); below 1 is none.
+        NumericColumn("lpi", (0, 1, 4, 5, 6, 7, 8)),
+        # ln(max(1, maximum expenditure / coinsurance rate)), 0 under an individual deductible.
+        NumericColumn("fmde", (0, 1, 5, 6, 7, 8, 9)),
+        # Physical limitation: 0 or 1, and an estimated probability where it was not recorded.
+        NumericColumn("physlm", (0, 0.5, 1)),
+        # Index of chronic diseases.
+        NumericColumn("disea", (0, 5, 10, 15, 20, 30, 60)),
+        # Self-rated health good, fair, poor; excellent is none of them.
+        BooleanColumn("hlthg"),
+        BooleanColumn("hlthf"),
+        BooleanColumn("hlthp"),
+    )
+)
+
+FAIR_SCHEMA = Schema(
+    (
+        # 1 very poor to 5 very good.
+        CategoricalColumn("rate_marriage", ("1", "2", "3", "4", "5")),
+        # Years, recorded as midpoints of five-year classes from "under 20" to "40 or over".
+        NumericColumn("age", (15, 20, 25, 30, 35, 40, 45)),
+        NumericColumn("yrs_married", (0, 1, 5, 8, 11, 15, 20, 30)),
+        # Number of children; 5.5 stands for five or more.
+        CategoricalColumn("children", ("0", "1", "2", "3", "4", "5.5")),
+        # 1 not at all to 4 strongly.
+        CategoricalColumn("religious", ("1", "2", "3", "4")),
+        # Years of schooling by degree: 9 grade school to 20 advanced degree.
+        CategoricalColumn("educ", ("9", "12", "14", "16", "17", "20")),
+        # Six classes of occupation, of the wife and of the husband.
+        CategoricalColumn("occupation", ("1", "2", "3", "4", "5", "6")),
+        CategoricalColumn("occupation_husb", ("1", "2", "3", "4", "5", "6")),
+        # Fair's measure of time spent in affairs; the first bin is none.
+        NumericColumn("affairs", (0, 0.01, 1, 5, 20, 100)),
+    )
+)
+
+
+def rand_health_insurance() -> Sample:
+    """Visits to doctors in the RAND Health Insurance Experiment: 20,190 person-years, 10 columns.
+
+    Returns
+    -------
+    Sample
+        Records and schema: 4 boolean columns and 6 binned ones.
+
+    Raises
+    ------
+    ImportError
+        statsmodels is not installed.
+
+    References
+    ----------
+    Cameron-Trivedi 2005, *Microeconometrics*; in the public domain, shipped with statsmodels.
+    """
+    source = "RAND Health Insurance Experiment, through statsmodels.datasets.randhie"
+    return Sample(_load("randhie"), RAND_SCHEMA, source)
+
+
+def fair_affairs() -> Sample:
+    """Fair's survey of extramarital affairs among readers of a magazine: 6,366 women, 9 columns.
+
+    Returns
+    -------
+    Sample
+        Records and schema: 6 categorical columns and 3 binned ones.
+
+    Raises
+    ------
+    ImportError
+        statsmodels is not installed.
+
+    References
+    ----------
+    Fair 1978, *A theory of extramarital affairs*; shipped with statsmodels by permission.
+    """
+    source = "Fair (1978), through statsmodels.datasets.fair"
+    return Sample(_load("fair"), FAIR_SCHEMA, source)
+
+
+def _load(name: str) -> pd.DataFrame:
+    try:
+        dataset = importlib.import_module(f"statsmodels.datasets.{name}")
+    except ImportError as error:
+        raise ImportError(
+            'bundled samples need statsmodels, the extra "samples": pip install "geomdp[samples]"'
+        ) from error
+    frame: pd.DataFrame = dataset.load_pandas().data
+    return frame

@@ -1,0 +1,175 @@
+"""The declared, public description of a table of records, and its file format.
+
+A schema file is one JSON object:
+
+.. code-block:: json
+
+    {
+      "format": "geomdp schema",
+      "version": 1,
+      "columns": [
+        {"name": "region", "kind": "categorical", "categories": ["north", "south"]},
+        {"name": "smoker", "kind": "boolean"},
+        {"name": "age", "kind": "numeric", "edges": [0, 18, 65, 120]},
+        {"name": "income", "kind": "real", "bounds": [0, 200000]}
+      ]
+    }
+
+The kinds are those of `geomdp.data.columns`; each has exactly the keys shown. Columns of the
+records that the schema does not name are not read. Categories, edges and bounds are public: they
+must be known without the records.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from geomdp.data.columns import (
+    BooleanColumn,
+    CategoricalColumn,
+    Column,
+    DiscreteColumn,
+    NumericColumn,
+    RealColumn,
+)
+from geomdp.workloads.universes import CategoricalProduct, SymmetricCube
+
+FORMAT = "geomdp schema"
+VERSION = 1
+
+_KINDS: dict[str, type[Column]] = {
+    column.kind: column for column in (CategoricalColumn, BooleanColumn, NumericColumn, RealColumn)
+}
+#: The key that each kind has beside name and kind.
+_KEYS = {"categorical": {"categories"}, "boolean": set(), "numeric": {"edges"}, "real": {"bounds"}}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Declared columns, in order; equal schemas are equal and hash alike.
+
+    Parameters
+    ----------
+    columns : sequence of CategoricalColumn, BooleanColumn, NumericColumn or RealColumn
+        At least 1, with distinct names.
+
+    Raises
+    ------
+    ValueError
+        No columns, or a name twice.
+    """
+
+    columns: tuple[Column, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if not self.columns:
+            raise ValueError("a schema must have at least 1 column, got 0")
+        repeated = sorted({name for name in self.names if self.names.count(name) > 1})
+        if repeated:
+            raise ValueError(f"a schema must have each column once, {repeated} occur more often")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column called `name`; ``ValueError`` if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise ValueError(f"the schema has no column {name!r}, it has {list(self.names)}")
+
+    def select(self, names: Sequence[str]) -> Schema:
+        """The schema of the columns called `names`, in that order."""
+        return Schema(tuple(self.column(name) for name in names))
+
+    @property
+    def discrete_columns(self) -> tuple[DiscreteColumn, ...]:
+        """Categorical, boolean and binned columns, in order."""
+        return tuple(column for column in self.columns if not isinstance(column, RealColumn))
+
+    @property
+    def real_columns(self) -> tuple[RealColumn, ...]:
+        """Columns of reals, in order."""
+        return tuple(column for column in self.columns if isinstance(column, RealColumn))
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """Of every discrete column, in order, what its codes 0, 1, ... stand for."""
+        return {column.name: column.labels for column in self.discrete_columns}
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """Of every discrete column, in order, its number of codes.
+
+        This is what `MarginalTables` and `CategoricalProduct` are built from.
+        """
+        return {name: len(labels) for name, labels in self.labels.items()}
+
+    def universe(self) -> CategoricalProduct | SymmetricCube:
+        """The universe of encoded records: codes if all columns are discrete, the cube if all real.
+
+        Raises
+        ------
+        ValueError
+            For a mixture of both; `select` one or the other first.
+        """
+        if not self.real_columns:
+            return CategoricalProduct(self.levels)
+        if not self.discrete_columns:
+            return SymmetricCube(len(self.columns))
+        raise ValueError(
+            "a universe must be all discrete or all real columns, got real "
+            f"{[column.name for column in self.real_columns]} beside {list(self.levels)}; "
+            "select one or the other"
+        )
+
+    def to_json(self) -> str:
+        """The schema as text of the file format."""
+        columns = [column.to_dict() for column in self.columns]
+        return json.dumps({"format": FORMAT, "version": VERSION, "columns": columns}, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """The schema from text of the file format.
+
+        Raises
+        ------
+        ValueError
+            Not JSON, not this format, or a declaration that is wrong; names the column.
+        """
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"a schema must be JSON: {error}") from error
+        expected = {"format", "version", "columns"}
+        if not isinstance(document, dict) or set(document) != expected:
+            raise ValueError(f"a schema must be an object with the keys {sorted(expected)}")
+        if (document["format"], document["version"]) != (FORMAT, VERSION):
+            raise ValueError(
+                f"a schema must have format {FORMAT!r}, version {VERSION}, "
+                f"got {document['format']!r}, {document['version']!r}"
+            )
+        if not isinstance(document["columns"], list):
+            raise ValueError(f"columns must be a list, got {document['columns']!r}")
+        return cls(tuple(_column(entry, i) for i, entry in enumerate(document["columns"])))
+
+
+def _column(entry: object, position: int) -> Column:
+    """One column from its JSON object."""
+    if not isinstance(entry, dict) or not {"name", "kind"} <= set(entry):
+        raise ValueError(f"column number {position} must be an object with name and kind")
+    name, kind = entry["name"], entry["kind"]
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise ValueError(f"column {name!r}: kind must be one of {sorted(_KINDS)}, got {kind!r}")
+    keys = {"name", "kind"} | _KEYS[kind]
+    if set(entry) != keys:
+        raise ValueError(
+            f"column {name!r}: kind {kind!r} must have the keys {sorted(keys)}, got {sorted(entry)}"
+        )
+    parameters = {key: value for key, value in entry.items() if key != "kind"}
+    return _KINDS[kind](**parameters)

@@ -1,0 +1,290 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geomdp.data import (
+    BooleanColumn,
+    CategoricalColumn,
+    NumericColumn,
+    RealColumn,
+    Schema,
+    encode,
+    read_chunks,
+)
+from geomdp.workloads import (
+    BooleanCube,
+    CategoricalProduct,
+    FiniteUniverse,
+    MarginalTables,
+    SymmetricCube,
+    UnitBall,
+)
+
+SCHEMA = Schema(
+    (
+        CategoricalColumn("region", ("north", "south", "3")),
+        BooleanColumn("smoker"),
+        NumericColumn("age", (0, 18, 65, 120)),
+    )
+)
+FRAME = pd.DataFrame(
+    {
+        "other": ["p", None, "q", "r"],
+        "age": [0, 18, 64.99, 120],
+        "smoker": [True, False, False, True],
+        "region": ["south", "3", "north", "south"],
+    }
+)
+CODES = [[1, 1, 0], [2, 0, 1], [0, 0, 1], [1, 1, 2]]
+REAL = Schema((RealColumn("x", (0, 10)), RealColumn("y", (-1, 3))))
+SECRET = "s3cret"
+
+
+def encode_all(records, schema, universe):
+    return np.concatenate(list(encode(records, schema, universe)))
+
+
+def test_codes_by_column_name():
+    encoded = encode_all(FRAME, SCHEMA, SCHEMA.universe())
+    assert encoded.dtype == np.int64
+    np.testing.assert_array_equal(encoded, CODES)
+    chosen = CategoricalProduct({"age": 3, "region": 3})
+    np.testing.assert_array_equal(encode_all(FRAME, SCHEMA, chosen), np.array(CODES)[:, [2, 0]])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 100])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_and_chunks_make_no_difference(tmp_path, ending, rows):
+    path = tmp_path / f"records.{ending}"
+    if ending == "csv":
+        FRAME.to_csv(path, index=False)
+    else:
+        FRAME.to_parquet(path)
+    chunks = encode(read_chunks(path, SCHEMA.names, rows), SCHEMA, SCHEMA.universe())
+    np.testing.assert_array_equal(np.concatenate(list(chunks)), CODES)
+
+
+def test_a_workload_answers_encoded_chunks():
+    workload = MarginalTables(SCHEMA.levels, 1)
+    answers = workload.answers(encode([FRAME[:3], FRAME[3:]], SCHEMA, workload.universe))
+    np.testing.assert_array_equal(answers, np.array([1, 2, 1, 2, 2, 1, 2, 1]) / 4)
+
+
+def test_reading_is_lazy():
+    def endless():
+        while True:
+            yield FRAME
+
+    chunks = encode(endless(), SCHEMA, SCHEMA.universe())
+    np.testing.assert_array_equal(next(chunks), CODES)
+    np.testing.assert_array_equal(next(chunks), CODES)
+
+
+def test_the_number_of_a_combination_is_the_universe_s_own():
+    universe = FiniteUniverse(SCHEMA.universe().size)
+    numbers = encode_all(FRAME, SCHEMA, universe)
+    assert numbers.shape == (4,)
+    for number, codes in zip(numbers, CODES, strict=True):
+        np.testing.assert_array_equal(SCHEMA.universe().elements(number, number + 1)[0], codes)
+
+
+def test_the_boolean_cube_takes_all_columns_in_order():
+    schema = Schema((NumericColumn("age", (0, 40, 120)), BooleanColumn("smoker")))
+    encoded = encode_all(FRAME, schema, BooleanCube(2))
+    np.testing.assert_array_equal(encoded, [[0, 1], [0, 0], [1, 0], [1, 1]])
+
+
+def test_reals_are_mapped_to_the_cube_and_the_ball():
+    frame = pd.DataFrame({"y": [-1.0, 3, 1, 0], "x": [0, 10, 5, 2.5]})
+    cube = np.array([[-1, -1], [1, 1], [0, 0], [-0.5, -0.5]])
+    np.testing.assert_array_equal(encode_all(frame, REAL, SymmetricCube(2)), cube)
+    ball = encode_all(frame, REAL, UnitBall(2))
+    np.testing.assert_allclose(ball, cube / np.sqrt(2), rtol=1e-15)
+    UnitBall(2).validate(ball)
+
+
+@given(
+    st.floats(-1e6, 1e6),
+    st.floats(1e-6, 1e6),
+    st.lists(st.floats(0, 1), min_size=1, max_size=20),
+)
+def test_reals_inside_their_bounds_stay_inside_the_cube(low, width, shares):
+    high = low + width
+    values = np.clip(low + np.array([0.0, *shares, 1.0]) * width, low, high)
+    schema = Schema((RealColumn("x", (low, high)),))
+    encoded = encode_all(pd.DataFrame({"x": values}), schema, SymmetricCube(1))[:, 0]
+    SymmetricCube(1).validate(encoded[:, None])
+    assert (encoded[0], encoded[-1]) == (-1, 1)
+    assert (np.diff(encoded[np.argsort(values)]) >= 0).all()
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=8, unique=True), st.data())
+def test_bins_follow_their_definition(edges, data):
+    edges = sorted(edges)
+    values = data.draw(
+        st.lists(st.floats(edges[0], edges[-1]) | st.sampled_from(edges), min_size=1, max_size=20)
+    )
+    schema = Schema((NumericColumn("x", tuple(edges)),))
+    codes = encode_all(pd.DataFrame({"x": values}), schema, schema.universe())[:, 0]
+    for value, code in zip(values, codes, strict=True):
+        last = code == len(edges) - 2
+        assert edges[code] <= value
+        assert value < edges[code + 1] or (last and value == edges[code + 1])
+
+
+def test_numbers_are_read_from_text_to_the_last_bit():
+    # 0.1 + 0.2 is the float above 0.3; a parser off by one unit would put 0.3 into its bin.
+    schema = Schema((NumericColumn("x", (0, 0.3, 0.1 + 0.2, 1)),))
+    texts = pd.DataFrame({"x": ["0.3", "0.30000000000000004", "0.29999999999999993", " 1e-1 "]})
+    codes = encode_all(texts, schema, schema.universe())[:, 0]
+    np.testing.assert_array_equal(codes, [1, 2, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, 1],
+        [3.0, 1.0],
+        ["3", "1"],
+        np.array([3, 1], dtype=np.uint8),
+        pd.array([3, 1], dtype="Int64"),
+        pd.Categorical(["3", "1"]),
+        pd.array(["3", "1"], dtype="string"),
+        np.array([3, "1"], dtype=object),
+        np.array([3.0, np.int64(1)], dtype=object),
+    ],
+    ids=lambda values: str(getattr(values, "dtype", type(values[0]).__name__)),
+)
+def test_dtypes_make_no_difference_to_categories(values):
+    schema = Schema((CategoricalColumn("c", ("1", "2", "3")),))
+    frame = pd.DataFrame({"c": values})
+    np.testing.assert_array_equal(encode_all(frame, schema, schema.universe()), [[2], [0]])
+
+
+def test_equal_objects_of_different_meaning_are_kept_apart():
+    # True == 1 == 1.0 and their hashes agree, but as categories they differ.
+    schema = Schema((CategoricalColumn("c", ("1", "True", "1.5")),))
+    frame = pd.DataFrame({"c": np.array([True, 1, "1.5", 1.0, 1.5], dtype=object)})
+    np.testing.assert_array_equal(
+        encode_all(frame, schema, schema.universe())[:, 0], [1, 0, 2, 0, 2]
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[True, False], [1, 0], [1.0, 0.0], ["1", "0"], ["true", "false"], ["TRUE", "False"]],
+)
+def test_spellings_of_booleans(values):
+    schema = Schema((BooleanColumn("b"),))
+    frame = pd.DataFrame({"b": values})
+    np.testing.assert_array_equal(encode_all(frame, schema, schema.universe()), [[1], [0]])
+
+
+WHOLE = Schema((*SCHEMA.columns, RealColumn("income", (0, 10))))
+GOOD = {"region": "north", "smoker": "true", "age": "30", "income": "5"}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "wanted"),
+    [
+        ("region", SECRET, "one of the declared categories"),
+        ("region", "North", "one of the declared categories"),
+        ("region", "north ", "one of the declared categories"),
+        ("region", None, "present"),
+        ("smoker", SECRET, "0, 1, true or false"),
+        ("smoker", "2", "0, 1, true or false"),
+        ("smoker", None, "present"),
+        ("age", SECRET, "a number"),
+        ("age", "nan", "a number"),
+        ("age", None, "present"),
+        ("age", "-0.001", "between 0 and 120"),
+        ("age", "120.5", "between 0 and 120"),
+        ("age", "inf", "between 0 and 120"),
+        ("income", SECRET, "a number"),
+        ("income", np.nan, "present"),
+        ("income", "-1", "between 0 and 10"),
+        ("income", "10.000001", "between 0 and 10"),
+        ("income", True, "a number"),
+    ],
+)
+def test_errors_name_row_and_column_and_not_the_value(column, value, wanted):
+    schema = WHOLE.select([column])
+    good = pd.DataFrame([GOOD] * 3)
+    bad = pd.DataFrame([GOOD, GOOD | {column: value}, GOOD | {column: value}])
+    with pytest.raises(ValueError, match=f"must be {wanted}: row 4, column '{column}'") as error:
+        list(encode(iter([good, bad]), schema, schema.universe()))
+    assert SECRET not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 11.0, -0.5])
+def test_floats_outside_are_refused(value):
+    schema = WHOLE.select(["income"])
+    with pytest.raises(ValueError, match="row 1, column 'income' is not"):
+        list(encode(pd.DataFrame({"income": [1.0, value]}), schema, schema.universe()))
+
+
+def test_typed_missing_values_are_refused():
+    frame = pd.DataFrame({"age": pd.array([1, None], dtype="Int64")})
+    schema = SCHEMA.select(["age"])
+    with pytest.raises(ValueError, match="must be present: row 1, column 'age' is not"):
+        list(encode(frame, schema, schema.universe()))
+
+
+def test_boolean_values_are_not_numbers():
+    schema = WHOLE.select(["income"])
+    with pytest.raises(ValueError, match="a number: row 0, column 'income'"):
+        list(encode(pd.DataFrame({"income": [True, False]}), schema, schema.universe()))
+
+
+@pytest.mark.parametrize(
+    ("frame", "times"),
+    [
+        (FRAME.drop(columns="age"), 0),
+        (pd.DataFrame([[1, 2]], columns=["age", "age"]), 2),
+    ],
+)
+def test_a_column_must_be_there_once(frame, times):
+    schema = SCHEMA.select(["age"])
+    with pytest.raises(ValueError, match=f"the column 'age' once, got {times} times"):
+        list(encode(frame, schema, schema.universe()))
+
+
+def test_records_must_be_frames():
+    with pytest.raises(ValueError, match="records must be DataFrames, got ndarray"):
+        list(encode([np.zeros((2, 3))], SCHEMA, SCHEMA.universe()))
+
+
+@pytest.mark.parametrize(
+    ("schema", "universe", "message"),
+    [
+        (SCHEMA, CategoricalProduct({"region": 3, "z": 2}), "no column 'z'"),
+        (
+            SCHEMA,
+            CategoricalProduct({"region": 4}),
+            "'region' must have 4 levels, the schema has 3",
+        ),
+        (WHOLE, CategoricalProduct({"income": 4}), "'income' must be discrete here, it is real"),
+        (SCHEMA, BooleanCube(3), "'region' must have 2 levels, the schema has 3"),
+        (SCHEMA, BooleanCube(2), "one dimension per column of the schema, which has 3"),
+        (WHOLE.select(["income"]), BooleanCube(1), "'income' must be discrete here"),
+        (SCHEMA, FiniteUniverse(17), "one element per combination of the columns .* are 18"),
+        (WHOLE, FiniteUniverse(18), r"discrete columns only, not \['income'\]"),
+        (REAL, SymmetricCube(3), "one dimension per column of the schema, which has 2"),
+        (SCHEMA, SymmetricCube(3), "real columns only, not"),
+        (WHOLE, UnitBall(4), "real columns only, not"),
+    ],
+)
+def test_a_schema_that_does_not_fit_is_refused_before_reading(schema, universe, message):
+    def unread():
+        raise AssertionError("records were read")
+        yield
+
+    with pytest.raises(ValueError, match=message):
+        encode(unread(), schema, universe)
+
+
+def test_an_empty_frame_gives_no_records():
+    assert encode_all(FRAME[:0], SCHEMA, SCHEMA.universe()).shape == (0, 3)

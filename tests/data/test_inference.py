@@ -1,0 +1,85 @@
+import pandas as pd
+import pytest
+
+from geomdp.data import (
+    INFERENCE_WARNING,
+    BooleanColumn,
+    CategoricalColumn,
+    NumericColumn,
+    Schema,
+    encode,
+    infer_schema,
+    read_chunks,
+)
+
+FRAME = pd.DataFrame(
+    {
+        "flag": [0, 1, 1, 0, 1, 0],
+        "truth": [True, False, True, True, False, False],
+        "size": ["10", "9", "10", "11", "9", "9"],
+        "city": ["b", "a", "c", "b", "a", "a"],
+        "weight": [1.0, 2.5, 5.0, 3.0, 4.0, 4.5],
+    }
+)
+EXPECTED = Schema(
+    (
+        BooleanColumn("flag"),
+        BooleanColumn("truth"),
+        CategoricalColumn("size", ("9", "10", "11")),
+        CategoricalColumn("city", ("a", "b", "c")),
+        NumericColumn("weight", (1, 2, 3, 4, 5)),
+    )
+)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 100])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_schema_is_drafted_and_fits_its_records(tmp_path, ending, rows):
+    path = tmp_path / f"r.{ending}"
+    if ending == "csv":
+        FRAME.to_csv(path, index=False)
+    else:
+        FRAME.to_parquet(path)
+    draft = infer_schema(path, max_categories=3, bins=4, rows=rows)
+    assert draft.schema == EXPECTED
+    chunks = encode(read_chunks(path), draft.schema, draft.schema.universe())
+    assert sum(len(chunk) for chunk in chunks) == len(FRAME)
+    chosen = infer_schema(path, ["city"], max_categories=3, rows=rows)
+    assert chosen.schema == EXPECTED.select(["city"])
+
+
+def test_the_draft_says_that_it_is_not_private(tmp_path):
+    FRAME.to_csv(tmp_path / "r.csv", index=False)
+    warning = infer_schema(tmp_path / "r.csv").warning
+    assert warning == INFERENCE_WARNING
+    assert "no privacy guarantee" in warning
+
+
+def test_a_constant_column_is_categorical(tmp_path):
+    (tmp_path / "r.csv").write_text("a,b\n5,1\n5,1\n")
+    schema = infer_schema(tmp_path / "r.csv").schema
+    assert schema == Schema((CategoricalColumn("a", ("5",)), BooleanColumn("b")))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a\n", "r.csv: a schema cannot be inferred from 0 rows"),
+        ("a,b\n1,2\n1,\n", "row 1, column 'b' is not"),
+        ("a\nsecret1\nsecret2\nsecret3\n", "column 'a' has more than 2 distinct values"),
+        ("a\n1\n2\n3\nsecret\n", "column 'a' has more than 2 distinct values"),
+        ("a\n1\n2\n3\ninf\n", "not all finite numbers"),
+    ],
+)
+def test_what_cannot_be_drafted_is_refused(tmp_path, content, message):
+    (tmp_path / "r.csv").write_text(content)
+    with pytest.raises(ValueError, match=message) as error:
+        infer_schema(tmp_path / "r.csv", max_categories=2, rows=2)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("option", ["max_categories", "bins"])
+@pytest.mark.parametrize("value", [0, 1.5])
+def test_options_are_checked(tmp_path, option, value):
+    with pytest.raises(ValueError, match=f"{option} must be a whole number"):
+        infer_schema(tmp_path / "r.csv", **{option: value})
