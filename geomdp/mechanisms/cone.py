@@ -25,7 +25,8 @@ class Cone(AdditiveMechanism):
     M(X) = (sum of Q(x) + Z) / n, Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)) with U_i uniform on a body
     C, r_i ~ Gamma(r + 1) with rate epsilon / 2 under replace-one and epsilon under add/remove, r
     the dimension of C; a is its centroid under replace-one, where the number of records is
-    public, and 0 under add/remove. C is
+    public, and 0 under add/remove. Where answers are c + T q with q in C, add/remove adds
+    (r_1 - r_2) c to Z. C is
 
     * the elliptope of order d + 1 for all tables of at most two of d two-level columns, for
       `Marginals` with k <= 2, and of order d for `Parities` with k = 2: the products of signs lie
@@ -87,7 +88,11 @@ class Cone(AdditiveMechanism):
             )
         body, matrix = found
         centre = body.centroid() if replace_one else np.zeros(body.dimension)
-        self._noise = ConeNoise(body, rate, centre, matrix)
+        # Of answers c + T(products), a record more brings c as well: unless their number is
+        # public, the noise of the lifted coordinate must cover it.
+        products = None if replace_one else sign_products(workload)
+        constant = products.constant if products is not None and products.constant.any() else None
+        self._noise = ConeNoise(body, rate, centre, matrix, constant)
 
     @property
     def noise(self) -> ConeNoise:

@@ -22,10 +22,13 @@ class SignProducts:
         Number of signs p.
     matrix : (m, p (p - 1) / 2) sparse array
         The map from products, pairs i < j in row-major order, to answers.
+    constant : (m,) array
+        What every record adds, whatever its signs.
     """
 
     order: int
     matrix: sp.csr_array
+    constant: FloatArray
 
 
 def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
@@ -33,13 +36,17 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
     return first * (2 * order - first - 1) // 2 + second - first - 1
 
 
-def _assemble(order: int, entries: list[tuple[IntArray, FloatArray]], m: int) -> SignProducts:
+def _assemble(
+    order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
+) -> SignProducts:
     """One entry per query and term: (positions, coefficients), each (m,)."""
+    m = len(constant)
     rows = np.tile(np.arange(m), len(entries))
     columns = np.concatenate([positions for positions, _ in entries])
     values = np.concatenate([coefficients for _, coefficients in entries])
     shape = (m, order * (order - 1) // 2)
-    return SignProducts(order, sp.coo_array((values, (rows, columns)), shape=shape).tocsr())
+    matrix = sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+    return SignProducts(order, matrix, constant)
 
 
 @functools.singledispatch
@@ -58,7 +65,7 @@ def _(workload: Parities) -> SignProducts | None:
     if workload.k != 2:
         return None
     m = workload.n_queries  # chi_{i,j} = s_i s_j, and subsets come in lexicographic order
-    return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)))
+    return SignProducts(workload.d, sp.csr_array(sp.eye_array(m)), np.zeros(m))
 
 
 @sign_products.register
@@ -72,7 +79,7 @@ def _(workload: Marginals) -> SignProducts | None:
     entries = [(_pairs(zero, columns[:, i], order), share) for i in range(workload.k)]
     if workload.k == 2:
         entries.append((_pairs(columns[:, 0], columns[:, 1], order), share))
-    return _assemble(order, entries, m)
+    return _assemble(order, entries, share)
 
 
 @sign_products.register
@@ -88,4 +95,4 @@ def _(workload: MarginalTables) -> SignProducts | None:
     entries = [(_pairs(zero, tables[:, i], order), signs[:, i] / cells) for i in range(workload.k)]
     if workload.k == 2:
         entries.append((_pairs(tables[:, 0], tables[:, 1], order), signs.prod(axis=1) / cells))
-    return _assemble(order, entries, m)
+    return _assemble(order, entries, np.full(m, 1 / cells))

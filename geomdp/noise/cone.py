@@ -35,11 +35,15 @@ class ConeNoise:
         The point a; the centroid of K gives the least noise.
     matrix : (m, k) sparse array, optional
         T from the coordinates of K to the answers; by default the identity.
+    constant : (m,) array, optional
+        c in answers c + T q: Z then has (r_1 - r_2) c added, the noise of the count that one
+        record more brings. Leave out where the number of records is public, or c = 0.
 
     Raises
     ------
     ValueError
-        If `rate` is out of range, K has no exact sampler, or `matrix` does not fit K.
+        If `rate` is out of range, K has no exact sampler, `matrix` does not fit K, or a `constant`
+        comes with a `centre` other than 0.
 
     References
     ----------
@@ -47,7 +51,12 @@ class ConeNoise:
     """
 
     def __init__(
-        self, body: Body, rate: float, centre: FloatArray, matrix: sp.csr_array | None = None
+        self,
+        body: Body,
+        rate: float,
+        centre: FloatArray,
+        matrix: sp.csr_array | None = None,
+        constant: FloatArray | None = None,
     ) -> None:
         if not all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
@@ -57,6 +66,9 @@ class ConeNoise:
         self.rate = positive(rate, "rate")
         self.centre = vector(centre, body.dimension, "centre")
         self.matrix = matrix
+        self.constant = None if constant is None else vector(constant, self.dimension, "constant")
+        if self.constant is not None and self.centre.any():
+            raise ValueError("centre must be 0 with a constant: the count is then not public")
         self.effective_dimension = body.effective_dimension
 
     def __repr__(self) -> str:
@@ -77,7 +89,11 @@ class ConeNoise:
         radii = rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))
         points = self.body.sample_uniform(2 * size, rng) - self.centre
         draws = radii[0] * points[:size] - radii[1] * points[size:]
-        return draws if self.matrix is None else np.asarray((self.matrix @ draws.T).T)
+        if self.matrix is not None:
+            draws = np.asarray((self.matrix @ draws.T).T)
+        if self.constant is not None:
+            draws = draws + (radii[0] - radii[1]) * self.constant
+        return np.asarray(draws)
 
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
@@ -90,10 +106,21 @@ class ConeNoise:
 
     def covariance(self) -> FloatArray:
         """Covariance matrix (m, m), exact."""
-        covariance = self._covariance_in_body()
-        if self.matrix is None:
+        covariance, mean = self._covariance_in_body(), self.body.centroid()
+        if self.matrix is not None:
+            covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
+            mean = self.matrix @ mean
+        if self.constant is None:
             return covariance
-        return np.asarray(self.matrix @ (self.matrix @ covariance).T)
+        # Z = W + s c with s = r_1 - r_2: Var s = 2 (r + 1) / rate^2 and E[s W] = Var s T E U.
+        mixed = np.outer(mean, self.constant)
+        own = np.outer(self.constant, self.constant)
+        return covariance + self._count_variance * (mixed + mixed.T + own)
+
+    @property
+    def _count_variance(self) -> float:
+        """Var(r_1 - r_2) = 2 (r + 1) / rate^2."""
+        return 2 * (self.effective_dimension + 1) / self.rate**2
 
     @cached_property
     def _trace(self) -> float:
@@ -101,7 +128,10 @@ class ConeNoise:
             # A multiple of the identity, too large to write out for many signs.
             r, variance = self.effective_dimension, 1 / (self.body.order + 1)
             factor = 2 * (r + 1) * (r + 2) / self.rate**2
-            return factor * variance * float((self.matrix.data**2).sum())
+            shape = factor * variance * float((self.matrix.data**2).sum())
+            # The elliptope has its centroid at 0, so the count is uncorrelated with the rest.
+            count = 0.0 if self.constant is None else float((self.constant**2).sum())
+            return shape + self._count_variance * count
         return float(np.trace(self.covariance()))
 
     def second_moment(self) -> Estimate:

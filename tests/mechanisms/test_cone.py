@@ -170,3 +170,21 @@ def test_many_attributes() -> None:
     # The squared error is r^2 (E||..||^2 + o(1)) with r ~ Gamma(m + 1), m = 20100: 2% is 3 sigma
     # of the radius alone, and the average over pairs adds less.
     assert measured == pytest.approx(release.predicted_rmse.value, rel=0.1)
+
+
+@pytest.mark.statistical
+def test_add_remove_hides_the_number_of_records() -> None:
+    """The constant part of cells counts the records; its noise is that of the lifted coordinate."""
+    workload = MarginalTables([2, 2, 2], 2)
+    setting = {"n": 20, "privacy": PureDP(1.0), "adjacency": Adjacency.ADD_REMOVE}
+    noise = Cone(workload, **setting).noise
+    draws = noise.sample(np.random.default_rng(0), 20_000)
+    totals = draws.reshape(len(draws), -1, 4).sum(axis=2)
+    # The total of a table moves by 1: r_1 - r_2 with r_i ~ Gamma(r + 1, 1), r = 6.
+    np.testing.assert_allclose(totals, totals[:, :1] * np.ones(3), rtol=1e-9)
+    mean_agrees(totals[:, 0] ** 2, 2 * (6 + 1))
+    mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
+    np.testing.assert_allclose(np.trace(noise.covariance()), noise.second_moment().value)
+    # Under replace-one the number is public and every table adds up to 1.
+    public = Cone(workload, n=20, privacy=PureDP(1.0)).noise.sample(np.random.default_rng(0), 5)
+    np.testing.assert_allclose(public.reshape(5, -1, 4).sum(axis=2), 0, atol=1e-12)
