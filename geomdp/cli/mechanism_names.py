@@ -87,6 +87,12 @@ MECHANISM_KINDS = (
         candidates.knorm,
     ),
     MechanismKind(
+        "cone",
+        "--epsilon",
+        "noise from the cone over a body around the answers, where one is known",
+        candidates.cone,
+    ),
+    MechanismKind(
         "jl",
         "--epsilon",
         "K-norm noise after a random projection; for n below the dimension / epsilon",
