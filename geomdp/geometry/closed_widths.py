@@ -11,12 +11,13 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference
-from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.geometry.gaussian import (
     mean_gaussian_maximum,

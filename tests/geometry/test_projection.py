@@ -138,6 +138,31 @@ def test_warm_start_changes_nothing_but_the_work(problem, seed: int) -> None:
         assert warm.converged
 
 
+def test_a_single_point_is_its_own_neighbourhood_up_to_rounding() -> None:
+    vertices = np.full((3, 1), 2.748043)
+    target = np.nextafter(vertices[0], 0)
+    assert np.array_equal(project(VPolytope(vertices), target).point, target)
+    away = project(VPolytope(vertices), np.array([9.0]))
+    assert away.point == vertices[0]
+    assert away.converged
+
+
+def test_a_vertex_that_the_first_probe_cannot_see_sets_the_scale() -> None:
+    # The oracle route sizes a body along one fixed direction; here a vertex a million times
+    # farther out lies across it.
+    rng = np.random.default_rng(6)
+    probe = np.random.default_rng(0).standard_normal(5)
+    spike = rng.standard_normal(5)
+    spike -= probe * (probe @ spike) / (probe @ probe)
+    vertices = np.vstack([rng.standard_normal((30, 5)), 1e6 * spike, -1e6 * spike])
+    for target in (0.9e6 * spike + rng.standard_normal(5) * 10, 3e6 * rng.standard_normal(5)):
+        listed = project(VPolytope(vertices), target, tol=1e-13)
+        searched = project(OracleOnly(VPolytope(vertices)), target, tol=1e-13)
+        assert searched.converged
+        assert listed.converged
+        assert np.linalg.norm(listed.point - searched.point) <= 1e-9 * 1e6
+
+
 def test_warm_start_from_the_same_target_needs_one_look() -> None:
     rng = np.random.default_rng(0)
     body, target = VPolytope(rng.standard_normal((300, 20))), 2 * rng.standard_normal(20)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
@@ -58,6 +59,15 @@ def test_rejection_interval_misses_no_more_often_than_its_level() -> None:
         low, high = volume(disc, rng=seed, samples=40, level=level).interval
         misses += not low <= math.pi <= high
     binomial_below(misses, trials, level)
+
+
+@pytest.mark.parametrize("level", [0.2, 1e-4])
+def test_rejection_interval_ends_are_the_binomial_quantiles(level: float) -> None:
+    estimate = volume(MembershipOnly(Ball(2)), rng=5, samples=50, level=level)
+    hits = round(estimate.value / 4 * 50)  # the bounding box of the unit disc has area 4
+    low, high = (end / 4 for end in estimate.interval)
+    assert math.isclose(binom.sf(hits - 1, 50, low), level / 2, rel_tol=1e-9)
+    assert math.isclose(binom.cdf(hits, 50, high), level / 2, rel_tol=1e-9)
 
 
 def test_rejection_without_hits_still_bounds_from_above() -> None:

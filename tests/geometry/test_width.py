@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.oracles import Body, MissingOracle
 from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference
-from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation

@@ -150,8 +150,7 @@ class OracleColumns:
         self._measure(self._count - 1)
         if count >= self._count:
             return np.arange(self._count)
-        best = np.argpartition(self._images[: self._count] @ -direction, count)[:count]
-        return np.append(best, self._count - 1)
+        return np.argpartition(self._images[: self._count] @ -direction, count)[:count]
 
     def offsets(self, keys: IntArray) -> FloatArray:
         """Points p - centre (b, d) of the `keys`."""

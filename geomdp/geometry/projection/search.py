@@ -19,6 +19,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.geometry.projection.active_set import (
     DISTANCE_DROP,
     GAIN_DROP,
+    PATIENCE,
     improve,
     nearest_of_members,
     settle,
@@ -31,8 +32,6 @@ SMALLEST_TABLE = 32
 #: Gains on the table are brought down to this share of the largest gain overall before all points
 #: are priced again: two more pricings and a third fewer exchanges than solving the table exactly.
 INNER_SHARE = 0.1
-#: Rounds without progress before the search ends.
-PATIENCE = 8
 #: Further rounds, once within tolerance, to settle whether the target is inside.
 DECIDING_ROUNDS = 50
 #: A gain below this share of the squared distance proves the target outside; any share below 1
