@@ -8,7 +8,9 @@ from geomdp.bodies.difference import difference_body, symmetric_hull
 from geomdp.bodies.ellipsoids import Ellipsoid
 from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.hpolytope import HPolytope
+from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.noise_bodies import NamedBody
 from geomdp.bodies.oracles import (
     Body,
     Facets,
@@ -20,7 +22,6 @@ from geomdp.bodies.oracles import (
 )
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import (
-    NamedBody,
     exact_noise_bodies,
     neighbour_body,
     sensitivity_polytope,
@@ -29,7 +30,7 @@ from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.slabs import SlabBody
 from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
-from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.triangulated import TriangulatedPolytope
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope

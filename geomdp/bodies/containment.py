@@ -11,11 +11,12 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import off_span
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.hpolytope import HPolytope
+from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import neighbour_body, sensitivity_polytope
 from geomdp.bodies.slabs import SlabBody
-from geomdp.bodies.transforms import LinearImage, Scaled
+from geomdp.bodies.transforms import Scaled
 from geomdp.bodies.triangulated import TriangulatedPolytope
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload

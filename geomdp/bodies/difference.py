@@ -9,12 +9,13 @@ import numpy as np
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
-from geomdp.bodies.transforms import LinearImage, Scaled, Shifted
+from geomdp.bodies.transforms import Scaled, Shifted
 
 
 @singledispatch

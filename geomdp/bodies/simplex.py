@@ -12,42 +12,10 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, rays
+from geomdp.bodies.arguments import holds_origin, off_hull, off_span, rays
+from geomdp.bodies.barycentric import Barycentric, log_simplex_volume, simplex_vertices
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets
 from geomdp.bodies.positive_parts import exit_time
-
-
-class _Barycentric:
-    """Barycentric coordinates of a simplex: y(x) = 1/(r+1) + linear @ (x - centre)."""
-
-    def __init__(self, vertices: FloatArray) -> None:
-        self.centre = vertices.mean(axis=0)
-        centred = (vertices - self.centre).T
-        # (v_0 - c) + ... + (v_r - c) = 0, so the least-norm weights of a direction sum to 0.
-        left, singular, right = np.linalg.svd(centred, full_matrices=False)
-        rank = len(vertices) - 1
-        found = int(np.count_nonzero(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
-        if found != rank:
-            raise ValueError(
-                f"vertices must be affinely independent, got {len(vertices)} with affine hull of "
-                f"dimension {found}"
-            )
-        self.basis = np.ascontiguousarray(left[:, :rank])
-        self.singular = singular[:rank]
-        self.linear = (right[:rank].T / self.singular) @ self.basis.T
-
-    def weights(self, points: FloatArray) -> FloatArray:
-        """Coordinates (b, r + 1), which sum to 1, of the nearest points of the affine hull."""
-        return np.asarray(1 / len(self.linear) + (points - self.centre) @ self.linear.T)
-
-
-def _simplex_vertices(vertices: FloatArray) -> FloatArray:
-    vertices = frozen_array(vertices, "vertices", ndim=2)
-    if 0 in vertices.shape or vertices.shape[0] > vertices.shape[1] + 1:
-        raise ValueError(
-            f"vertices must have shape (r + 1, m) with 0 <= r <= m, m >= 1, got {vertices.shape}"
-        )
-    return vertices
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,24 +30,21 @@ class Simplex(Body):
     Raises
     ------
     ValueError
-        Vertices that are not affinely independent (found when first needed).
-
-    Notes
-    -----
-    One singular value decomposition, O(m r^2), at first use; then O(m r) per point.
+        Vertices that are not affinely independent (found at first use, by one singular value
+        decomposition, O(m r^2); after that O(m r) per point).
     """
 
     vertices: FloatArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "vertices", _simplex_vertices(self.vertices))
+        object.__setattr__(self, "vertices", simplex_vertices(self.vertices))
 
     def __repr__(self) -> str:
         return f"Simplex({len(self.vertices)} vertices in dimension {self.dimension})"
 
     @cached_property
-    def _map(self) -> _Barycentric:
-        return _Barycentric(self.vertices)
+    def _map(self) -> Barycentric:
+        return Barycentric(self.vertices)
 
     @cached_property
     def _origin_weights(self) -> FloatArray | None:
@@ -182,7 +147,7 @@ class Simplex(Body):
 
     def volume(self) -> float:
         """sqrt(r + 1) times the product of singular values of the centred vertices, over r!."""
-        return math.exp(_log_simplex_volume(self._map.singular))
+        return math.exp(log_simplex_volume(self._map.singular))
 
     def vertex_list(self) -> FloatArray:
         """The vertices (read-only)."""
@@ -221,14 +186,14 @@ class SimplexDifference(Body):
     vertices: FloatArray
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "vertices", _simplex_vertices(self.vertices))
+        object.__setattr__(self, "vertices", simplex_vertices(self.vertices))
 
     def __repr__(self) -> str:
         return f"SimplexDifference({len(self.vertices)} vertices in dimension {self.dimension})"
 
     @cached_property
-    def _map(self) -> _Barycentric:
-        return _Barycentric(self.vertices)
+    def _map(self) -> Barycentric:
+        return Barycentric(self.vertices)
 
     @property
     def dimension(self) -> int:
@@ -322,7 +287,7 @@ class SimplexDifference(Body):
         """C(2 r, r) vol(K) (Rogers and Shephard 1957)."""
         rank = len(self.vertices) - 1
         ratio = math.lgamma(2 * rank + 1) - 2 * math.lgamma(rank + 1)
-        return math.exp(ratio + _log_simplex_volume(self._map.singular))
+        return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """Two vectors of non-negative weights with equal sums of at most 1."""
@@ -335,14 +300,3 @@ class SimplexDifference(Body):
             cp.sum(above) == cp.sum(below),
             cp.sum(above) <= 1,
         ]
-
-
-def _log_simplex_volume(singular: FloatArray) -> float:
-    """Logarithm of the volume of a simplex from the singular values of its centred vertices.
-
-    The differences v_i - v_0 are D C with C the centred vertices (r + 1, m) and D D^T = I + 1 1^T
-    of determinant r + 1, so their Gram determinant is r + 1 times the product of squares.
-    """
-    rank = len(singular)
-    gram = math.log(rank + 1) / 2 + float(np.log(singular).sum())
-    return gram - math.lgamma(rank + 1)
