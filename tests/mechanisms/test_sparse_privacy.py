@@ -1,0 +1,316 @@
+"""Privacy audits: the mechanisms pass, and each audit has a negative control that it refutes.
+
+The negative controls are the published broken variants (SV-LSL), the mechanisms themselves with
+too little noise, and inputs further apart than neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.audit import AuditResult, Sampler, Score, audit, audit_event, repeat
+from geomdp.mechanisms.distinguishers import EnumeratedQueries
+from geomdp.mechanisms.iterative import IterativeConstruction
+from geomdp.mechanisms.online import OnlineConstruction
+from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
+from geomdp.mechanisms.sparse_vector import (
+    AboveThreshold,
+    NumericSparse,
+    PrintedNumericSparse,
+    Sparse,
+)
+from geomdp.mechanisms.transcript import Answer
+from geomdp.mechanisms.updates import MultiplicativeWeights, Perceptron
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.workloads.single_query import DenseQuery
+from tests.mechanisms import broken_sparse_vector as broken
+
+BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT
+#: Queries that are above on one input and below on the other, by sensitivity 1 and against each
+#: other: the pairs on which sparse vector is tight and the broken variants fail.
+FIRST = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0])
+SECOND = 1.0 - FIRST
+#: Outputs per input from which the ratio of each pattern is learned before an audit.
+LEARNING = 12_000
+
+pytestmark = pytest.mark.statistical
+
+
+def patterns(outputs: FloatArray) -> IntArray:
+    """One number per output: which queries were found above, below, or not answered."""
+    digits = np.where(np.isnan(outputs), 0, np.where(outputs == BELOW, 1, 2))
+    return digits @ 3 ** np.arange(outputs.shape[1])
+
+
+def learned_score(sample_a: Sampler, sample_b: Sampler, queries: int) -> Score:
+    """Log-ratio of the frequencies of a pattern on the two inputs, from outputs of its own."""
+    rngs = np.random.default_rng(99).spawn(2)
+    counts = [
+        np.bincount(patterns(sample(LEARNING, rng)), minlength=3**queries) + 0.5
+        for sample, rng in zip((sample_a, sample_b), rngs, strict=True)
+    ]
+    ratios = np.log(counts[0] / counts[1])
+    return lambda outputs: ratios[patterns(outputs)]
+
+
+def audit_stream(
+    mechanism: Callable[[FloatArray, np.random.Generator], FloatArray],
+    claim: Privacy,
+    *,
+    answer_scale: float | None = None,
+    first: FloatArray = FIRST,
+    trials: int = 20_000,
+) -> AuditResult:
+    """Audit a sparse vector mechanism on `first` against 1 - `first`.
+
+    The score is the log-density ratio: that of the pattern is learned, that of released values,
+    which have fresh Laplace noise of `answer_scale`, is known.
+    """
+    second = 1 - first
+    sample_a, sample_b = repeat(mechanism, first), repeat(mechanism, second)
+    of_pattern = learned_score(sample_a, sample_b, len(first))
+
+    def score(outputs: FloatArray) -> FloatArray:
+        total = of_pattern(outputs)
+        if answer_scale is not None:
+            values = np.where(np.isfinite(outputs), outputs, 0.5)  # 0.5: a ratio of 1
+            total = total + (
+                (np.abs(values - second) - np.abs(values - first)).sum(axis=1) / answer_scale
+            )
+        return total
+
+    return audit(sample_a, sample_b, claim, trials=trials, score=score, rng=1)
+
+
+def row(answers: list[Answer]) -> FloatArray:
+    """What a stream published, in the form of the broken variants."""
+    outputs = np.full(len(FIRST), SILENT)
+    for i, (above, value) in enumerate(answers):
+        outputs[i] = BELOW if not above else ABOVE if value is None else value
+    return outputs
+
+
+Stream = Callable[..., AboveThreshold | Sparse | NumericSparse | PrintedNumericSparse]
+PURE, APPROX = PureDP(2.0), ApproxDP(1.0, 1e-6)
+CORRECT: dict[str, tuple[Stream, Privacy]] = {
+    "above threshold": (partial(AboveThreshold, privacy=PURE), PURE),
+    "kept threshold": (partial(Sparse, cutoff=2, privacy=PURE), PURE),
+    "redrawn threshold": (partial(Sparse, cutoff=2, privacy=PURE, redraw=True), PURE),
+    "approximate": (partial(Sparse, cutoff=2, privacy=APPROX), APPROX),
+    "numeric": (partial(NumericSparse, cutoff=2, privacy=PURE), PURE),
+    "numeric approximate": (partial(NumericSparse, cutoff=2, privacy=APPROX), APPROX),
+    "numeric printed": (partial(PrintedNumericSparse, cutoff=2, privacy=APPROX), APPROX),
+}
+
+
+def audit_correct(name: str, noise_divided_by: float) -> AuditResult:
+    """Audit one of `CORRECT`; a declared sensitivity of 1/d divides all its noise by d."""
+    make, claim = CORRECT[name]
+    sensitivity = 1 / noise_divided_by
+    answer = make(0.0).scales.answer
+
+    def mechanism(truths: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return row(make(0.0, sensitivity=sensitivity, rng=rng).ask_many(truths))
+
+    return audit_stream(
+        mechanism, claim, answer_scale=None if answer is None else answer * sensitivity
+    )
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_sparse_vector_is_not_refuted(name: str) -> None:
+    assert not audit_correct(name, noise_divided_by=1).refuted
+
+
+@pytest.mark.parametrize(
+    ("name", "divisor"),
+    [
+        ("above threshold", 2),
+        ("kept threshold", 3),
+        ("redrawn threshold", 4),
+        # Advanced composition of two steps is loose, so these need less noise to be refuted.
+        ("approximate", 48),
+        ("numeric", 5),
+        ("numeric approximate", 48),
+    ],
+)
+def test_sparse_vector_with_too_little_noise_is_refuted(name: str, divisor: float) -> None:
+    assert audit_correct(name, noise_divided_by=divisor).refuted
+
+
+@pytest.mark.parametrize(
+    ("monotone", "change", "refuted"),
+    [
+        (True, [1.0] * 10 + [-1.0], True),
+        (True, [1.0] * 11, False),
+        (False, [1.0] * 10 + [-1.0], False),
+    ],
+)
+def test_half_the_query_noise_needs_monotone_queries(
+    monotone: bool, change: list[float], refuted: bool
+) -> None:
+    """Lap(2/eps) on queries that move against each other: 1.5 eps in the limit (SV-AT, DISC-12).
+
+    Ten queries below and one above: 1.335 eps, with probability 0.093, by integration.
+    """
+    claim = PureDP(3.0)
+    truths = np.array([0.0] * 10 + [1.0])
+
+    def mechanism(truths: FloatArray, rng: np.random.Generator) -> FloatArray:
+        stream = AboveThreshold(1.0, privacy=claim, monotone=monotone, rng=rng)
+        stream.ask_many(truths)
+        return np.array([len(stream.transcript), stream.halted])
+
+    result = audit_event(
+        repeat(mechanism, truths), repeat(mechanism, truths + change), claim, trials=40_000,
+        event=lambda outputs: (outputs == [11, 1]).all(axis=1), rng=3,
+    )  # fmt: skip
+    assert result.refuted == refuted
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "epsilon", "cutoff", "first"),
+    [
+        (broken.algorithm_4, 1.5, 2, FIRST),
+        (broken.algorithm_5, 1.0, 1, FIRST),
+        (broken.algorithm_6, 2.0, 1, np.repeat([0.0, 1.0], 5)),
+    ],
+)
+def test_broken_variants_are_refuted(
+    algorithm: Callable[..., FloatArray], epsilon: float, cutoff: int, first: FloatArray
+) -> None:
+    mechanism = partial(algorithm, epsilon=epsilon, cutoff=cutoff)
+    assert audit_stream(mechanism, PureDP(epsilon), first=first).refuted
+
+
+def test_publishing_the_compared_value_is_refuted() -> None:
+    """Algorithm 3: a low value behind queries found below bounds the threshold from above."""
+    claim = PureDP(2.0)
+    mechanism = partial(broken.algorithm_3, epsilon=claim.epsilon, cutoff=1)
+    first = np.array([0.0] * 5 + [1.0])
+
+    def score(outputs: FloatArray) -> FloatArray:
+        below = (outputs[:, :-1] == BELOW).all(axis=1)
+        last = np.where(np.isfinite(outputs[:, -1]), outputs[:, -1], math.inf)
+        return np.where(below, -last, -math.inf)
+
+    def numeric(truths: FloatArray, rng: np.random.Generator) -> FloatArray:
+        stream = NumericSparse(0.0, cutoff=1, privacy=claim, rng=rng)
+        return row(stream.ask_many(truths))
+
+    for run, refuted in ((mechanism, True), (numeric, False)):
+        a, b = repeat(run, first), repeat(run, 1 - first)
+        result = audit(a, b, claim, trials=40_000, score=score, rng=5)
+        assert result.refuted == refuted
+
+
+def audit_projection(project: SparseProject, extra: int, score: Score) -> AuditResult:
+    """Audit under add/remove: `extra` more records of one element, 1 for neighbours."""
+
+    def mechanism(records: list[int], rng: np.random.Generator) -> FloatArray:
+        return project.release(records, rng=rng).vector
+
+    return audit(
+        repeat(mechanism, [1, 2, 3] + [7] * extra), repeat(mechanism, [1, 2, 3]),
+        project.guarantee, trials=6000, score=score, rng=4,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("privacy", [ZCDP(0.5), ApproxDP(1.0, 0.01)])
+def test_gaussian_projection(privacy: ZCDP | ApproxDP) -> None:
+    """Tight: a column has norm 1, so the loss is that of one Gaussian coordinate."""
+    project = SparseProject(
+        n=3, sparsity=1, queries=1, privacy=privacy, rows=64, noise=GaussianRows(),
+        adjacency=Adjacency.ADD_REMOVE, rng=0,
+    )  # fmt: skip
+    column = project.signs.columns(np.array([7]))[0]
+    assert not audit_projection(project, 1, lambda outputs: outputs @ column).refuted
+    assert audit_projection(project, 3, lambda outputs: outputs @ column).refuted
+
+
+def test_laplace_projection() -> None:
+    """Composition over the rows is loose; records 12 apart are told apart all the same."""
+    project = SparseProject(
+        n=3, sparsity=1, queries=1, privacy=ApproxDP(1.0, 0.01), rows=64, noise=LaplaceRows(),
+        adjacency=Adjacency.ADD_REMOVE, rng=0,
+    )  # fmt: skip
+    base = project.signs.project(np.array([1, 2, 3]), np.ones(3))
+    column = project.signs.columns(np.array([7]))[0]
+    scale = project.sigma / math.sqrt(2)
+
+    def score(extra: int) -> Score:
+        def log_ratio(outputs: FloatArray) -> FloatArray:
+            shifted = np.abs(outputs - base - extra * column)
+            return (np.abs(outputs - base) - shifted).sum(axis=1) / scale
+
+        return log_ratio
+
+    assert not audit_projection(project, 1, score(1)).refuted
+    assert audit_projection(project, 12, score(12)).refuted
+
+
+def audit_iterative(apart: int) -> AuditResult:
+    """Two data sets on {0, 1} that differ in `apart` records."""
+    queries = [DenseQuery(np.array([0.0, 1.0])), DenseQuery(np.array([1.0, 0.0]))]
+    construction = IterativeConstruction(
+        MultiplicativeWeights(2), EnumeratedQueries(queries), n=8000, privacy=PureDP(2.0)
+    )
+    n, scale = construction.n, 1 / (construction.step_epsilon * construction.n)
+    ones = [6500, 6500 + apart]
+
+    def mechanism(count: int, rng: np.random.Generator) -> FloatArray:
+        records = np.repeat([0, 1], [n - count, count])
+        exchanges = construction.release(records, rng=rng).exchanges
+        flat = np.full((construction.updates_allowed, 2), math.nan)
+        for i, (query, answer) in enumerate(exchanges):
+            flat[i] = query.values[1], answer.value
+        return flat
+
+    def score(outputs: FloatArray) -> FloatArray:
+        """Log-ratio of the released values, given which queries were chosen."""
+        share, value = outputs[:, :, 0], outputs[:, :, 1]
+        truths = [np.where(share == 1, count / n, 1 - count / n) for count in ones]
+        terms = (np.abs(value - truths[1]) - np.abs(value - truths[0])) / scale
+        return np.nansum(terms, axis=1)
+
+    a, b = (repeat(mechanism, count) for count in ones)
+    return audit(a, b, PureDP(2.0), trials=3000, score=score, rng=6)
+
+
+def test_iterative_construction() -> None:
+    assert not audit_iterative(1).refuted
+    assert audit_iterative(300).refuted
+
+
+def audit_online(apart: int) -> AuditResult:
+    """Truths of one query, asked ten times, on data sets that differ in `apart` records."""
+    n, rule, query = 400, Perceptron(1), DenseQuery(np.ones(1))
+    privacy = PureDP(2.0)
+    probe = OnlineConstruction(rule, n=n, queries=10, privacy=privacy, beta=0.5, rng=0)
+    scale = probe._comparisons.scales.answer
+    assert scale is not None
+    truths = (1.0, 1.0 - apart / n)
+
+    def mechanism(truth: float, rng: np.random.Generator) -> FloatArray:
+        online = OnlineConstruction(rule, n=n, queries=10, privacy=privacy, beta=0.5, rng=rng)
+        answers = [online.ask_truth(query, truth) for _ in range(10)]
+        return np.array([answer.value if answer.above else math.nan for answer in answers])
+
+    def score(outputs: FloatArray) -> FloatArray:
+        """Log-ratio of the released values, whose noise is fresh: f(H) + (f(D) - f(H)) + noise."""
+        terms = (np.abs(outputs - truths[1]) - np.abs(outputs - truths[0])) * n / scale
+        return np.nansum(terms, axis=1)
+
+    a, b = (repeat(mechanism, truth) for truth in truths)
+    return audit(a, b, privacy, trials=3000, score=score, rng=7)
+
+
+def test_online_construction() -> None:
+    assert not audit_online(1).refuted
+    assert audit_online(120).refuted
