@@ -1,4 +1,4 @@
-"""Compiled simplex pivots on the facets of conv(+-v_i), used by ray shooting.
+"""Compiled simplex pivots on the facets of conv(+-v_i) or conv(v_i), used by ray shooting.
 
 A facet is kept as the indices and signs of m vertices b_1..b_m on it and the inverse of the matrix
 they form; its normal z solves <z, b_k> = (bound of b_k). See `ray_shooting` for the algorithm.
@@ -45,20 +45,23 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _entering(bounds, values, slopes):  # type: ignore[no-untyped-def]
-    """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step."""
+def _entering(bounds, lower, values, slopes):  # type: ignore[no-untyped-def]
+    """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step.
+
+    The products stay in [-lower * bound, bound]; `lower` is 1, or infinite for one-sided bounds.
+    """
     smallest = PIVOT * np.abs(slopes).max()
     limit = np.inf
     for i in range(len(slopes)):
         size = abs(slopes[i])
         if size > smallest:
-            gap = bounds[i] - values[i] if slopes[i] > 0 else bounds[i] + values[i]
+            gap = bounds[i] - values[i] if slopes[i] > 0 else lower * bounds[i] + values[i]
             limit = min(limit, (gap + HARRIS_SLACK) / size)
     pivot, entering, length = 0.0, -1, 0.0
     for i in range(len(slopes)):
         size = abs(slopes[i])
         if size > smallest and size > pivot:
-            gap = bounds[i] - values[i] if slopes[i] > 0 else bounds[i] + values[i]
+            gap = bounds[i] - values[i] if slopes[i] > 0 else lower * bounds[i] + values[i]
             if gap / size <= limit:
                 pivot, entering, length = size, i, gap / size
     return entering, max(length, 0.0)
@@ -89,12 +92,12 @@ def _coordinates(inverse, normal, point, direction):  # type: ignore[no-untyped-
 
 
 @numba.njit(cache=True)
-def _exit_facet(columns, bounds, basis, signs, point, direction):  # type: ignore[no-untyped-def]
+def _exit_facet(columns, bounds, lower, basis, signs, point, direction):  # type: ignore[no-untyped-def]
     """Pivot `basis`, `signs` in place to the facet the ray leaves through; normal and pivots."""
     size = columns.shape[1]
     inverse = inverse_of(columns, basis, signs)
     normal = bounds[basis] @ inverse
-    if normal @ direction < 0:  # the opposite facet is met first
+    if lower == 1.0 and normal @ direction < 0:  # the opposite facet is met first
         signs[:] = -signs
         inverse, normal = -inverse, -normal
     values = columns @ normal
@@ -106,7 +109,7 @@ def _exit_facet(columns, bounds, basis, signs, point, direction):  # type: ignor
             break
         edge = -inverse[leaving]
         slopes = columns @ edge
-        entering, length = _entering(bounds, values, slopes)
+        entering, length = _entering(bounds, lower, values, slopes)
         basis[leaving] = entering
         signs[leaving] = 1.0 if slopes[entering] > 0 else -1.0
         _exchange(inverse, signs[leaving] * columns[entering], leaving)
@@ -119,11 +122,15 @@ def _exit_facet(columns, bounds, basis, signs, point, direction):  # type: ignor
             values = columns @ normal
     # True bounds 1 on the same vertices; the division makes the slab hold every vertex.
     normal = np.ones(size) @ inverse_of(columns, basis, signs)
-    return normal / np.abs(columns @ normal).max(), pivots, converged
+    values = columns @ normal
+    height = values.max()
+    if lower == 1.0:
+        height = max(height, -values.min())
+    return normal / height, pivots, converged
 
 
 @numba.njit(cache=True)
-def shoot(columns, bounds, basis, signs, points, directions):  # type: ignore[no-untyped-def]
+def shoot(columns, bounds, lower, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Exit facets of a batch of rays, each started at the best facet found before it."""
     rays, size = points.shape
     normals = np.empty((rays, size))
@@ -140,13 +147,13 @@ def shoot(columns, bounds, basis, signs, points, directions):  # type: ignore[no
             time = np.inf
             if reach > 0:
                 time = (1.0 - depth) / reach
-            elif reach < 0:  # the opposite facet
+            elif reach < 0 and lower == 1.0:  # the opposite facet
                 time = (1.0 + depth) / -reach
             if time < best:
                 start, best = k + 1, time
         facet, orientation = bases[ray + 1], orientations[ray + 1]
         facet[:], orientation[:] = bases[start], orientations[start]
         normals[ray], pivots[ray], converged[ray] = _exit_facet(
-            columns, bounds, facet, orientation, points[ray], directions[ray]
+            columns, bounds, lower, facet, orientation, points[ray], directions[ray]
         )
     return normals, pivots, converged

@@ -1,17 +1,20 @@
-"""Where rays leave a symmetric polytope given by its vertices, and through which facet.
+"""Where rays leave a polytope given by its vertices, and through which facet.
 
-The body is conv(+-v_i) or K - K for K = conv(v_i). A ray p + t u leaves conv(+-v_i) through the
-facet that solves
+The body is conv(v_i) with 0 inside, conv(+-v_i), or K - K for K = conv(v_i). A ray p + t u leaves
+conv(+-v_i) through the facet that solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0,
 
-a linear-fractional programme over the polar body whose vertices z are the facets of conv(+-v_i). It
-is solved by the simplex method on facets: keep m signed vertices b_1..b_m with <z, b_k> = 1 and the
-inverse of the matrix they form; the coordinates of the point p + t u in them are
-lambda = B^-T p + t B^-T u. If all are >= 0 the ray leaves here; otherwise drop one that is negative
-and slide z along the edge on which the others stay tight until another vertex becomes tight. One
-pivot costs one product of all N vertices with a vector, O(N m), and one rank-one update, O(m^2).
+a linear-fractional programme over the polar body, whose vertices z are the facets; for conv(v_i)
+the bounds are one-sided. It is solved by the simplex method on facets: keep m signed vertices
+b_1..b_m with <z, b_k> = 1 and the inverse of the matrix they form; the coordinates of p + t u in
+them are lambda = B^-T p + t B^-T u. If all are >= 0 the ray leaves here; otherwise drop one that is
+negative and slide z along the edge on which the others stay tight until another vertex becomes
+tight. One pivot costs one product of all N vertices with a vector, O(N m), and one rank-one update
+of the inverse, O(m^2).
 
+* Vertices are first brought to unit second moment, so stretched bodies are no harder than round
+  ones.
 * The vertex to drop is the one with the steepest edge, exactly: the inverse is kept in full, so the
   edge lengths are its row norms.
 * 0/1-type vertices lie on common facets by the thousand, and then pivots do not move z. Each bound
@@ -23,7 +26,7 @@ pivot costs one product of all N vertices with a vector, O(N m), and one rank-on
   `REFACTOR` pivots.
 * Every ray starts at the facet, among those found before in the call, that cuts it shortest.
 
-K - K is twice the section of conv(+-(v_i, s)) with last coordinate 0, so N vertices do for its up
+K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices do for its up
 to N^2.
 
 References
@@ -37,9 +40,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array
 from geomdp.bodies.facet_pivots import PIVOT, shoot
+from geomdp.bodies.linear_programs import SolverError
 
 #: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
 PERTURBATION = 1e-8
@@ -74,19 +79,26 @@ class Exits:
 
 @dataclass(frozen=True)
 class RayShooter:
-    """Exact ray shooting in conv(+-v_i) or K - K by warm simplex pivots on facets (X-RAY).
+    """Exact ray shooting in a polytope by warm simplex pivots on its facets (X-RAY).
 
-    Build one with `symmetric_hull` or `difference`. It holds a first facet, found once.
+    Build one with `hull`, `symmetric_hull` or `difference`. It holds a first facet, found once.
 
     Parameters
     ----------
     columns : (N, R) array
-        The vertices v_i that span R^R; for a difference body the lifted (v_i, s).
+        The vertices v_i in whitened coordinates; for a difference body the lifted (v_i, 1).
+    whitening : (m, m) array
+        Whitened coordinates of x are x @ whitening.
+    lower : float
+        Products with a facet normal stay in [-lower, 1]: 1 for bodies closed under negation of the
+        columns, infinity for conv(v_i).
     section : bool
         Whether the body is twice the section {last coordinate = 0} rather than the hull itself.
     """
 
     columns: FloatArray
+    whitening: FloatArray
+    lower: float
     section: bool
     _bounds: FloatArray = field(init=False, repr=False)
     _basis: IntArray = field(init=False, repr=False)
@@ -96,31 +108,35 @@ class RayShooter:
         rng = np.random.default_rng(SEED)
         # Between half and all of the largest amount: no bound stays at 1 and ties stay apart.
         bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
-        basis, signs = _first_facet(self.columns, bounds, rng)
+        basis, signs = _first_facet(self.columns, bounds, self.lower, rng)
         object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_basis", basis)
         object.__setattr__(self, "_signs", signs)
 
     @classmethod
+    def hull(cls, vertices: FloatArray) -> RayShooter:
+        """For conv(v_i), rows of (N, m), with 0 in its interior; ``ValueError`` if it is not."""
+        columns, whitening = _whitened(vertices)
+        return cls(columns, whitening, lower=np.inf, section=False)
+
+    @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
         """For conv(+-v_i), the rows v_i of (N, m) spanning R^m; ``ValueError`` if they do not."""
-        return cls(finite_array(vertices, "vertices", ndim=2), section=False)
+        columns, whitening = _whitened(vertices)
+        return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
         """For K - K, K = conv of the rows of (N, m), of full dimension; ``ValueError`` if not."""
         vertices = finite_array(vertices, "vertices", ndim=2)
-        centred = vertices - vertices.mean(axis=0)
-        # The lift is as long as the vertices are on average, for the condition of the bases.
-        lift = np.sqrt((centred**2).sum(axis=1).mean() / max(1, centred.shape[1]))
-        if lift == 0:
-            raise ValueError(f"vertices must have a hull of full dimension {vertices.shape[1]}")
-        return cls(np.column_stack([centred, np.full(len(centred), lift)]), section=True)
+        columns, whitening = _whitened(vertices - vertices.mean(axis=0))
+        lifted = np.column_stack([columns, np.ones(len(columns))])
+        return cls(lifted, whitening, lower=1.0, section=True)
 
     @property
     def dimension(self) -> int:
         """Dimension m of the body."""
-        return int(self.columns.shape[1]) - int(self.section)
+        return len(self.whitening)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where the rays p + t u, t >= 0, leave the body.
@@ -148,29 +164,66 @@ class RayShooter:
             raise ValueError(f"directions must have shape {points.shape}, got {directions.shape}")
         if not np.abs(directions).max(axis=1, initial=0.0).all():
             raise ValueError("directions must not be 0")
-        if self.section:
-            zeros = np.zeros((len(points), 1))
-            points = np.hstack([points / 2, zeros])
-            directions = np.hstack([directions / 2, zeros])
         normals, pivots, converged = shoot(
-            self.columns, self._bounds, self._basis, self._signs, points, directions
+            self.columns,
+            self._bounds,
+            self.lower,
+            self._basis,
+            self._signs,
+            self._lifted(points),
+            self._lifted(directions),
         )
-        reach = np.einsum("bm,bm->b", normals, directions)
-        left = np.maximum(0.0, 1 - np.einsum("bm,bm->b", normals, points))
         if self.section:
             normals = normals[:, :-1] / 2
-        return Exits(left / reach, np.ascontiguousarray(normals), pivots, converged)
+        normals = normals @ self.whitening.T
+        reach = np.einsum("bm,bm->b", normals, directions)
+        left = np.maximum(0.0, 1 - np.einsum("bm,bm->b", normals, points))
+        return Exits(left / reach, normals, pivots, converged)
 
-    def facets(self, points: FloatArray) -> Exits:
-        """Exits of the rays from 0 through `points` (b, m), none of them 0: gauge = 1 / times."""
+    def _lifted(self, vectors: FloatArray) -> FloatArray:
+        """Vectors (b, m) in the coordinates of the columns."""
+        vectors = vectors @ self.whitening
+        if self.section:
+            vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])
+        return np.ascontiguousarray(vectors)
+
+    def solve(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Gauges (b,) of `points` (b, m) and facet normals z (b, m), <z, x> = gauge; both 0 at 0.
+
+        Raises
+        ------
+        SolverError
+            If the pivot limit was reached, which has not been observed.
+        """
         points = batch(points, self.dimension, "points")
-        return self.exits(np.zeros_like(points), points)
+        gauges, normals = np.zeros(len(points)), np.zeros(points.shape)
+        away = points.any(axis=1)
+        if away.any():
+            found = self.exits(np.zeros_like(points[away]), points[away])
+            if not found.converged.all():
+                raise SolverError("ray shooting reached its pivot limit")
+            gauges[away], normals[away] = 1 / found.times, found.normals
+        return gauges, normals
+
+
+def _whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows in coordinates in which their second moment is the identity, and the map to them."""
+    vertices = finite_array(vertices, "vertices", ndim=2)
+    count, dimension = vertices.shape
+    # The triangular factor has the singular values and right singular vectors of the vertices.
+    factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
+    _, singular, rows = np.linalg.svd(factor, full_matrices=False)
+    rank = int(np.count_nonzero(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
+    if rank < dimension or rank == 0:
+        raise ValueError(f"vertices must span {dimension} dimensions (at least 1), got {rank}")
+    whitening = rows.T * (np.sqrt(count) / singular)
+    return np.ascontiguousarray(vertices @ whitening), whitening
 
 
 def _first_facet(
-    columns: FloatArray, bounds: FloatArray, rng: np.random.Generator
+    columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """A vertex of the polar {z : |<z, v_i>| <= b_i}: from z = 0, walk to a new bound R times."""
+    """A vertex of the polar body: from z = 0, walk to R bounds in turn; those met stay tight."""
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max(initial=0.0))
     normal: FloatArray = np.zeros(size)
@@ -182,13 +235,14 @@ def _first_facet(
             step -= tight @ (tight.T @ step)
         step /= float(np.linalg.norm(step))
         slope, value = columns @ step, columns @ normal
-        if np.abs(slope).max(initial=0.0) <= PIVOT * scale:
-            raise ValueError(f"vertices must span {size} dimensions, they span {k}")
-        usable = np.abs(slope) > PIVOT * scale
+        usable = (np.abs(slope) if lower == 1 else slope) > PIVOT * scale
+        if not usable.any():
+            raise ValueError(
+                f"vertices must span {size} dimensions and surround 0; {k} facet equations found"
+            )
         times = np.full(len(columns), np.inf)
-        times[usable] = (bounds[usable] - np.sign(slope[usable]) * value[usable]) / np.abs(
-            slope[usable]
-        )
+        gaps = bounds[usable] - np.sign(slope[usable]) * value[usable]
+        times[usable] = gaps / np.abs(slope[usable])
         entering = int(np.argmin(times))
         normal += times[entering] * step
         basis[k], signs[k] = entering, np.sign(slope[entering])

@@ -1,0 +1,28 @@
+"""Uniform points of a body: exact samplers, hit-and-run kernels, chains and their diagnostics."""
+
+from geomdp.geometry.sampling.chains import Chains, Mixing, measure_mixing, run_chains
+from geomdp.geometry.sampling.diagnostics import bulk_ess, diagnose, split_r_hat
+from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
+from geomdp.geometry.sampling.samplers import (
+    ChainSampler,
+    ExactSampler,
+    UniformSampler,
+    sample_uniform,
+)
+
+__all__ = [
+    "ChainSampler",
+    "Chains",
+    "CoordinateHitAndRun",
+    "ExactSampler",
+    "HitAndRun",
+    "Kernel",
+    "Mixing",
+    "UniformSampler",
+    "bulk_ess",
+    "diagnose",
+    "measure_mixing",
+    "run_chains",
+    "sample_uniform",
+    "split_r_hat",
+]

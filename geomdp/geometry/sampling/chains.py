@@ -1,0 +1,195 @@
+"""The loop around a kernel: burn-in, thinning, storage, and means with errors over chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, finite_array, whole
+from geomdp.bodies import Body
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.sampling.diagnostics import bulk_ess, split_r_hat
+from geomdp.geometry.sampling.kernels import Kernel
+
+#: Draws per chain, in integrated autocorrelation times, for a correlation time that is trusted.
+#: Vehtari et al. (2021) ask for 50 effective draws from each half of 4 chains; here there are more
+#: chains, whose draws are pooled.
+DRAWS_PER_TIME = 20.0
+#: Chains count as agreed when no split R-hat exceeds this. Means of half-chains of n draws have
+#: variance tau/n times that of a draw, which alone makes R-hat 1 + tau / (2n): 1.05 for the n = 10
+#: tau that `DRAWS_PER_TIME` leaves. The other half is room for noise.
+AGREEMENT = 1.1
+#: States kept per chain in a pilot run; beyond it every other one is dropped.
+KEPT = 256
+#: Level of the interval of a mean over chains.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Chains:
+    """States that a set of chains passed through.
+
+    Parameters
+    ----------
+    draws : (chains, draws, m) array
+        Stored states, in order.
+    steps : int
+        Kernel steps per chain so far, burn-in included.
+    """
+
+    draws: FloatArray
+    steps: int
+
+    @property
+    def last(self) -> FloatArray:
+        """The present points (chains, m)."""
+        return np.ascontiguousarray(self.draws[:, -1])
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """How fast chains forget, measured by a pilot run.
+
+    Parameters
+    ----------
+    correlation_time : float
+        Integrated autocorrelation time in kernel steps: the largest over the coordinates, their
+        squares and the squared norm.
+    agreed : bool
+        Whether every split R-hat fell to `AGREEMENT` before the limit on steps.
+    chains : Chains
+        The second half of the pilot run.
+    """
+
+    correlation_time: float
+    agreed: bool
+    chains: Chains
+
+
+def run_chains(
+    kernel: Kernel,
+    body: Body,
+    start: FloatArray,
+    rng: np.random.Generator,
+    *,
+    draws: int,
+    burn_in: int = 0,
+    thinning: int = 1,
+) -> Chains:
+    """Run one chain from each start point; store every `thinning`-th state after `burn_in` steps.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What moves the points.
+    body : Body
+        Full-dimensional body in R^m.
+    start : (chains, m) array
+        Points of the body.
+    rng : Generator
+        Source of all randomness.
+    draws : int
+        States stored per chain, at least 1.
+    burn_in : int
+        Steps before the first one counts, at least 0.
+    thinning : int
+        Steps per stored state, at least 1.
+
+    Returns
+    -------
+    Chains
+        With burn_in + draws * thinning steps.
+
+    Raises
+    ------
+    ValueError
+        For a bad count or shape, or if a chain runs off to infinity (an unbounded body).
+    """
+    draws, thinning = whole(draws, "draws"), whole(thinning, "thinning")
+    burn_in = whole(burn_in, "burn_in", minimum=0)
+    points = batch(start, body.dimension, "start")
+    for _ in range(burn_in):
+        points = kernel.step(rng, body, points)
+    stored = np.empty((len(points), draws, body.dimension))
+    for k in range(draws):
+        for _ in range(thinning):
+            points = kernel.step(rng, body, points)
+        stored[:, k] = points
+    if not np.isfinite(stored).all():
+        raise ValueError("body must be bounded: a chain has left every bounded set")
+    return Chains(stored, burn_in + draws * thinning)
+
+
+def measure_mixing(
+    kernel: Kernel,
+    body: Body,
+    start: FloatArray,
+    rng: np.random.Generator,
+    *,
+    limit: int = 1 << 16,
+) -> Mixing:
+    """Double the length of a pilot run until its second half passes the diagnostics.
+
+    It passes when each chain holds `DRAWS_PER_TIME` autocorrelation times and the split R-hat of
+    every coordinate, every squared coordinate and the squared norm is at most `AGREEMENT`. The
+    squares see what a symmetric body hides from the coordinates: chains stuck near 0.
+
+    Parameters
+    ----------
+    kernel, body, start, rng
+        As for `run_chains`; about 30 chains, started further out than uniform.
+    limit : int
+        Largest number of steps per chain.
+
+    Returns
+    -------
+    Mixing
+        The correlation time is an underestimate if `agreed` is False.
+    """
+    thinning = 1
+    kept = run_chains(kernel, body, start, rng, draws=64)
+    while True:
+        second = Chains(kept.draws[:, kept.draws.shape[1] // 2 :], kept.steps)
+        functions = _test_functions(second.draws)
+        chains, length, _ = functions.shape
+        time = chains * length / float(bulk_ess(functions).min())
+        agreed = float(np.max(split_r_hat(functions))) <= AGREEMENT
+        agreed = agreed and length >= DRAWS_PER_TIME * time
+        if agreed or 2 * kept.steps > limit:
+            return Mixing(max(time, 1.0) * thinning, agreed, second)
+        draws = kept.draws.shape[1]
+        more = run_chains(kernel, body, kept.last, rng, draws=draws, thinning=thinning)
+        kept = Chains(np.concatenate([kept.draws, more.draws], axis=1), kept.steps + more.steps)
+        if 2 * draws > KEPT:
+            kept, thinning = Chains(kept.draws[:, 1::2], kept.steps), 2 * thinning
+
+
+def _test_functions(draws: FloatArray) -> FloatArray:
+    squares = draws**2
+    return np.concatenate([draws, squares, squares.sum(axis=2, keepdims=True)], axis=2)
+
+
+def chain_mean(values: FloatArray) -> Estimate:
+    """Mean of `values` (chains, draws), its error from the spread of independent chains' means.
+
+    Returns
+    -------
+    Estimate
+        The interval is Student's with chains - 1 degrees of freedom at level 0.95; `samples` is
+        the number of chains.
+
+    Raises
+    ------
+    ValueError
+        For fewer than 2 chains, NaN or infinity.
+    """
+    values = finite_array(values, "values", ndim=2)
+    chains = whole(len(values), "number of chains", minimum=2)
+    means = values.mean(axis=1)
+    stderr = float(means.std(ddof=1) / np.sqrt(chains))
+    reach = float(stdtrit(chains - 1, 1 - LEVEL / 2)) * stderr
+    value = float(means.mean())
+    return Estimate(value, stderr, (value - reach, value + reach), chains)

@@ -1,0 +1,158 @@
+"""Convergence diagnostics of Markov chains: rank-normalised split R-hat and bulk ESS, vectorised.
+
+Draws are (chains, draws, m); every result is per coordinate (m,). A coordinate is any real
+function of the state. Diagnostics can refute convergence, never prove it (SAM-3).
+
+References
+----------
+Vehtari, Gelman, Simpson, Carpenter, Buerkner (2021), "Rank-normalization, folding, and
+localization: an improved R-hat", sections 3-4. Geyer (1992) for the monotone sequence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from geomdp._typing import FloatArray
+from geomdp._validation import finite_array
+from geomdp.geometry.results import Diagnostics
+
+#: Fewer draws per chain than this cannot be split and given a variance and a lag.
+MINIMUM_DRAWS = 4
+#: Normal scores have variance near 1; below this one they differ by rounding alone.
+STILL = 1e-20
+
+
+def split_r_hat(draws: FloatArray) -> FloatArray:
+    """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
+
+    R-hat = (((n - 1) W + B) / (n W))^(1/2) of the half-chains, B the variance between and W the
+    variance within chains, after normal scores have replaced the values; folded means
+    |x - median| in place of x, which sees chains that differ in spread only.
+
+    Parameters
+    ----------
+    draws : (chains, draws, m) array
+        At least 2 chains of at least 4 draws.
+
+    Returns
+    -------
+    (m,) array
+        Values near 1 mean that the chains agree; infinite if every chain stands still at its own
+        value, NaN if all stand at the same one.
+
+    Raises
+    ------
+    ValueError
+        For too few chains or draws, NaN or infinity.
+    """
+    draws = _checked(draws, minimum_chains=2)
+    halves = _split(draws)
+    # arviz, Stan and the paper fold around the median of all draws, halves included.
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.maximum(_r_hat(_normal_scores(halves)), _r_hat(_normal_scores(folded)))
+
+
+def bulk_ess(draws: FloatArray) -> FloatArray:
+    """Bulk effective sample size over all chains, from rank-normalised half-chains.
+
+    ESS = S / (1 + 2 sum_t rho_t), S the number of draws and rho_t the autocorrelations pooled over
+    chains, summed over Geyer's initial monotone sequence of pairs.
+
+    Parameters
+    ----------
+    draws : (chains, draws, m) array
+        At least 1 chain of at least 4 draws.
+
+    Returns
+    -------
+    (m,) array
+        At most S log10(S) (antithetic chains are not trusted beyond that); S for a coordinate
+        that does not move.
+
+    Raises
+    ------
+    ValueError
+        For too few draws, NaN or infinity.
+    """
+    draws = _checked(draws, minimum_chains=1)
+    return _effective_size(_normal_scores(_split(draws)))
+
+
+def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
+    """Both diagnostics of `draws` (chains, draws, m); `steps` counts the kernel steps per chain."""
+    return Diagnostics(split_r_hat(draws), bulk_ess(draws), chains=len(draws), steps=steps)
+
+
+def _checked(draws: FloatArray, minimum_chains: int) -> FloatArray:
+    draws = finite_array(draws, "draws", ndim=3)
+    chains, length, _ = draws.shape
+    if chains < minimum_chains or length < MINIMUM_DRAWS:
+        raise ValueError(
+            f"draws must hold at least {minimum_chains} chains of at least {MINIMUM_DRAWS} draws, "
+            f"got {chains} chains of {length}"
+        )
+    return draws
+
+
+def _split(draws: FloatArray) -> FloatArray:
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def _normal_scores(draws: FloatArray) -> FloatArray:
+    flat = draws.reshape(-1, draws.shape[2])
+    # Blom (1958): the expected normal order statistic of rank r among S is near
+    # the quantile at (r - 3/8) / (S + 1/4).
+    scores = ndtri((rankdata(flat, axis=0) - 3 / 8) / (len(flat) + 1 / 4))
+    return np.asarray(scores.reshape(draws.shape))
+
+
+def _r_hat(draws: FloatArray) -> FloatArray:
+    length = draws.shape[1]
+    between = length * draws.mean(axis=1).var(axis=0, ddof=1)
+    within = draws.var(axis=1, ddof=1).mean(axis=0)
+    moving = within > STILL
+    ratio = np.where(between > STILL, np.inf, np.nan)
+    ratio[moving] = between[moving] / within[moving]
+    return np.asarray(np.sqrt((ratio + length - 1) / length))
+
+
+def _autocorrelation(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Pooled autocorrelations (draws, m), and which coordinates (m,) move at all."""
+    chains, length, _ = draws.shape
+    centred = draws - draws.mean(axis=1, keepdims=True)
+    padded = next_fast_len(2 * length, real=True)  # no wrap-around
+    spectrum = np.abs(rfft(centred, n=padded, axis=1)) ** 2
+    covariance = irfft(spectrum.mean(axis=0), n=padded, axis=0)[:length] / length
+    within = covariance[0] * length / (length - 1)
+    total = covariance[0].copy()
+    if chains > 1:
+        total += draws.mean(axis=1).var(axis=0, ddof=1)
+    moving = total > STILL
+    total[~moving] = 1.0
+    return 1 - (within - covariance) / total, moving
+
+
+def _effective_size(draws: FloatArray) -> FloatArray:
+    chains, length, _ = draws.shape
+    size = chains * length
+    rho, moving = _autocorrelation(draws)
+    rho[0] = 1.0
+    # Pairs (rho_0 + rho_1), (rho_2 + rho_3), ...: positive for a reversible chain. The last pairs
+    # rest on hardly any products and are left out.
+    pairs = max(1, (length - 1) // 2)
+    even, odd = rho[0 : 2 * pairs : 2], rho[1 : 2 * pairs : 2]
+    sums = even + odd
+    stop = np.where((sums <= 0).any(axis=0), np.argmax(sums <= 0, axis=0), pairs - 1)
+    monotone = np.minimum.accumulate(sums, axis=0)
+    counted = np.arange(pairs)[:, None] < stop
+    last_even = np.take_along_axis(even, stop[None], axis=0)[0]
+    last_sum = np.take_along_axis(sums, stop[None], axis=0)[0]
+    last = np.where((last_even > 0) | (last_sum >= 0), last_even, 0.0)
+    time = -1 + 2 * np.where(counted, monotone, 0.0).sum(axis=0) + last
+    time = np.maximum(time, 1 / np.log10(size))
+    return np.where(moving, size / time, float(size))

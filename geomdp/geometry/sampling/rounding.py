@@ -1,0 +1,265 @@
+"""Affine maps that bring a body into near-isotropic position, where hit-and-run mixes fast.
+
+A body K in R^m is seen through x = offset + root @ y with root (m, r) of full column rank r, the
+dimension of K's affine hull: {y : offset + root y in K} is full-dimensional, and y uniform there
+makes x uniform on K. Everything here depends on the body alone, never on records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, MissingOracle
+from geomdp.geometry.sampling.chains import run_chains
+from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
+
+#: A covariance is round enough when its extreme eigenvalues are within this ratio. Hit-and-run
+#: needs a number of steps proportional to it: a factor of 4 is not worth another round.
+ROUND = 4.0
+#: Chains per dimension. The sample covariance of 16 m independent points of an isotropic body has
+#: extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
+CHAINS_PER_DIMENSION = 16
+#: Steps of the chains per round: they diffuse the length of about 3 steps along a long axis, which
+#: is then shortened by that factor.
+STEPS_PER_ROUND = 8
+#: Rounds of adaption: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
+MAXIMUM_ROUNDS = 30
+
+
+@dataclass(frozen=True)
+class Preimage(Body):
+    """The set {y in R^r : offset + root @ y in inner}, through the chords of `inner`.
+
+    Parameters
+    ----------
+    inner : Body
+        A body in R^m.
+    offset : (m,) array
+        Image of 0.
+    root : (m, r) array
+        Full column rank.
+    """
+
+    inner: Body
+    offset: FloatArray
+    root: FloatArray
+
+    @property
+    def dimension(self) -> int:
+        """Dimension r."""
+        return int(self.root.shape[1])
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether `inner` is symmetric and 0 goes to 0."""
+        return self.inner.symmetric and not self.offset.any()
+
+    def embed(self, points: FloatArray) -> FloatArray:
+        """Images (b, m) of `points` (b, r)."""
+        return self.offset + points @ self.root.T
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the images lie in `inner`."""
+        return self.inner.contains(self.embed(points), tolerance)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chords of `inner` at the images, in the same parameter t."""
+        return self.inner.chord(self.embed(points), directions @ self.root.T)
+
+
+@singledispatch
+def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
+    """The set {y : offset + root @ y in body}, in the form in which it samples fastest."""
+    return Preimage(body, offset, root)
+
+
+@preimage.register
+def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
+    normals = body.normals @ root
+    sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
+    # Inequalities that are constant on the image (those behind an equality) hold at the offset.
+    kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
+    return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
+
+
+@preimage.register
+def _(body: SlabBody, offset: FloatArray, root: FloatArray) -> Body:
+    if offset.any():
+        both = np.vstack([body.directions, -body.directions])
+        return preimage(HPolytope(both, np.tile(body.widths, 2)), offset, root)
+    return SlabBody(body.directions @ root, body.widths)
+
+
+@preimage.register
+def _(body: Preimage, offset: FloatArray, root: FloatArray) -> Body:
+    return preimage(body.inner, body.embed(offset[None])[0], body.root @ root)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A kernel on a full-dimensional body, and the affine map from there to the body asked for.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Moves points of `body`.
+    body : Body
+        In R^r, with 0 in its interior.
+    offset : (m,) array
+        Image of 0.
+    root : (m, r) array
+        The image of y is offset + root @ y.
+    """
+
+    kernel: Kernel
+    body: Body
+    offset: FloatArray
+    root: FloatArray
+
+    def embed(self, points: FloatArray) -> FloatArray:
+        """Images (..., m) of walk coordinates (..., r)."""
+        return np.asarray(self.offset + points @ self.root.T)
+
+    def recentred(self, offset: FloatArray, root: FloatArray) -> Walk:
+        """The same walk in coordinates y' with y = offset + root @ y'."""
+        return Walk(
+            self.kernel,
+            preimage(self.body, offset, root),
+            self.embed(offset),
+            self.root @ root,
+        )
+
+    def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
+        """Independent points (chains, r) spread over the body: a cheap start near uniform.
+
+        The direction from 0 is Gaussian and the distance from 0 has density proportional to
+        t^(r-1) up to the boundary, as for uniform points.
+        """
+        directions = rng.standard_normal((chains, self.body.dimension))
+        _, reach = self.body.chord(np.zeros_like(directions), directions)
+        shrink = rng.random(chains) ** (1 / self.body.dimension)
+        return directions * (reach * shrink)[:, None]
+
+
+@singledispatch
+def plain_walk(body: Body) -> Walk:
+    """A walk on `body` before rounding: which kernel suits it, in which coordinates.
+
+    Polytopes with listed facets get coordinate hit-and-run, every other body with chords
+    random-direction hit-and-run; images of bodies are sampled before the map.
+    """
+    hull = body.affine_hull()
+    offset = np.zeros(body.dimension) if body.symmetric else interior_point(body, hull)
+    if hull.dimension == hull.ambient:
+        hull = AffineHull.whole_space(hull.ambient)
+    return Walk(HitAndRun(), preimage(body, offset, hull.basis), offset, hull.basis)
+
+
+@plain_walk.register
+def _(body: SlabBody) -> Walk:
+    identity = np.eye(body.dimension)
+    return Walk(CoordinateHitAndRun(), body, np.zeros(body.dimension), identity)
+
+
+@plain_walk.register
+def _(body: HPolytope) -> Walk:
+    hull = body.affine_hull()
+    offset = interior_point(body, hull)
+    return Walk(CoordinateHitAndRun(), preimage(body, offset, hull.basis), offset, hull.basis)
+
+
+@plain_walk.register
+def _(body: LinearImage) -> Walk:
+    inner = plain_walk(body.body)
+    root = body.matrix @ inner.root
+    if np.linalg.matrix_rank(root) < root.shape[1]:
+        raise MissingOracle(body, "uniform walk", "a matrix that is injective on the inner body")
+    return Walk(inner.kernel, inner.body, body.matrix @ inner.offset, root)
+
+
+@plain_walk.register
+def _(body: Scaled) -> Walk:
+    inner = plain_walk(body.body)
+    return Walk(inner.kernel, inner.body, body.factor * inner.offset, body.factor * inner.root)
+
+
+@plain_walk.register
+def _(body: Shifted) -> Walk:
+    inner = plain_walk(body.body)
+    return Walk(inner.kernel, inner.body, body.offset + inner.offset, inner.root)
+
+
+def interior_point(body: Body, hull: AffineHull) -> FloatArray:
+    """A point (m,) in the relative interior: the centroid of r + 1 independent extreme points.
+
+    Each new extreme point is the best one, of two, in a direction orthogonal to those before it.
+
+    Raises
+    ------
+    ValueError
+        If `body` does not fill `hull`.
+    """
+    basis = hull.basis
+    found = body.extreme_point(np.ones((1, body.dimension)))
+    for k in range(hull.dimension):
+        spanned = (found[1:] - found[0]) @ basis
+        # The last right singular vector of the differences is orthogonal to all of them.
+        direction = basis @ np.linalg.svd(np.vstack([spanned, np.zeros(hull.dimension)]))[2][-1]
+        ends = body.extreme_point(np.stack([direction, -direction]))
+        heights = np.abs((ends - found[0]) @ direction)
+        if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
+            raise ValueError(f"body must have dimension {hull.dimension} as its hull has, got {k}")
+        found = np.vstack([found, ends[[np.argmax(heights)]]])
+    return np.asarray(found.mean(axis=0))
+
+
+def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
+    """Adapt the coordinates of `walk` until its covariance is near a multiple of the identity.
+
+    Each round runs the chains, takes the covariance of where they are and changes to the
+    coordinates in which it is the identity. Whether the chains had mixed does not matter: the map
+    affects speed only. A symmetric body keeps its centre 0.
+
+    Parameters
+    ----------
+    walk : Walk
+        From `plain_walk`.
+    rng : Generator
+        Source of all randomness.
+
+    Returns
+    -------
+    Walk
+        With covariance eigenvalues within a factor of about `ROUND` of each other.
+    """
+    dimension = walk.body.dimension
+    centred = walk.body.symmetric
+    points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)
+    for _ in range(MAXIMUM_ROUNDS):
+        run = run_chains(walk.kernel, walk.body, points, rng, draws=1, thinning=STEPS_PER_ROUND)
+        mean = np.zeros(dimension) if centred else run.last.mean(axis=0)
+        spread = run.last - mean
+        root, inverse, ratio = symmetric_roots(spread.T @ spread / len(spread))
+        walk, points = walk.recentred(mean, root), spread @ inverse
+        if ratio <= ROUND:
+            break
+    return walk
+
+
+def symmetric_roots(covariance: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Symmetric square root, its inverse, and the ratio of the extreme eigenvalues."""
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, np.finfo(float).eps * values[-1])
+    roots = np.sqrt(values)
+    return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T, values[-1] / values[0]
+
+
+def prepared_walk(body: Body, rng: np.random.Generator) -> Walk:
+    """The walk for `body`, rounded."""
+    return round_walk(plain_walk(body), rng)

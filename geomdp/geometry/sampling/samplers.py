@@ -1,0 +1,211 @@
+"""Uniform points of a body: exact where the body has a sampler of its own, else by hit-and-run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import positive, whole
+from geomdp.bodies import Body
+from geomdp.bodies.oracles import MissingOracle
+from geomdp.geometry.results import Diagnostics, Samples
+from geomdp.geometry.sampling.chains import Mixing, measure_mixing, run_chains
+from geomdp.geometry.sampling.diagnostics import diagnose
+from geomdp.geometry.sampling.rounding import Walk, prepared_walk
+from geomdp.privacy import Exact, Heuristic, SamplerStatus
+
+#: Chains of the pilot run that measures mixing.
+PILOT_CHAINS = 64
+#: Chains of `sample_uniform`.
+CHAINS = 128
+#: Chains that draw in lockstep; bounds the memory of a draw to this many columns of facet products.
+LOCKSTEP = 256
+#: Burn-in in integrated autocorrelation times. For one exponential mode the integrated time is
+#: about twice the exponential one, so that 10 leave e^-20 of it, near 2e-9.
+RELAXATIONS = 10.0
+#: Autocorrelation times between two states kept of one chain by `sample_uniform`: e^-4 is left.
+SPACING = 2.0
+#: Public seed of everything that is prepared before a draw.
+PUBLIC_SEED = 20101126
+
+
+@runtime_checkable
+class UniformSampler(Protocol):
+    """How a noise distribution draws uniform points of its body."""
+
+    @property
+    def body(self) -> Body:
+        """The body, in R^m."""
+
+    @property
+    def status(self) -> SamplerStatus:
+        """What may be claimed of a draw."""
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Independent points (n, m)."""
+
+
+@dataclass(frozen=True)
+class ExactSampler:
+    """Exact independent uniform points, by the body's own sampler (SAM-4).
+
+    Parameters
+    ----------
+    body : Body
+        With `sample_uniform` of its own.
+
+    Raises
+    ------
+    MissingOracle
+        If it has none.
+    """
+
+    body: Body
+
+    def __post_init__(self) -> None:
+        if not self.body.implements("sample_uniform"):
+            raise MissingOracle(self.body, "exact sampler", "its own sample_uniform")
+
+    @property
+    def status(self) -> SamplerStatus:
+        """Always `Exact`."""
+        return Exact()
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Independent uniform points (n, m)."""
+        return self.body.sample_uniform(whole(n, "n"), rng)
+
+
+@dataclass(frozen=True)
+class ChainSampler:
+    """Approximately uniform points, each the end of its own Markov chain (SAM-3).
+
+    Prepared once, with a public seed and without records: coordinates are rounded, a pilot run
+    measures the autocorrelation time tau, and the burn-in is set to `relaxations` * tau. Each draw
+    then starts a fresh chain for every point and runs the full burn-in, so the points of all draws
+    are independent. No bound on their distance from uniform is proved.
+
+    Parameters
+    ----------
+    body : Body
+        With chords: of its own, or by bisection.
+    relaxations : float
+        Burn-in in integrated autocorrelation times.
+    rng : Generator, int or None
+        Source of the preparation; a public seed by default.
+
+    Raises
+    ------
+    MissingOracle
+        If the body has no chords.
+    ValueError
+        If the body is unbounded or `relaxations` is not above 0.
+    """
+
+    body: Body
+    relaxations: float = RELAXATIONS
+    rng: RandomState = field(default=PUBLIC_SEED, repr=False, compare=False)
+    walk: Walk = field(init=False, repr=False, compare=False)
+    burn_in: int = field(init=False, repr=False, compare=False)
+    mixing: Mixing = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        positive(self.relaxations, "relaxations")
+        rng = np.random.default_rng(self.rng)
+        walk = prepared_walk(self.body, rng)
+        mixing = pilot(walk, rng)
+        object.__setattr__(self, "walk", walk)
+        object.__setattr__(self, "mixing", mixing)
+        object.__setattr__(self, "burn_in", math.ceil(self.relaxations * mixing.correlation_time))
+
+    @property
+    def status(self) -> SamplerStatus:
+        """`Heuristic`, naming kernel and steps."""
+        doubt = "" if self.mixing.agreed else ", pilot chains did not agree"
+        return Heuristic(f"{self.walk.kernel.name}, {self.burn_in} steps{doubt}")
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Diagnostics of the pilot run, per walk coordinate."""
+        pilot_run = self.mixing.chains
+        return diagnose(pilot_run.draws, pilot_run.steps)
+
+    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """End points (n, m) of n fresh independent chains."""
+        n = whole(n, "n")
+        parts = []
+        for first in range(0, n, LOCKSTEP):
+            points = self.walk.starts(min(LOCKSTEP, n - first), rng)
+            for _ in range(self.burn_in):
+                points = self.walk.kernel.step(rng, self.walk.body, points)
+            parts.append(self.walk.embed(points))
+        return np.concatenate(parts)
+
+
+def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> Mixing:
+    """Measure the autocorrelation time of `walk` with chains started on the boundary.
+
+    They start halfway between the uniform-like starts of a draw and the boundary along their
+    rays: further out than uniform points, as the diagnostics ask.
+    """
+    starts = walk.starts(chains, rng)
+    _, reach = walk.body.chord(starts, starts)
+    outward = 1 + reach / 2
+    return measure_mixing(walk.kernel, walk.body, starts * outward[:, None], rng)
+
+
+def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
+    """Uniform points of `body` within its affine hull.
+
+    Exact and independent where the body has a sampler of its own. Otherwise hit-and-run in rounded
+    coordinates, coordinate hit-and-run on polytopes with listed facets: `CHAINS` independent
+    chains (fewer for fewer points), burnt in for `RELAXATIONS` autocorrelation times as measured
+    by a pilot run, one point kept every `SPACING` of them. Points of one chain are then nearly,
+    not exactly, independent; `ChainSampler` gives independent ones at a higher price.
+
+    Parameters
+    ----------
+    body : Body
+        In R^m, with an exact sampler or chords.
+    n : int
+        Number of points, at least 1.
+    rng : Generator, int or None
+        Source of all randomness.
+
+    Returns
+    -------
+    Samples
+        Points (n, m), the sampler's status, and for chains diagnostics of the points returned
+        (of the pilot run where each chain gives fewer than 4).
+
+    Raises
+    ------
+    MissingOracle
+        If the body has neither.
+    ValueError
+        For n below 1 or an unbounded body.
+    """
+    n, rng = whole(n, "n"), np.random.default_rng(rng)
+    if body.implements("sample_uniform"):
+        return Samples(body.sample_uniform(n, rng), Exact())
+    sampler = ChainSampler(body, rng=rng)
+    walk, chains = sampler.walk, min(CHAINS, n)
+    run = run_chains(
+        walk.kernel,
+        walk.body,
+        walk.starts(chains, rng),
+        rng,
+        draws=-(-n // chains),
+        burn_in=sampler.burn_in,
+        thinning=math.ceil(SPACING * sampler.mixing.correlation_time),
+    )
+    enough = chains > 1 and run.draws.shape[1] >= 4
+    embedded = walk.embed(run.draws)
+    diagnostics = diagnose(embedded, run.steps) if enough else sampler.diagnostics
+    # Draw by draw, so that the first n points come from as many chains as possible.
+    points = embedded.swapaxes(0, 1).reshape(-1, body.dimension)[:n]
+    return Samples(np.ascontiguousarray(points), sampler.status, diagnostics)
