@@ -11,12 +11,12 @@ from hypothesis.extra import numpy as hnp
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.ellipsoids import Ellipsoid
-from geomdp.bodies.oracles import Body, MissingOracle
+from geomdp.bodies.oracles import Body
 from geomdp.bodies.simplex import Simplex
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.geometry.projection import Projector, project, project_image
 from geomdp.geometry.results import Projection
-from tests.geometry.bodies import OracleOnly, SamplerOnly
+from tests.geometry.bodies import OracleOnly
 
 TIGHT = 1e-12
 #: Half-integers and integers: ties, duplicates, collinear and flat sets are common.
@@ -273,49 +273,3 @@ def test_results_do_not_share_memory_with_the_body() -> None:
     result = project(body, np.array([5.0, 0.0]))
     result.point[:] = 9.0
     assert np.array_equal(body.vertices, vertices)
-
-
-class TestBadInput:
-    body = VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
-
-    @pytest.mark.parametrize(
-        "target", [[1.0], [1.0, 2.0, 3.0], [[1.0, 2.0]], [np.nan, 0.0], ["a", "b"]]
-    )
-    def test_target(self, target) -> None:
-        with pytest.raises(ValueError, match="target must"):
-            project(self.body, target)
-
-    @pytest.mark.parametrize("tol", [0.0, -1e-8, np.nan, np.inf])
-    def test_tolerance(self, tol: float) -> None:
-        with pytest.raises(ValueError, match="tol must"):
-            project(self.body, [1.0, 2.0], tol=tol)
-
-    @pytest.mark.parametrize("matrix", [np.eye(3), np.ones(2), np.full((1, 2), np.nan)])
-    def test_matrix(self, matrix) -> None:
-        with pytest.raises(ValueError, match="matrix must"):
-            project_image(matrix, self.body, [1.0])
-
-    def test_warm_start_of_another_body(self) -> None:
-        other = project(VPolytope(np.random.default_rng(5).standard_normal((9, 2))), [9.0, 9.0])
-        moved = Projection(other.point, 0.0, 0, True, {8: 1.0})
-        with pytest.raises(ValueError, match=r"vertex indices in 0\.\.2"):
-            project(self.body, [1.0, 2.0], warm_start=moved)
-
-    @pytest.mark.parametrize("weights", [{0: -1.0, 1: 2.0}, {0: 0.0}, {0: np.nan}])
-    def test_warm_start_with_bad_weights(self, weights) -> None:
-        bad = Projection(np.zeros(2), 0.0, 0, True, weights)
-        with pytest.raises(ValueError, match="non-negative weights"):
-            project(self.body, [1.0, 2.0], warm_start=bad)
-
-    def test_warm_start_without_weights(self) -> None:
-        with pytest.raises(ValueError, match="must carry weights"):
-            project(self.body, [1.0, 2.0], warm_start=Projection(np.zeros(2), 0.0, 0, True))
-
-    def test_warm_start_with_atoms_of_another_dimension(self) -> None:
-        bad = Projection(np.zeros(2), 0.0, 0, True, {0: 1.0}, np.zeros((1, 3)))
-        with pytest.raises(ValueError, match="atoms"):
-            project(OracleOnly(self.body), [1.0, 2.0], warm_start=bad)
-
-    def test_missing_oracle(self) -> None:
-        with pytest.raises(MissingOracle, match="project or extreme_point"):
-            project(SamplerOnly(self.body), [1.0, 2.0])

@@ -12,8 +12,10 @@ import pytest
 from geomdp.bodies.ellipsoids import Ellipsoid
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.vpolytope import VPolytope
+from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.geometry.projection import project
 from geomdp.geometry.projection.factor import affine_weights, delete, empty_factor, insert, load
+from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
 
 CUBE = ((np.arange(64)[:, None] >> np.arange(6)) & 1).astype(float)
@@ -118,6 +120,19 @@ def test_agrees_with_a_conic_solver(name: str) -> None:
         best = np.linalg.norm(target - result.point)
         assert best <= np.linalg.norm(target - expected) + 1e-7 * reach
         assert np.linalg.norm(result.point - expected) <= 1e-4 * reach
+
+
+def test_workload_polytope_agrees_with_its_listed_answers() -> None:
+    workload = Parities(7, 2)
+    rng = np.random.default_rng(39)
+    truth = workload.answers(workload.universe.sample(50, rng))
+    listed, implicit = VPolytope(explicit_answers(workload)), WorkloadPolytope(workload)
+    for size in (0.01, 0.3, 3.0):
+        target = truth + size * rng.standard_normal(21)
+        first, second = (project(body, target, tol=1e-12) for body in (listed, implicit))
+        assert first.converged
+        assert second.converged
+        assert np.linalg.norm(first.point - second.point) <= 1e-10
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-10])
