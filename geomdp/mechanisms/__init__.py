@@ -4,42 +4,70 @@ from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.ball import Ball
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Release
 from geomdp.mechanisms.cone import Cone
+from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
+from geomdp.mechanisms.elements import DigestedElements, IntegerElements
 from geomdp.mechanisms.ellipsoid import Ellipsoid
 from geomdp.mechanisms.gaussian import Gaussian
-from geomdp.mechanisms.iterative import IterativeConstruction
+from geomdp.mechanisms.iterative import IterativeConstruction, IterativeRelease
 from geomdp.mechanisms.jl import JL
 from geomdp.mechanisms.knorm import KNorm
 from geomdp.mechanisms.laplace import Laplace
 from geomdp.mechanisms.online import OnlineConstruction
 from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_on_prior
 from geomdp.mechanisms.projected import Projected
-from geomdp.mechanisms.sparse_project import SparseProject
-from geomdp.mechanisms.sparse_vector import AboveThreshold, NumericSparse, Sparse
-from geomdp.mechanisms.updates import SparseMultiplicativeWeights
+from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
+from geomdp.mechanisms.sparse_summary import SparseSummary
+from geomdp.mechanisms.sparse_vector import (
+    AboveThreshold,
+    NumericSparse,
+    PrintedNumericSparse,
+    Sparse,
+)
+from geomdp.mechanisms.transcript import Answer, Transcript
+from geomdp.mechanisms.updates import (
+    Median,
+    MultiplicativeWeights,
+    Perceptron,
+    SparseMultiplicativeWeights,
+)
 
 __all__ = [
     "JL",
     "AboveThreshold",
     "AdditiveMechanism",
+    "AllParities",
+    "Answer",
     "Ball",
     "Cone",
+    "DigestedElements",
     "Ellipsoid",
+    "EnumeratedQueries",
     "FixedDataset",
     "Gaussian",
+    "GaussianRows",
+    "IntegerElements",
     "IterativeConstruction",
+    "IterativeRelease",
     "KNorm",
     "Laplace",
+    "LaplaceRows",
     "Mechanism",
+    "Median",
+    "MultiplicativeWeights",
     "NumericSparse",
     "OnlineConstruction",
+    "Perceptron",
     "Prediction",
     "PredictionKind",
+    "PrintedNumericSparse",
     "Prior",
     "Projected",
     "Release",
     "Sparse",
     "SparseMultiplicativeWeights",
     "SparseProject",
+    "SparseSummary",
+    "Transcript",
     "UniformPrior",
     "predict_on_prior",
 ]
