@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.table import Table
 
 from experiments.catalogue import SCRIPTS
+from experiments.engine.cells import Cell, Outcome
 from experiments.engine.claims import claims_table
 from experiments.engine.figures import read_table
 from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce
@@ -149,10 +150,15 @@ def _run_all(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) 
 
 def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
     for script, report in zip(scripts, reports, strict=True):
-        for outcome in report.failures:
-            cell = outcome.cell
-            console.print(f"{report.name}: {cell.configuration!r}, trial {cell.trial}: FAILED")
-            console.print(outcome.traceback, markup=False, highlight=False)
+        # One defect tends to fail many cells alike: each traceback is shown once.
+        for failure, cells in _by_traceback(report.failures).items():
+            first = cells[0]
+            console.print(
+                f"{report.name}: {len(cells)} cells FAILED alike, first trial {first.trial} of "
+                f"{first.configuration!r}",
+                markup=False,
+            )
+            console.print(failure, markup=False, highlight=False)
         if report.failures:
             console.print(f"{report.name}: {len(report.failures)} cells failed, nothing written")
         elif isinstance(script.module, Reports):
@@ -162,6 +168,13 @@ def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
         console.print(claims_table(claims))
     failed = sum(not claim.passed for _, claim in claims)
     console.print(f"{len(claims) - failed} claims passed, {failed} failed")
+
+
+def _by_traceback(failures: Sequence[Outcome[Any]]) -> dict[str, list[Cell[Any]]]:
+    groups: dict[str, list[Cell[Any]]] = {}
+    for outcome in failures:
+        groups.setdefault(outcome.traceback or "", []).append(outcome.cell)
+    return groups
 
 
 def _progress() -> Progress:

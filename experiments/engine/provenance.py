@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.metadata
+import importlib.util
 import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
 import geomdp
-from experiments.engine import cells
 
 #: Packages whose versions can change a number or a figure.
 PACKAGES = ("geomdp", "numpy", "scipy", "numba", "cvxpy", "highspy", "pandas", "matplotlib")
@@ -26,7 +28,7 @@ class Code:
     Parameters
     ----------
     script : str
-        SHA-256 of the source of the script and of the module that derives the seeds.
+        SHA-256 of the source of the script and of all modules of `experiments` it imports.
     library : str
         SHA-256 of all Python sources of geomdp, with their paths.
     """
@@ -36,9 +38,40 @@ class Code:
 
     @classmethod
     def of(cls, script: ModuleType) -> Code:
-        """Hashes of `script`, from the file on disk, and of the geomdp that was imported."""
-        files = {"script": _source(script), "cells": _source(cells)}
-        return cls(script=content_hash(files), library=LIBRARY_HASH)
+        """Hashes of `script`, from the files on disk, and of the geomdp that was imported."""
+        return cls(script=content_hash(sources(script)), library=LIBRARY_HASH)
+
+
+def sources(script: ModuleType) -> dict[str, Path]:
+    """Source files of `script` and of the modules of `experiments` it imports, directly or not."""
+    found = {"script": _source(script)}
+    unread = [*found.values()]
+    while unread:
+        for name in _imports(unread.pop()):
+            spec = _find_spec(name)
+            if spec is not None and spec.origin is not None and name not in found:
+                found[name] = Path(spec.origin)
+                unread.append(found[name])
+    return found
+
+
+def _imports(path: Path) -> list[str]:
+    """Names under `experiments` in the import statements of a file; some may be no modules."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return [name for name in names if name.startswith("experiments.")]
+
+
+def _find_spec(name: str) -> ModuleSpec | None:
+    """Where a module comes from; None if `name` is something inside a module."""
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError:  # its parent is a module, not a package
+        return None
 
 
 def content_hash(files: Mapping[str, Path]) -> str:

@@ -52,6 +52,9 @@ def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
         rows = tuple({name: plain(row[name], name) for name in row} for row in result)
         if not rows:
             raise ValueError("compute must return at least 1 row, got 0")
+        taken = {*configuration_fields(cell.configuration), "trial"}
+        if clash := taken & set().union(*rows):
+            raise ValueError(f"rows must not use the names {sorted(clash)}")
     except Exception:
         rows, failure = None, traceback.format_exc()
     return Outcome(cell, time.perf_counter() - start, rows, failure)
@@ -79,20 +82,17 @@ class SweepResult:
         Raises
         ------
         ValueError
-            If a cell failed, or a row uses the name of a field.
+            If a cell failed.
         """
         if self.failures:
             raise ValueError(f"the sweep must be complete, {len(self.failures)} cells failed")
-        records = []
+        records: list[Row] = []
         for outcome in self.outcomes:
             front = {
                 **configuration_fields(outcome.cell.configuration),
                 "trial": outcome.cell.trial,
             }
-            for row in outcome.rows or ():
-                if clash := front.keys() & row.keys():
-                    raise ValueError(f"rows must not use the names {sorted(clash)}")
-                records.append({**front, **row})
+            records.extend({**front, **row} for row in outcome.rows or ())
         return pd.DataFrame.from_records(records)
 
 

@@ -9,9 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import scipy.stats
+
+from experiments.engine.cells import Row
 
 #: False-alarm probability of one claim.
 LEVEL = 1e-6
@@ -44,7 +49,7 @@ class MeanSquare:
             raise ValueError(f"count must be at least 2, got {self.count}")
 
     @classmethod
-    def of(cls, squares: Sequence[float] | np.typing.NDArray[np.float64]) -> MeanSquare:
+    def of(cls, squares: Sequence[float] | npt.NDArray[np.float64]) -> MeanSquare:
         """Mean and standard error of independent squared errors (count,)."""
         values = np.asarray(squares, dtype=float)
         stderr = float(values.std(ddof=1)) / math.sqrt(len(values))
@@ -64,6 +69,14 @@ class MeanSquare:
         mean = float(counts @ values / total)
         between = float(counts @ (values - mean) ** 2)
         return cls(mean, math.sqrt((within + between) / (total - 1) / total), int(total))
+
+    def columns(self) -> Row:
+        """The measurement as columns of a row."""
+        return {
+            "mean_square": self.value,
+            "mean_square_stderr": self.stderr,
+            "releases": self.count,
+        }
 
     @property
     def root(self) -> float:
@@ -159,3 +172,28 @@ def log_log_slope(
     # Noise-free points: the slope is known up to rounding.
     reach = max(reach, 1e3 * np.finfo(float).eps)
     return Slope(slope, slope - reach, slope + reach)
+
+
+def pooled_by(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], MeanSquare]:
+    """Pooled mean squares of the rows that share `keys`.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With columns `mean_square`, `mean_square_stderr` and `releases`, as `MeanSquare.columns`
+        writes them.
+    keys : sequence of str
+        Columns that tell measurements apart; the others, such as the trial, are pooled over.
+    """
+    groups = table.groupby(list(keys), sort=False)
+    return {
+        key if isinstance(key, tuple) else (key,): MeanSquare.pooled(
+            [
+                MeanSquare(float(value), float(stderr), int(count))
+                for value, stderr, count in zip(
+                    rows["mean_square"], rows["mean_square_stderr"], rows["releases"], strict=True
+                )
+            ]
+        )
+        for key, rows in groups
+    }

@@ -1,0 +1,1 @@
+"""Scripts that measure geomdp instead of reproducing a paper."""

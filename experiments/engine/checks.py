@@ -1,0 +1,174 @@
+"""Claims that many scripts share: measured errors against predictions, slopes and each other.
+
+Tables carry the columns of `MeanSquare.columns` and of `predicted_columns`. Every claim fails by
+chance with probability at most `LEVEL` over all the points it covers (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pandas as pd
+
+from experiments.engine.cells import Row
+from experiments.engine.claims import Claim
+from experiments.engine.statistics import (
+    LEVEL,
+    MeanSquare,
+    Slope,
+    deviation,
+    log_log_slope,
+    pooled_by,
+    quantile,
+)
+
+
+class Predicted(Protocol):
+    """A prediction of a root mean squared error, as mechanisms make it."""
+
+    @property
+    def value(self) -> float:
+        """The predicted error."""
+
+    @property
+    def stderr(self) -> float:
+        """Its standard error; 0 if it is not estimated."""
+
+    @property
+    def kind(self) -> str:
+        """Whether it is an equality or a bound."""
+
+
+def predicted_columns(prediction: Predicted) -> Row:
+    """A prediction as columns of a row."""
+    return {
+        "predicted": prediction.value,
+        "predicted_stderr": prediction.stderr,
+        "prediction": str(prediction.kind),
+    }
+
+
+def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequence[str]) -> Claim:
+    """Two-sided: at every point the measured root mean square is the predicted one."""
+    found = _deviations(table, keys)
+    tail = LEVEL / (2 * len(found))
+    ratios = {key: abs(score) / quantile(tail, count) for key, (score, count) in found.items()}
+    worst = max(ratios, key=ratios.__getitem__)
+    score, count = found[worst]
+    return Claim(
+        name,
+        ratios[worst] <= 1,
+        f"{len(found)} points, furthest off by {score:+.1f} standard errors ({_words(worst)})",
+        f"within {quantile(tail, count):.1f} standard errors of the prediction",
+        id,
+    )
+
+
+def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequence[str]) -> Claim:
+    """One-sided: at no point is the measured root mean square above the predicted bound.
+
+    Where trials have bounds of their own (a random map in each), their mean square is the bound.
+    """
+    found = _deviations(table, keys)
+    tail = LEVEL / len(found)
+    passed = all(score <= quantile(tail, count) for score, count in found.values())
+    means, bounds = pooled_by(table, keys), _bounds(table, keys)
+    shares = {key: means[key].root / bounds[key][0] for key in means}
+    worst = max(shares, key=shares.__getitem__)
+    spread = means[worst].root_stderr / bounds[worst][0]
+    return Claim(
+        name,
+        passed,
+        f"{len(found)} points, at most {shares[worst]:.3f} +- {spread:.3f} of the bound "
+        f"({_words(worst)})",
+        "at most 1",
+        id,
+    )
+
+
+def slopes_by(table: pd.DataFrame, keys: Sequence[str], x: str) -> dict[tuple[Any, ...], Slope]:
+    """Slope of each curve told apart by `keys` over column `x`, at `LEVEL` for all together."""
+    curves: dict[tuple[Any, ...], dict[float, MeanSquare]] = {}
+    for (*key, position), mean in pooled_by(table, [*keys, x]).items():
+        curves.setdefault(tuple(key), {})[float(position)] = mean
+    return {
+        key: log_log_slope(list(curve), list(curve.values()), LEVEL, len(curves))
+        for key, curve in curves.items()
+    }
+
+
+def slopes_are(
+    name: str, id: str, slopes: Mapping[tuple[Any, ...], Slope], value: float, reach: float
+) -> Claim:
+    """Every interval covers `value` and is no wider than `reach` to each side."""
+    passed = all(s.covers(value) and s.high - s.low <= 2 * reach for s in slopes.values())
+    furthest = max(slopes, key=lambda key: abs(slopes[key].value - value))
+    return Claim(
+        name,
+        passed,
+        f"{len(slopes)} slopes, furthest {slopes[furthest]} ({_words(furthest)})",
+        f"{value:g}, known to {reach:g}",
+        id,
+    )
+
+
+def slopes_lie_within(
+    name: str, id: str, slopes: Mapping[tuple[Any, ...], Slope], low: float, high: float
+) -> Claim:
+    """Every interval lies in [low, high]."""
+    passed = all(slope.within(low, high) for slope in slopes.values())
+    measured = "; ".join(f"{_words(key)}: {slope}" for key, slope in slopes.items())
+    return Claim(name, passed, measured, f"in [{low:g}, {high:g}]", id)
+
+
+def is_below(
+    name: str,
+    id: str,
+    better: Mapping[tuple[Any, ...], MeanSquare],
+    worse: Mapping[tuple[Any, ...], MeanSquare],
+) -> Claim:
+    """At every common point the first mean square is below the second, beyond chance."""
+    if better.keys() != worse.keys() or not better:
+        raise ValueError(f"points must agree, got {sorted(better)} and {sorted(worse)}")
+    tail = LEVEL / len(better)
+    passed = True
+    ratios = {}
+    for key, low in better.items():
+        high = worse[key]
+        reach = quantile(tail, min(low.count, high.count)) * math.hypot(low.stderr, high.stderr)
+        passed &= high.value - low.value > reach
+        ratios[key] = low.root / high.root
+    worst = max(ratios, key=ratios.__getitem__)
+    return Claim(
+        name,
+        passed,
+        f"{len(ratios)} points, ratio at most {ratios[worst]:.3f} ({_words(worst)})",
+        "below 1",
+        id,
+    )
+
+
+def _deviations(
+    table: pd.DataFrame, keys: Sequence[str]
+) -> dict[tuple[Any, ...], tuple[float, int]]:
+    """Standard errors above the prediction, and number of releases, at each point."""
+    means, bounds = pooled_by(table, keys), _bounds(table, keys)
+    return {key: (deviation(mean, *bounds[key]), mean.count) for key, mean in means.items()}
+
+
+def _bounds(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], tuple[float, float]]:
+    """Predicted root mean square and its standard error at each point, over the trials."""
+    return {
+        key if isinstance(key, tuple) else (key,): (
+            math.sqrt(float((rows["predicted"] ** 2).mean())),
+            # Trials share the public draws behind an estimate, so averaging does not shrink it.
+            float(rows["predicted_stderr"].max()),
+        )
+        for key, rows in table.groupby(list(keys), sort=False)
+    }
+
+
+def _words(key: tuple[Any, ...]) -> str:
+    return ", ".join(str(part) for part in key)

@@ -1,0 +1,107 @@
+"""Parts of figures: curves with bands, dashed theory, one legend outside the axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from experiments.engine.statistics import MeanSquare
+
+#: Two-sided level of uncertainty bands: the usual 95%.
+BAND_LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one curve looks, the same in every panel.
+
+    Parameters
+    ----------
+    colour : str
+        From the palette of the style file ("C0", ...).
+    marker : str
+        Matplotlib marker; with the colour's lightness it tells curves apart in grey.
+    filled : bool
+        Whether the marker is filled.
+    """
+
+    colour: str
+    marker: str
+    filled: bool = True
+
+
+def draw_measured(
+    axes: Axes,
+    x: Sequence[float],
+    means: Sequence[MeanSquare],
+    look: Look,
+    label: str,
+    joined: bool = True,
+) -> None:
+    """Root mean squares at `x` as markers over a 95% band.
+
+    Not joined where a curve of exact theory runs through the markers.
+    """
+    order = np.argsort(x)
+    positions = np.asarray(x, dtype=float)[order]
+    ordered = [means[i] for i in order]
+    bands = np.array([mean.root_interval(BAND_LEVEL) for mean in ordered])
+    axes.fill_between(positions, bands[:, 0], bands[:, 1], color=look.colour, alpha=0.25, lw=0)
+    axes.plot(
+        positions,
+        [mean.root for mean in ordered],
+        color=look.colour,
+        linestyle="-" if joined else "none",
+        marker=look.marker,
+        markerfacecolor=look.colour if look.filled else "white",
+        label=label,
+        zorder=3,
+    )
+
+
+def draw_theory(
+    axes: Axes,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    colour: str,
+    label: str,
+    dashes: tuple[float, ...] = (4, 2),
+) -> None:
+    """A curve of theory: dashed, without markers, its formula in `label`."""
+    axes.plot(x, y, color=colour, linestyle=(0, dashes), linewidth=1.1, label=label)
+
+
+def log_axes(axes: Axes) -> None:
+    """Logarithmic axes with every decade labelled and its ninths ticked."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(base=10, numticks=20))
+        axis.set_minor_locator(LogLocator(base=10, subs=tuple(range(2, 10)), numticks=20))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def shared_legend(figure: Figure, panels: Iterable[Axes], columns: Sequence[Sequence[str]]) -> None:
+    """One legend below all panels, its columns given by labels; a label stands for one look."""
+    handles: dict[str, Artist] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    unused = handles.keys() - {label for column in columns for label in column}
+    if unused:
+        raise ValueError(f"columns must hold every label, {sorted(unused)} are missing")
+    blank = Line2D([], [], linestyle="none")
+    entries: list[tuple[Artist, str]] = []
+    for column in columns:
+        filled = [(handles[label], label) for label in column if label in handles]
+        # Legends fill column by column: blanks keep the columns apart.
+        entries += filled + [(blank, "")] * (max(map(len, columns)) - len(filled))
+    figure.legend(*zip(*entries, strict=True), loc="outside lower center", ncols=len(columns))
