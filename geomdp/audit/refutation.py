@@ -1,4 +1,4 @@
-"""Is the claimed privacy contradicted by the outputs of a mechanism on two neighbouring inputs?
+"""Whether outputs on two neighbouring inputs contradict a privacy claim.
 
 The event is chosen on a training half of the outputs and judged on a held-out half, so the
 judgement is one exact binomial test whatever was tried in training.
