@@ -1,0 +1,404 @@
+"""Theorems that hold for every body, over the catalogue.
+
+A deterministic comparison allows the relative accuracy that the body promises, times the size of
+the numbers compared.
+"""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import geomdp.bodies
+from geomdp.bodies import Body, CvxBody, MissingOracle
+from tests.catalogue import BODIES, CONIC_PROGRAM, VERBS, BodyCase, cases_with
+from tests.stats import LEVEL, ks_uniform, mean_agrees
+
+SCALES = (1e-3, 1.0, 1e3)
+DRAWS = 4000
+
+
+def over(*verbs: str, scales: tuple[float, ...] = SCALES):
+    """Run a test over all rows with the given verbs, at each scale.
+
+    Conic programs stop at absolute residuals, so users' own bodies are tried at scale 1 only.
+    """
+    rows = [
+        pytest.param(case, scale, id=f"{case.name} x {scale:g}")
+        for case in cases_with(*verbs)
+        for scale in scales
+        if scale == 1 or case.tolerance < CONIC_PROGRAM
+    ]
+    return pytest.mark.parametrize(("case", "scale"), rows)
+
+
+def directions(case: BodyCase, count: int = 8) -> np.ndarray:
+    dimension = case.build(1.0).dimension
+    return np.random.default_rng(1).standard_normal((count, dimension))
+
+
+def inner_points(body: Body, count: int = 6) -> np.ndarray:
+    """Points of the relative interior, generic and deterministic."""
+    rng = np.random.default_rng(2)
+    if not body.implements("support"):
+        return body.sample_uniform(count, rng) / 2
+    corners = body.extreme_point(rng.standard_normal((4 * body.dimension + 8, body.dimension)))
+    return rng.dirichlet(np.ones(len(corners)), count) @ corners
+
+
+def span_directions(body: Body, count: int = 6) -> np.ndarray:
+    """Directions inside the hull, generic; none for a point."""
+    basis = body.affine_hull().basis
+    count = count if basis.shape[1] else 0
+    return np.random.default_rng(3).standard_normal((count, basis.shape[1])) @ basis.T
+
+
+def test_every_exported_body_is_in_the_catalogue():
+    exported = {
+        value
+        for value in vars(geomdp.bodies).values()
+        if inspect.isclass(value) and issubclass(value, Body) and value is not Body
+    }
+    assert exported == {type(case.build(1.0)) for case in BODIES} | {geomdp.bodies.Scaled}
+    assert {value.__name__ for value in exported} <= set(geomdp.bodies.__all__)
+
+
+@over(scales=(1.0,))
+def test_rows_list_the_verbs(case, scale):
+    body = case.build(scale)
+    assert [verb for verb in VERBS if body.implements(verb)] == [v for v in VERBS if case.has(v)]
+    for verb in ("sample_uniform", "second_moment", "volume", "vertex_list"):
+        call = getattr(body, verb)
+        arguments = (3, np.random.default_rng(0)) if verb == "sample_uniform" else ()
+        if case.has(verb):
+            call(*arguments)
+        else:
+            with pytest.raises(MissingOracle):
+                call(*arguments)
+    if not case.membership:
+        with pytest.raises(MissingOracle):
+            body.contains(np.zeros((1, body.dimension)))
+
+
+@over("support")
+def test_extreme_points_attain_a_sublinear_support_function(case, scale):
+    body, u = case.build(scale), directions(case)
+    slack = case.tolerance * body.radius() * np.linalg.norm(u, axis=1).max()
+    heights, corners = body.support(u), body.extreme_point(u)
+    assert corners.shape == u.shape
+    np.testing.assert_allclose(np.einsum("bm,bm->b", u, corners), heights, rtol=0, atol=slack)
+    # No other point of K is higher.
+    assert (u @ corners.T <= heights[:, None] + slack).all()
+    np.testing.assert_allclose(body.support(3.5 * u), 3.5 * heights, rtol=0, atol=10 * slack)
+    sums = body.support(u[:-1] + u[1:])
+    assert (sums <= heights[:-1] + heights[1:] + 3 * slack).all()
+    zero = np.zeros((1, body.dimension))
+    assert abs(body.support(zero)[0]) <= slack
+    if body.symmetric:
+        np.testing.assert_allclose(body.support(-u), heights, rtol=0, atol=slack)
+
+
+@over("support", "membership")
+def test_extreme_points_and_their_mixtures_are_inside(case, scale):
+    body = case.build(scale)
+    corners = body.extreme_point(np.vstack([directions(case), np.zeros((1, body.dimension))]))
+    assert body.contains(corners, 2 * case.tolerance).all()
+    assert body.contains(inner_points(body), 2 * case.tolerance).all()
+
+
+@over("membership")
+def test_points_beyond_the_body_are_outside(case, scale):
+    body, points = case.build(scale), inner_points(case.build(scale))
+    ways = span_directions(body)[:1] if case.rank else np.zeros((0, body.dimension))
+    far = points[:1] + 3 * body.radius() * ways / np.linalg.norm(ways)
+    assert not body.contains(far).any()
+    normal = np.random.default_rng(4).standard_normal(body.dimension)
+    basis = body.affine_hull().basis
+    normal -= basis @ (basis.T @ normal)
+    if case.rank < body.dimension:
+        off = points + 1e-3 * scale * normal / np.linalg.norm(normal)
+        assert not body.contains(off).any()
+
+
+@over()
+def test_hull_and_radius_hold_the_body(case, scale):
+    body = case.build(scale)
+    hull, points = body.affine_hull(), inner_points(body, 4 * case.rank + 8)
+    assert (hull.ambient, hull.dimension) == (body.dimension, case.rank)
+    np.testing.assert_allclose(hull.basis.T @ hull.basis, np.eye(case.rank), rtol=0, atol=1e-12)
+    size = body.radius()
+    assert hull.residual(points).max() <= max(case.tolerance, 1e-12) * size
+    assert np.linalg.norm(points, axis=1).max() <= size * (1 + case.tolerance)
+    spread = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+    assert (spread > 1e-3 * spread[:1].max(initial=0)).sum() >= min(case.rank, len(spread))
+
+
+@over("gauge")
+def test_gauge_is_a_norm_that_is_one_on_the_boundary(case, scale):
+    body, points = case.build(scale), inner_points(case.build(scale))
+    tolerance = case.tolerance
+    gauges = body.gauge(points)
+    assert (gauges <= 1 + tolerance).all()
+    np.testing.assert_allclose(body.gauge(7 * points), 7 * gauges, rtol=0, atol=7 * tolerance)
+    sums = body.gauge(points[:-1] + points[1:])
+    assert (sums <= gauges[:-1] + gauges[1:] + 2 * tolerance).all()
+    assert body.gauge(np.zeros((1, body.dimension)))[0] == 0
+    if body.symmetric:
+        np.testing.assert_allclose(body.gauge(-points), gauges, rtol=0, atol=tolerance)
+
+
+@over("support", "gauge")
+def test_gauge_and_support_function_are_polar(case, scale):
+    body, u = case.build(scale), directions(case)
+    heights, corners = body.support(u), body.extreme_point(u)
+    high = heights > 1e-6 * body.radius()  # at height 0 the corner may be 0 itself
+    np.testing.assert_allclose(body.gauge(corners[high]), 1, rtol=0, atol=2 * case.tolerance)
+    points = span_directions(body)
+    gauges = body.gauge(points)
+    finite = np.isfinite(gauges)
+    assert finite.all() or issubclass(type(body), CvxBody)  # 0 may be on the boundary of those
+    products = heights[:, None] * gauges[finite]
+    slack = case.tolerance * (np.abs(products).max(initial=0) + body.radius())
+    assert (u @ points[finite].T <= products + 5 * slack).all()
+
+
+@over("gauge")
+def test_gauge_is_infinite_off_the_span(case, scale):
+    body = case.build(scale)
+    basis = body.affine_hull().basis
+    normal = np.random.default_rng(5).standard_normal((3, body.dimension))
+    normal -= normal @ basis @ basis.T
+    if case.rank == body.dimension:
+        assert np.abs(normal).max() <= 1e-12
+    else:
+        assert np.isinf(body.gauge(normal)).all()
+        if case.rank == 0:
+            return  # nothing to mix with
+        assert np.isinf(body.gauge(body.radius() * normal + inner_points(body, 3))).all()
+
+
+@over("facets")
+def test_facets_support_the_body(case, scale):
+    body = case.build(scale)
+    points = np.vstack([inner_points(body), span_directions(body)])
+    found = body.facets(points)
+    np.testing.assert_allclose(found.gauges, body.gauge(points), rtol=case.tolerance)
+    heights = np.einsum("bm,bm->b", found.normals, points)
+    np.testing.assert_allclose(heights, found.gauges, rtol=2 * case.tolerance)
+    if body.implements("support"):
+        assert (body.support(found.normals) <= 1 + case.tolerance).all()
+    else:
+        drawn = body.sample_uniform(2000, np.random.default_rng(6))
+        assert (drawn @ found.normals.T <= 1 + case.tolerance).all()
+
+
+@over("membership")
+def test_separators_hold_the_body_and_not_the_point(case, scale):
+    body = case.build(scale)
+    inside = inner_points(body, 3)
+    shrunk = inside.mean(axis=0) + 0.9 * (inside - inside.mean(axis=0))
+    if not any(body.implements(verb) for verb in ("separate", "facets", "project")):
+        with pytest.raises(MissingOracle):
+            body.separate(shrunk[0])
+        return
+    assert all(body.separate(point) is None for point in shrunk)
+    away = np.random.default_rng(7).standard_normal((3, body.dimension))
+    for point in inside + 3 * body.radius() * away / np.linalg.norm(away, axis=1, keepdims=True):
+        found = body.separate(point)
+        size = np.linalg.norm(found.normal) * body.radius()
+        assert found.normal @ point > found.offset
+        assert (inside @ found.normal <= found.offset + case.tolerance * size).all()
+        if body.implements("support"):
+            assert body.support(found.normal[None])[0] <= found.offset + 10 * case.tolerance * size
+
+
+@over("membership")
+def test_chords_end_on_the_boundary(case, scale):
+    body = case.build(scale)
+    points, ways = inner_points(body), span_directions(body)
+    low, high = body.chord(points[: len(ways)], ways)
+    assert (low <= 0).all()
+    assert (high >= 0).all()
+    unit = body.radius() / np.linalg.norm(ways, axis=1) if case.rank else np.zeros(0)
+    step = 100 * max(case.tolerance, 1e-9) * unit
+    for end, outward in ((low, -step), (high, step)):
+        at = points[: len(ways)]
+        assert body.contains(at + end[:, None] * ways, 4 * case.tolerance).all()
+        assert not body.contains(at + (end + 100 * outward)[:, None] * ways).any()
+    if case.rank < body.dimension:
+        basis = body.affine_hull().basis
+        off = np.random.default_rng(8).standard_normal(points.shape)
+        off -= off @ basis @ basis.T
+        for end in body.chord(points, off):
+            assert (np.abs(end) * np.linalg.norm(off, axis=1) <= 1e-5 * body.radius()).all()
+
+
+@over("project")
+def test_projection_satisfies_the_variational_inequality(case, scale):
+    body = case.build(scale)
+    targets = scale * np.vstack([3 * directions(case), 0.3 * directions(case)])
+    nearest = body.project(targets)
+    assert body.contains(nearest, 2 * case.tolerance).all()
+    residuals = targets - nearest
+    # <y - p, x - p> <= 0 for all x in K.
+    gaps = body.support(residuals) - np.einsum("bm,bm->b", residuals, nearest)
+    size = np.abs(targets).max() * (body.radius() + np.abs(targets).max())
+    assert (gaps <= 10 * case.tolerance * size).all()
+    np.testing.assert_allclose(
+        body.project(nearest), nearest, rtol=0, atol=10 * case.tolerance * body.radius()
+    )
+
+
+@over("cvxpy_constraints", scales=(1.0,))
+def test_cvxpy_constraints_describe_the_body(case, scale):
+    body = case.build(scale)
+    variable = cp.Variable(body.dimension)
+    constraints = body.cvxpy_constraints(2 * variable)  # any affine expression will do
+    if body.implements("support"):
+        goals = directions(case, 2)
+        heights = body.support(goals)
+    else:
+        goals = body.facets(span_directions(body, 2)).normals
+        heights = np.ones(2)
+    for goal, height in zip(goals, heights, strict=True):
+        problem = cp.Problem(cp.Maximize(goal @ variable), constraints)
+        problem.solve(solver=cp.CLARABEL)
+        size = np.linalg.norm(goal) * body.radius() + 1
+        assert problem.value == pytest.approx(height / 2, abs=CONIC_PROGRAM * size)
+
+
+@pytest.mark.statistical
+@over("sample_uniform")
+def test_exact_samples_are_inside_with_the_stated_moments(case, scale):
+    body = case.build(scale)
+    points = body.sample_uniform(DRAWS, np.random.default_rng(9))
+    assert points.shape == (DRAWS, body.dimension)
+    assert body.contains(points, 1e-9).all()
+    squares = points[:, :, None] * points[:, None, :]
+    mean_agrees(squares, body.second_moment(), level=LEVEL / 2)
+    mean_agrees(points, body.centroid(), level=LEVEL / 2)
+    assert body.sample_uniform(0, np.random.default_rng(0)).shape == (0, body.dimension)
+
+
+@pytest.mark.statistical
+@over("sample_uniform", "gauge", scales=(1.0,))
+def test_gauge_of_a_uniform_point_has_the_right_law(case, scale):
+    """P(||U||_K <= t) = t^r."""
+    body = case.build(scale)
+    points = body.sample_uniform(DRAWS, np.random.default_rng(10))
+    if case.rank:
+        ks_uniform(np.minimum(body.gauge(points), 1) ** case.rank)
+    else:
+        assert (body.gauge(points) == 0).all()
+
+
+@pytest.mark.statistical
+@over("sample_uniform", "membership", scales=(1.0,))
+def test_chords_through_uniform_points_are_cut_uniformly(case, scale):
+    """On a line through a uniform point, the point is uniform on the chord."""
+    body = case.build(scale)
+    points = body.sample_uniform(DRAWS, np.random.default_rng(11))
+    if case.rank == 0:
+        assert np.ptp(points, axis=0).max() == 0
+        return
+    way = np.broadcast_to(span_directions(body)[:1], points.shape)
+    low, high = body.chord(points, way)
+    ks_uniform(-low / (high - low))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "case", [c for c in BODIES if c.width is not None], ids=lambda case: case.name
+)
+def test_known_widths(case):
+    body = case.build(1.0)
+    normals = np.random.default_rng(12).standard_normal((DRAWS, body.dimension))
+    mean_agrees(body.support(normals), case.width)
+
+
+@over("volume")
+def test_volumes(case, scale):
+    body = case.build(scale)
+    at_one = case.volume if case.volume is not None else case.build(1.0).volume()
+    assert body.volume() == pytest.approx(at_one * scale**case.rank, rel=1e-11)
+
+
+@over("second_moment")
+def test_second_moments(case, scale):
+    body = case.build(scale)
+    moment = body.second_moment()
+    at_one = np.trace(case.build(1.0).second_moment()) if case.spread is None else case.spread
+    assert np.trace(moment) == pytest.approx(at_one * scale**2, rel=1e-11)
+    np.testing.assert_allclose(moment, moment.T, rtol=0, atol=1e-14 * scale**2 * max(at_one, 1))
+    spread = np.linalg.eigvalsh(moment - np.outer(body.centroid(), body.centroid()))
+    rounding = 1e-9 * max(np.trace(moment), 1e-300)
+    assert (spread > rounding).sum() == case.rank
+    assert spread.min() >= -rounding
+
+
+@over(scales=(1.0,))
+def test_bad_points_are_refused(case, scale):
+    body = case.build(scale)
+    good = np.ones((2, body.dimension))
+    bad = {
+        "NaN": np.where(np.arange(body.dimension) == 0, np.nan, good),
+        "infinite": np.where(np.arange(body.dimension) == 0, np.inf, good),
+        "one vector": good[0],
+        "too wide": np.ones((2, body.dimension + 1)),
+        "text": np.full((2, body.dimension), "a"),
+    }
+    verbs = [v for v in ("support", "extreme_point", "gauge", "facets", "project") if case.has(v)]
+    verbs += ["contains"] * case.membership
+    for what, points in bad.items():
+        for verb in verbs:
+            with pytest.raises(ValueError, match="must"):
+                getattr(body, verb)(points)
+            assert what
+        if case.membership:
+            with pytest.raises(ValueError, match="must"):
+                body.chord(points, good)
+            with pytest.raises(ValueError, match="must"):
+                body.chord(good, points)
+    if case.membership:
+        with pytest.raises(ValueError, match="must not be 0"):
+            body.chord(good, np.zeros_like(good))
+        with pytest.raises(ValueError, match="one shape"):
+            body.chord(good, good[:1])
+
+
+@over(scales=(1.0,))
+def test_empty_batches_give_empty_results(case, scale):
+    body = case.build(scale)
+    none = np.zeros((0, body.dimension))
+    if case.has("support"):
+        assert body.support(none).shape == (0,)
+        assert body.extreme_point(none).shape == none.shape
+    if case.has("gauge"):
+        assert body.gauge(none).shape == (0,)
+    if case.has("facets"):
+        assert body.facets(none).normals.shape == none.shape
+    if case.has("project"):
+        assert body.project(none).shape == none.shape
+    if case.membership:
+        assert body.contains(none).shape == (0,)
+        assert [end.shape for end in body.chord(none, none)] == [(0,), (0,)]
+
+
+@over(scales=(1.0,))
+def test_bodies_are_frozen_and_survive_pickling(case, scale):
+    body = case.build(scale)
+    with pytest.raises(AttributeError):
+        body.dimension = 3
+    if issubclass(type(body), CvxBody):
+        return  # a user's function may be a lambda, which does not pickle
+    points = inner_points(body, 3)
+    before = [body.gauge(points)] if case.has("gauge") else []
+    before += [body.support(points)] if case.has("support") else []
+    copy = pickle.loads(pickle.dumps(body))
+    after = [copy.gauge(points)] if case.has("gauge") else []
+    after += [copy.support(points)] if case.has("support") else []
+    np.testing.assert_allclose(after, before, rtol=case.tolerance)

@@ -1,0 +1,463 @@
+"""Every body the library exports, with what is known about it; contract tests run over this table.
+
+To add a body: one row in `BODIES`. `tests/bodies/test_contracts.py` fails for an exported body that
+has no row, and for a row whose list of verbs is wrong.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+
+from geomdp._linalg import svec
+from geomdp._typing import FloatArray
+from geomdp.bodies import (
+    Ball,
+    Body,
+    Box,
+    CrossPolytope,
+    CvxBody,
+    Difference,
+    Ellipsoid,
+    Elliptope,
+    HPolytope,
+    LinearImage,
+    NuclearBall,
+    Product,
+    Scaled,
+    Shifted,
+    Simplex,
+    SimplexDifference,
+    SlabBody,
+    Spectraplex,
+    SpectraplexDifference,
+    SymmetricHull,
+    TriangulatedPolytope,
+    VPolytope,
+    WorkloadPolytope,
+)
+from geomdp.workloads import MarginalTables, Parities
+
+#: Relative accuracy that a body of each kind promises.
+CLOSED_FORM = 1e-10
+LINEAR_PROGRAM = 5e-9
+CONIC_PROGRAM = 1e-5
+
+#: Verbs that are never derived: a row lists those its body has.
+VERBS = (
+    "support",
+    "gauge",
+    "facets",
+    "project",
+    "sample_uniform",
+    "second_moment",
+    "volume",
+    "vertex_list",
+    "cvxpy_constraints",
+)
+
+
+@dataclass(frozen=True)
+class BodyCase:
+    """One body and the truths about it.
+
+    Parameters
+    ----------
+    name : str
+        Test identifier.
+    build : callable
+        The body enlarged by the given factor about 0.
+    rank : int
+        Dimension of the affine hull.
+    verbs : str
+        Those of `VERBS` that it implements.
+    tolerance : float
+        Relative accuracy of its verbs.
+    volume, spread, width : float, optional
+        At scale 1: volume in the hull, E ||U||^2 for uniform U, and Gaussian width.
+    membership : bool
+        Whether points can be tested at all.
+    """
+
+    name: str
+    build: Callable[[float], Body]
+    rank: int
+    verbs: str
+    tolerance: float = CLOSED_FORM
+    volume: float | None = None
+    spread: float | None = None
+    width: float | None = None
+    membership: bool = True
+
+    def has(self, verb: str) -> bool:
+        """Whether the row lists the verb."""
+        return verb in self.verbs.split()
+
+
+def cases_with(*verbs: str) -> list[BodyCase]:
+    """Rows that have all the given verbs ("membership" among them)."""
+    return [
+        case
+        for case in BODIES
+        if all(case.membership if verb == "membership" else case.has(verb) for verb in verbs)
+    ]
+
+
+def gaussian(*shape: int, seed: int = 0) -> FloatArray:
+    """A fixed array of standard normal numbers."""
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def cube(dimension: int) -> FloatArray:
+    """The corners of [0, 1]^dimension."""
+    return np.array(list(itertools.product((0.0, 1.0), repeat=dimension)))
+
+
+def enlarged(body: Body) -> Callable[[float], Body]:
+    """The body at scale 1, `Scaled` at others, for bodies of fixed size."""
+    return lambda s: body if s == 1 else Scaled(body, s)
+
+
+#: Four affinely independent points around 0 in R^3, and three in R^5 whose plane misses 0.
+AROUND_0 = np.vstack([np.eye(3), -np.ones(3)])
+PLANE = gaussian(3, 5, seed=1) + 2
+#: A 3 x 3 orthogonal matrix and tall matrices of full column rank.
+TURN = np.linalg.qr(gaussian(3, 3, seed=2))[0]
+TALL = gaussian(5, 3, seed=3)
+SIGNS = 2 * cube(3) - 1
+#: Half-spaces of a cube cut at a corner, and of a square in the plane x_2 = 0.3.
+CUT = (np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3))]), np.array([1, 1, 1, 1, 1, 1, 1.5]))
+FLAT = (np.vstack([np.eye(3), -np.eye(3)]), np.array([1, 2, 0.3, 1, 1, -0.3]))
+SLABS = np.vstack([np.eye(3), gaussian(6, 3, seed=4)])
+
+ROUND = "support gauge project sample_uniform second_moment volume cvxpy_constraints"
+SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constraints"
+LISTED = "support vertex_list cvxpy_constraints"
+
+MU_3 = math.sqrt(2) * math.gamma(2) / math.gamma(1.5)  # mean norm of a Gaussian in R^3 (GEN-4)
+#: Widths of the spectral bodies for d = 1 are those of segments (GEN-4, JL-COV).
+SEGMENT = 1 / math.sqrt(2 * math.pi)
+
+BODIES: tuple[BodyCase, ...] = (
+    BodyCase(
+        "ball", lambda s: Ball(3, s), 3, ROUND, volume=4 * math.pi / 3, spread=3 / 5, width=MU_3
+    ),
+    BodyCase("segment as a ball", lambda s: Ball(1, 2 * s), 1, ROUND, volume=4, spread=4 / 3),
+    BodyCase(
+        "cross-polytope", lambda s: CrossPolytope(4, s), 4, ROUND, volume=2 / 3, spread=8 / 30
+    ),
+    BodyCase(
+        "unit cube",
+        lambda s: Box(np.zeros(3), np.full(3, s)),
+        3,
+        "support project sample_uniform second_moment volume cvxpy_constraints",
+        volume=1,
+        spread=1,
+        width=3 * SEGMENT,
+    ),
+    BodyCase("lopsided box", lambda s: Box([-s, -2 * s], [3 * s, s]), 2, ROUND, volume=12),
+    BodyCase("symmetric box", lambda s: Box.centred(s * np.arange(1, 5)), 4, ROUND, spread=10),
+    BodyCase("flat box", lambda s: Box([-s, 0, -s], [s, 0, 2 * s]), 2, ROUND, volume=6),
+    BodyCase(
+        "ellipsoid", lambda s: Ellipsoid(s * gaussian(3, 3)), 3, ROUND.replace("project ", "")
+    ),
+    BodyCase("flat ellipsoid", lambda s: Ellipsoid(s * TALL), 3, ROUND.replace("project ", "")),
+    BodyCase(
+        "point as an ellipsoid",
+        lambda s: Ellipsoid(np.zeros((2, 1))),
+        0,
+        ROUND.replace("project ", ""),
+        volume=1,
+        spread=0,
+        width=0,
+    ),
+    BodyCase(
+        "product",
+        lambda s: Product([Box([-s], [2 * s]), Ball(2, s), CrossPolytope(2, 3 * s)]),
+        5,
+        ROUND,
+        volume=3 * math.pi * 18,
+    ),
+    BodyCase(
+        "product of lopsided boxes",
+        lambda s: Product([Box([0, s], [2 * s, 2 * s]), Simplex(s * cube(2)[:3])]),
+        4,
+        "support sample_uniform second_moment volume cvxpy_constraints",
+        volume=1,
+    ),
+    BodyCase(
+        "simplex around 0",
+        lambda s: Simplex(s * AROUND_0),
+        3,
+        SOLID + " gauge facets",
+        volume=4 / 6,
+    ),
+    BodyCase(
+        "standard simplex", lambda s: Simplex(s * np.eye(4)), 3, SOLID, volume=2 / 6, spread=0.4
+    ),
+    BodyCase("triangle in space", lambda s: Simplex(s * PLANE), 2, SOLID),
+    BodyCase("point as a simplex", lambda s: Simplex(s * np.ones((1, 2))), 0, SOLID, spread=2),
+    BodyCase(
+        "simplex difference",
+        lambda s: SimplexDifference(s * AROUND_0),
+        3,
+        ROUND.replace("project", "facets"),
+        volume=20 * 4 / 6,
+    ),
+    BodyCase(
+        "standard simplex difference",
+        lambda s: SimplexDifference(s * np.eye(5)),
+        4,
+        ROUND.replace("project", "facets"),
+        volume=70 * math.sqrt(5) / 24,
+        spread=4 * 4 * 9 / (5 * 36),
+    ),
+    BodyCase(
+        "Gaussian polytope",
+        lambda s: VPolytope(s * gaussian(30, 4)),
+        4,
+        LISTED + " gauge facets",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "0/1 cube with repeated corners",
+        lambda s: VPolytope(s * np.vstack([cube(4), cube(4), np.full((1, 4), 0.5)])),
+        4,
+        LISTED,
+        LINEAR_PROGRAM,
+        width=4 * SEGMENT,
+    ),
+    BodyCase(
+        "sign cube by vertices",
+        lambda s: VPolytope(s * SIGNS),
+        3,
+        LISTED + " gauge facets",
+        LINEAR_PROGRAM,
+        width=6 * SEGMENT,
+    ),
+    BodyCase(
+        "flat polytope off 0",
+        lambda s: VPolytope(s * (cube(3) @ TALL.T + 3)),
+        3,
+        LISTED,
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "flat polytope around 0",
+        lambda s: VPolytope(s * (SIGNS @ TALL.T)),
+        3,
+        LISTED + " gauge facets",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase("segment by vertices", lambda s: VPolytope(s * PLANE[:2]), 1, LISTED, LINEAR_PROGRAM),
+    BodyCase("point by vertices", lambda s: VPolytope(s * PLANE[:1]), 0, LISTED, LINEAR_PROGRAM),
+    BodyCase(
+        "cut cube",
+        lambda s: HPolytope(CUT[0], s * CUT[1]),
+        3,
+        "support gauge facets cvxpy_constraints",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "square in space",
+        lambda s: HPolytope(FLAT[0], s * FLAT[1]),
+        2,
+        "support cvxpy_constraints",
+        5e-9,
+    ),
+    BodyCase(
+        "slabs",
+        lambda s: SlabBody(SLABS, s * np.linspace(0.5, 2, 9)),
+        3,
+        "support gauge facets cvxpy_constraints",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "triangulated sign cube",
+        lambda s: TriangulatedPolytope(s * SIGNS),
+        3,
+        SOLID + " gauge facets",
+        volume=8,
+        spread=1,
+        width=6 * SEGMENT,
+    ),
+    BodyCase(
+        "triangulated flat", lambda s: TriangulatedPolytope(s * (cube(3) @ TALL.T + 3)), 3, SOLID
+    ),
+    BodyCase(
+        "triangulated segment",
+        lambda s: TriangulatedPolytope(s * np.array([[-1.0, 0], [1, 0], [0.5, 0]])),
+        1,
+        SOLID + " gauge facets",
+        volume=2,
+        spread=1 / 3,
+    ),
+    BodyCase(
+        "spectraplex of order 1",
+        enlarged(Spectraplex(1)),
+        1,
+        "support project sample_uniform second_moment volume cvxpy_constraints",
+        volume=1,
+        spread=1 / 3,
+        width=SEGMENT,
+    ),
+    BodyCase(
+        "spectraplex of order 3",
+        enlarged(Spectraplex(3)),
+        6,
+        "support project sample_uniform second_moment volume cvxpy_constraints",
+    ),
+    BodyCase(
+        "spectraplex difference",
+        enlarged(SpectraplexDifference(3)),
+        6,
+        "support gauge facets project cvxpy_constraints",
+    ),
+    BodyCase(
+        "spectraplex difference of order 1",
+        enlarged(SpectraplexDifference(1)),
+        1,
+        "support gauge facets project cvxpy_constraints",
+        width=2 * SEGMENT,
+    ),
+    BodyCase(
+        "nuclear ball",
+        enlarged(NuclearBall(3)),
+        6,
+        "support gauge facets project cvxpy_constraints",
+    ),
+    BodyCase(
+        "elliptope",
+        enlarged(Elliptope(3)),
+        3,
+        "gauge facets sample_uniform second_moment volume cvxpy_constraints",
+        volume=math.pi**2 / 2,
+        spread=3 / 4,
+    ),
+    BodyCase(
+        "turned and stretched cube",
+        lambda s: LinearImage(2 * s * TURN, Box.centred(np.ones(3))),
+        3,
+        ROUND,
+        volume=64,
+        spread=4,
+        width=12 * SEGMENT,
+    ),
+    BodyCase(
+        "image of a simplex",
+        lambda s: LinearImage(s * TALL, Simplex(AROUND_0)),
+        3,
+        SOLID + " gauge facets",
+    ),
+    BodyCase(
+        "image one-to-one on a flat body only",
+        lambda s: LinearImage(s * np.eye(3, 4), Simplex(np.eye(4))),
+        3,
+        SOLID,
+        volume=1 / 6,
+    ),
+    BodyCase(
+        "shadow of a polytope",
+        lambda s: LinearImage(s * gaussian(2, 4, seed=7), VPolytope(gaussian(30, 4))),
+        2,
+        "support vertex_list cvxpy_constraints",
+        membership=False,
+    ),
+    BodyCase(
+        "scaled", lambda s: Scaled(CrossPolytope(3), 2 * s), 3, ROUND, volume=64 / 6, spread=1.2
+    ),
+    BodyCase(
+        "scaled flat polytope",
+        lambda s: Scaled(VPolytope(SIGNS @ TALL.T), 3 * s),
+        3,
+        LISTED + " gauge facets",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "shifted",
+        lambda s: Shifted(Ball(3, s), s * np.array([0.2, -0.3, 0.4])),
+        3,
+        "support project sample_uniform second_moment volume cvxpy_constraints",
+        volume=4 * math.pi / 3,
+        spread=3 / 5 + 0.29,
+        width=MU_3,
+    ),
+    BodyCase(
+        "difference of a Gaussian polytope",
+        lambda s: Difference(VPolytope(s * gaussian(12, 3))),
+        3,
+        "support gauge facets cvxpy_constraints",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "difference of a flat polytope off 0",
+        lambda s: Difference(VPolytope(s * (cube(3) @ TALL.T + 3))),
+        3,
+        "support gauge facets cvxpy_constraints",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "difference known by extreme points",
+        enlarged(Difference(WorkloadPolytope(Parities(4, 2)))),
+        6,
+        "support",
+        membership=False,
+    ),
+    BodyCase(
+        "symmetric hull of a polytope off 0",
+        lambda s: SymmetricHull(VPolytope(s * (cube(3) @ TALL.T + 3))),
+        4,
+        LISTED + " gauge facets",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "symmetric hull of a cube",
+        lambda s: SymmetricHull(Box(np.zeros(3), np.full(3, s))),
+        3,
+        "support",
+        membership=False,
+    ),
+    BodyCase(
+        "workload polytope",
+        enlarged(WorkloadPolytope(MarginalTables([2, 3, 2], 2))),
+        9,
+        "support",
+        membership=False,
+    ),
+    BodyCase(
+        "user's conic body",
+        lambda s: CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.norm1(x) <= 1.5 * s]),
+        3,
+        "support gauge project cvxpy_constraints",
+        CONIC_PROGRAM,
+    ),
+    BodyCase(
+        "user's flat conic body",
+        lambda s: CvxBody(3, lambda x: [cp.norm(x, 2) <= s, cp.sum(x) == s]),
+        2,
+        "support project cvxpy_constraints",
+        CONIC_PROGRAM,
+    ),
+    BodyCase(
+        "user's spectraplex",
+        lambda s: CvxBody(3, lambda x: spectraplex_constraints(x, s), solver=cp.SCS),
+        3,
+        "support gauge project cvxpy_constraints",
+        CONIC_PROGRAM,
+        width=None,
+    ),
+)
+
+
+def spectraplex_constraints(variable: cp.Variable, scale: float) -> list[cp.Constraint]:
+    """The spectraplex of order 2 enlarged by `scale`, written by hand in svec coordinates."""
+    matrix = cp.Variable((2, 2), PSD=True)
+    units = np.array([[[1, 0], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 1]]], dtype=float)
+    rows = [cp.trace(matrix @ unit) / np.linalg.norm(unit) for unit in units]
+    assert np.allclose(svec(units).max(axis=1), np.linalg.norm(units, axis=(1, 2)))
+    return [cp.hstack(rows) == variable, cp.trace(matrix) <= scale]
