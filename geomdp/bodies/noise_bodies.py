@@ -49,7 +49,14 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     if not K.implements("vertex_list"):
         return []
     points = K.vertex_list()
-    if not can_triangulate(len(points), K.affine_hull().dimension):
+    rank = K.affine_hull().dimension
+    dimension, fewest = rank, (rank + 1) ** 2
+    if adjacency is Adjacency.ADD_REMOVE:
+        dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
+        fewest = 2 * (rank + 1)
+    # K has rank + 1 vertices or more. If so few were too many already, none need be found, which
+    # in twenty dimensions takes many seconds.
+    if not (can_triangulate(len(points), rank) and can_triangulate(fewest, dimension)):
         return []
     points = hull_vertices(points)
     if adjacency is Adjacency.ADD_REMOVE:
@@ -58,7 +65,7 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
         extreme = (points[:, None] - points).reshape(-1, points.shape[1])
     else:
         return []
-    if not can_triangulate(len(extreme), AffineHull.of_points(extreme).dimension):
+    if not can_triangulate(len(extreme), dimension):
         return []
     body = TriangulatedPolytope(extreme)
     return [NamedBody("triangulated neighbour body", body, "it is the neighbour body")]
