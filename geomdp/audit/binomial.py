@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import scipy.stats
+from scipy.special import betainccinv, betaincinv
 
 from geomdp._typing import FloatArray
 
@@ -35,7 +35,7 @@ def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     """
     k = np.asarray(successes, dtype=np.float64)
     # The beta distribution needs k >= 1; the value at k = 0 is replaced.
-    quantile = scipy.stats.beta.ppf(level, np.maximum(k, 1), trials - np.maximum(k, 1) + 1)
+    quantile = betaincinv(np.maximum(k, 1), trials - np.maximum(k, 1) + 1, level)
     return np.where(k > 0, quantile, 0.0)
 
 
@@ -64,4 +64,4 @@ def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
     """
     k = np.asarray(successes, dtype=np.float64)
     kept = np.minimum(k, trials - 1)
-    return np.where(k < trials, scipy.stats.beta.isf(level, kept + 1, trials - kept), 1.0)
+    return np.where(k < trials, betainccinv(kept + 1, trials - kept, level), 1.0)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from geomdp._typing import FloatArray
 from geomdp.bodies.oracles import Body
@@ -76,5 +76,5 @@ def expected_support_bound(noise: Noise, body: Body) -> SupportBound:
 
 def _upper_limit(values: FloatArray) -> float:
     """One-sided upper confidence limit for the mean of independent values (b,), by Student's t."""
-    quantile = float(scipy.stats.t.isf(LEVEL, len(values) - 1))
+    quantile = -float(scipy.special.stdtrit(len(values) - 1, LEVEL))
     return float(values.mean() + quantile * values.std(ddof=1) / math.sqrt(len(values)))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
@@ -104,6 +103,8 @@ def _split(draws: FloatArray) -> FloatArray:
 
 
 def _normal_scores(draws: FloatArray) -> FloatArray:
+    from scipy.stats import rankdata  # a large module, needed for chains only
+
     flat = draws.reshape(-1, draws.shape[2])
     # Blom (1958): the expected normal order statistic of rank r among S is near
     # the quantile at (r - 3/8) / (S + 1/4).
