@@ -139,8 +139,8 @@ def measure_mixing(
 
     Parameters
     ----------
-    kernel, body, start, rng
-        As for `run_chains`; about 30 chains, started further out than uniform.
+    kernel, body, start, rng : as for `run_chains`
+        About 30 chains, started further out than uniform.
     limit : int
         Largest number of steps per chain.
 
