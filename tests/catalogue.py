@@ -37,6 +37,7 @@ from geomdp.bodies import (
     Spectraplex,
     SpectraplexDifference,
     SymmetricHull,
+    SymmetrisedBox,
     TriangulatedPolytope,
     VPolytope,
     WorkloadPolytope,
@@ -421,6 +422,14 @@ BODIES: tuple[BodyCase, ...] = (
         3,
         "support",
         membership=False,
+    ),
+    BodyCase(
+        "symmetrised box",
+        lambda s: SymmetrisedBox(s * np.array([1.0, 2, 0.5])),
+        3,
+        ROUND.replace("project", "facets"),
+        volume=4,
+        spread=(1 + 4 + 0.25) / 4,
     ),
     BodyCase(
         "workload polytope",

@@ -30,6 +30,7 @@ from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.slabs import SlabBody
 from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.symmetrised_box import SymmetrisedBox
 from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.triangulated import TriangulatedPolytope
 from geomdp.bodies.vpolytope import VPolytope
@@ -64,6 +65,7 @@ __all__ = [
     "Spectraplex",
     "SpectraplexDifference",
     "SymmetricHull",
+    "SymmetrisedBox",
     "TriangulatedPolytope",
     "VPolytope",
     "WorkloadPolytope",

@@ -15,6 +15,7 @@ from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.symmetrised_box import SymmetrisedBox
 from geomdp.bodies.transforms import Scaled, Shifted
 
 
@@ -96,8 +97,8 @@ def symmetric_hull(body: Body) -> Body:
     """The symmetric hull conv(K u -K), in the linear span of K.
 
     K itself if it is known to be symmetric; closed forms for a simplex with linearly independent
-    vertices (an image of the cross-polytope) and the spectraplex; the wrapper `SymmetricHull`
-    otherwise.
+    vertices (an image of the cross-polytope), a box with a corner at 0 and the spectraplex; the
+    wrapper `SymmetricHull` otherwise.
 
     Parameters
     ----------
@@ -120,6 +121,13 @@ def _(body: Simplex) -> Body:
     if hull.affine_hull().dimension == len(body.vertices):
         return LinearImage(np.array(body.vertices.T), CrossPolytope(len(body.vertices)))
     return hull
+
+
+@symmetric_hull.register
+def _(body: Box) -> Body:
+    if (body.lower == 0).all() and (body.upper > 0).all():
+        return SymmetrisedBox(body.upper)
+    return body if body.symmetric else SymmetricHull(body)
 
 
 @symmetric_hull.register

@@ -95,10 +95,25 @@ class HPolytope(Body):
         return AffineHull(point * size, np.ascontiguousarray(basis)), slack
 
     @cached_property
+    def _scale(self) -> float:
+        """Norm of an inner point plus the longest way out of it along an axis of the hull.
+
+        At most a few times the radius, and far cheaper; redundant rows do not enter.
+        """
+        hull, slack = self._shape
+        rows, offsets = self._units[0][slack], self._units[1][slack]
+        slopes = np.abs(rows @ hull.basis)
+        room = np.broadcast_to((offsets - rows @ hull.offset)[:, None], slopes.shape)
+        times = np.full(slopes.shape, np.inf)
+        np.divide(room, slopes, out=times, where=slopes > 0)
+        reach = times.min(axis=0, initial=np.inf)
+        return float(np.linalg.norm(hull.offset) + reach.max(initial=0.0))
+
+    @cached_property
     def _has_gauge(self) -> bool:
         hull, slack = self._shape
-        inside = (self._units[1][slack] > RANK_TOLERANCE * self.radius()).all()
-        return bool(inside and holds_origin(hull, self.radius()))
+        inside = (self._units[1][slack] > RANK_TOLERANCE * self._scale).all()
+        return bool(inside and holds_origin(hull, self._scale))
 
     @cached_property
     def _program(self) -> ConicProgram:
@@ -150,16 +165,16 @@ class HPolytope(Body):
             rows = np.zeros((1, self.dimension))
         ratios = points @ rows.T
         gauges = np.maximum(ratios.max(axis=1), 0.0)
-        gauges[off_span(points, hull.basis, self.radius())] = np.inf
+        gauges[off_span(points, hull.basis, self._scale)] = np.inf
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no row is exceeded by more than `tolerance` times the radius."""
+        """Whether no row is exceeded by more than `tolerance` times the size of the body."""
         points = batch(points, self.dimension, "points")
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
-        inside = (points @ rows.T <= offsets + tolerance * self.radius()).all(axis=1)
-        flat = max(tolerance, RANK_TOLERANCE) * self.radius()
+        inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
+        flat = max(tolerance, RANK_TOLERANCE) * self._scale
         return np.asarray(inside & ~off_hull(points, hull, flat))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:

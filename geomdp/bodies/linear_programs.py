@@ -1,6 +1,6 @@
 """The linear programs of polytopes, on HiGHS models that are kept and re-solved warm.
 
-Gauges of V-polytopes and support functions of H-polytopes are one problem (they are polar):
+Support functions of H-polytopes and slab bodies (and, by polarity, gauges of V-polytopes):
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray
 
@@ -148,7 +149,8 @@ def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, Bo
     from scipy.optimize import linprog
 
     count, dimension = normals.shape
-    rows = np.hstack([normals, np.eye(count), -offsets[:, None]])
+    parts = [sp.csr_array(normals), sp.eye_array(count), sp.csr_array(-offsets[:, None])]
+    rows = sp.hstack(parts, format="csr")
     costs = np.concatenate([np.zeros(dimension), -np.ones(count), [0.0]])
     limits = [(None, None)] * dimension + [(0.0, 1.0)] * count + [(1.0, 1e9)]
     result = linprog(costs, A_ub=rows, b_ub=np.zeros(count), bounds=limits, method="highs")
