@@ -9,12 +9,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from geomdp.bodies.ray_shooting import PIVOT
+
 #: Slack of the ratio test; far below the perturbation, far above rounding in <z, v_i>.
 HARRIS_SLACK = 1e-12
 #: A coordinate above minus this share of the sum of all their sizes counts as not negative.
 NEGATIVE = 1e-11
-#: A pivot below this share of the largest one offered is never taken.
-PIVOT = 1e-7
 #: Pivots between two recomputations of the inverse.
 REFACTOR = 100
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
@@ -50,7 +50,7 @@ def _entering(bounds, lower, values, slopes):  # type: ignore[no-untyped-def]
 
     The products stay in [-lower * bound, bound]; `lower` is 1, or infinite for one-sided bounds.
     """
-    smallest = PIVOT * np.abs(slopes).max()
+    smallest = PIVOT * (np.abs(slopes).max() if lower == 1.0 else slopes.max())
     limit = np.inf
     for i in range(len(slopes)):
         size = abs(slopes[i])

@@ -40,14 +40,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array
-from geomdp.bodies.facet_pivots import PIVOT, shoot
-from geomdp.bodies.linear_programs import SolverError
 
 #: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
 PERTURBATION = 1e-8
+#: A pivot below this share of the largest one offered is never taken.
+PIVOT = 1e-7
+#: Singular values of the vertices below this share of the largest are rounding.
+DEGENERATE = 1e-13
 #: Public seed of the tie-breaking amounts and of the first facet.
 SEED = 20220808
 
@@ -158,6 +159,8 @@ class RayShooter:
         ValueError
             For wrong shapes, NaN, infinity or a zero direction.
         """
+        from geomdp.bodies.facet_pivots import shoot  # numba is slow to import
+
         points = batch(points, self.dimension, "points")
         directions = batch(directions, self.dimension, "directions")
         if points.shape != directions.shape:
@@ -187,24 +190,6 @@ class RayShooter:
             vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])
         return np.ascontiguousarray(vectors)
 
-    def solve(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Gauges (b,) of `points` (b, m) and facet normals z (b, m), <z, x> = gauge; both 0 at 0.
-
-        Raises
-        ------
-        SolverError
-            If the pivot limit was reached, which has not been observed.
-        """
-        points = batch(points, self.dimension, "points")
-        gauges, normals = np.zeros(len(points)), np.zeros(points.shape)
-        away = points.any(axis=1)
-        if away.any():
-            found = self.exits(np.zeros_like(points[away]), points[away])
-            if not found.converged.all():
-                raise SolverError("ray shooting reached its pivot limit")
-            gauges[away], normals[away] = 1 / found.times, found.normals
-        return gauges, normals
-
 
 def _whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows in coordinates in which their second moment is the identity, and the map to them."""
@@ -213,7 +198,7 @@ def _whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
     # The triangular factor has the singular values and right singular vectors of the vertices.
     factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
     _, singular, rows = np.linalg.svd(factor, full_matrices=False)
-    rank = int(np.count_nonzero(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
+    rank = int(np.count_nonzero(singular > DEGENERATE * singular.max(initial=0.0)))
     if rank < dimension or rank == 0:
         raise ValueError(f"vertices must span {dimension} dimensions (at least 1), got {rank}")
     whitening = rows.T * (np.sqrt(count) / singular)
@@ -225,7 +210,7 @@ def _first_facet(
 ) -> tuple[IntArray, FloatArray]:
     """A vertex of the polar body: from z = 0, walk to R bounds in turn; those met stay tight."""
     size = columns.shape[1]
-    scale = float(np.linalg.norm(columns, axis=1).max(initial=0.0))
+    scale = float(np.linalg.norm(columns, axis=1).max())
     normal: FloatArray = np.zeros(size)
     tight: FloatArray = np.zeros((size, 0))
     basis, signs = np.zeros(size, dtype=np.int64), np.zeros(size)
@@ -235,8 +220,9 @@ def _first_facet(
             step -= tight @ (tight.T @ step)
         step /= float(np.linalg.norm(step))
         slope, value = columns @ step, columns @ normal
-        usable = (np.abs(slope) if lower == 1 else slope) > PIVOT * scale
-        if not usable.any():
+        rising = np.abs(slope) if lower == 1 else slope
+        usable = rising > PIVOT * rising.max()
+        if rising.max() <= DEGENERATE * scale:
             raise ValueError(
                 f"vertices must span {size} dimensions and surround 0; {k} facet equations found"
             )

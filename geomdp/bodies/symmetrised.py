@@ -13,12 +13,8 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import off_span, rays
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
-from geomdp.bodies.vertex_gauges import (
-    VertexGauge,
-    chord_by_facets,
-    difference_program,
-    symmetric_hull_program,
-)
+from geomdp.bodies.ray_shooting import RayShooter
+from geomdp.bodies.vertex_gauges import VertexGauge
 
 #: Verbs that need the list of vertices of the inner body.
 _BY_VERTICES = frozenset({"gauge", "facets", "contains", "chord"})
@@ -28,8 +24,8 @@ _BY_VERTICES = frozenset({"gauge", "facets", "contains", "chord"})
 class Difference(Body):
     """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
 
-    Where K lists its vertices, gauge, facets, membership and chords solve linear programs with
-    r + 1 rows and 2 N columns (never the N^2 pairs), kept and re-solved warm (JL-DEF).
+    Where K lists its vertices, gauge, facets, membership and chords shoot rays at facets, with
+    O(N r) per pivot (never the N^2 pairs; X-RAY, JL-DEF).
     `difference_body` returns a closed form instead where there is one.
 
     Parameters
@@ -69,16 +65,17 @@ class Difference(Body):
         if not self.body.implements("vertex_list"):
             raise MissingOracle(self, "gauge", "vertex_list of the inner body")
         hull = self.body.affine_hull()
+        if hull.dimension == 0:
+            return VertexGauge(hull.basis, None)
         points = hull.coordinates(self.body.vertex_list())
-        program = difference_program(points - points.mean(axis=0))
-        return VertexGauge(hull.basis, program, self.support, padding=1)
+        return VertexGauge(hull.basis, RayShooter.difference(points))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Smallest t with x = sum (a_i - b_i) v_i, sum a = sum b = t; inf off the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and facet normals, the dual solutions of the gauge programs."""
+        """Gauges and normals of the facets through which rays from 0 leave."""
         return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -86,8 +83,8 @@ class Difference(Body):
         return np.asarray(self.gauge(points) <= 1 + tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends found facet by facet, a few linear programs each; 0 off the span."""
-        return _span_chord(self, self._gauge, points, directions)
+        """Ends where the line leaves through a facet; 0 off the span."""
+        return _span_chord(self._gauge, points, directions)
 
     def radius(self) -> float:
         """Upper bound: twice the radius of K."""
@@ -113,8 +110,8 @@ class Difference(Body):
 class SymmetricHull(Body):
     """The symmetric hull conv(K u -K), for any K with a support function.
 
-    Where K lists its vertices, gauge, facets, membership and chords solve linear programs with
-    2 N columns, kept and re-solved warm. It spans the linear (not the affine) span of K.
+    Where K lists its vertices, gauge, facets, membership and chords shoot rays at facets, with
+    O(N r) per pivot (X-RAY). It spans the linear (not the affine) span of K.
 
     Parameters
     ----------
@@ -166,15 +163,17 @@ class SymmetricHull(Body):
     def _gauge(self) -> VertexGauge:
         if not self.body.implements("vertex_list"):
             raise MissingOracle(self, "gauge", "vertex_list of the inner body")
-        program = symmetric_hull_program(self.body.vertex_list() @ self._span)
-        return VertexGauge(self._span, program, self.support)
+        if self._span.shape[1] == 0:
+            return VertexGauge(self._span, None)
+        points = self.body.vertex_list() @ self._span
+        return VertexGauge(self._span, RayShooter.symmetric_hull(points))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Smallest sum a + sum b with x = sum (a_i - b_i) v_i; inf off the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and facet normals, the dual solutions of the gauge programs."""
+        """Gauges and normals of the facets through which rays from 0 leave."""
         return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -182,8 +181,8 @@ class SymmetricHull(Body):
         return np.asarray(self.gauge(points) <= 1 + tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends found facet by facet, a few linear programs each; 0 off the span."""
-        return _span_chord(self, self._gauge, points, directions)
+        """Ends where the line leaves through a facet; 0 off the span."""
+        return _span_chord(self._gauge, points, directions)
 
     def radius(self) -> float:
         """Radius of K."""
@@ -219,14 +218,13 @@ def _implements(wrapper: Body, inner: Body, verb: str) -> bool:
 
 
 def _span_chord(
-    body: Body, gauge: VertexGauge, points: FloatArray, directions: FloatArray
+    gauge: VertexGauge, points: FloatArray, directions: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Chord of a symmetric body through its facets, 0 for directions off its span."""
-    points, directions = rays(points, directions, body.dimension)
+    points, directions = rays(points, directions, len(gauge.basis))
     along = ~off_span(directions, gauge.basis)
-    within, ways = points[along] @ gauge.basis, directions[along] @ gauge.basis
-    reach = 2 * body.radius() / np.linalg.norm(ways, axis=1)
     low, high = np.zeros(len(points)), np.zeros(len(points))
-    low[along] = -chord_by_facets(gauge, within, -ways, reach)
-    high[along] = chord_by_facets(gauge, within, ways, reach)
+    low[along], high[along] = gauge.chord(
+        points[along] @ gauge.basis, directions[along] @ gauge.basis
+    )
     return low, high

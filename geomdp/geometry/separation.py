@@ -7,7 +7,6 @@ function h itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,10 +17,6 @@ from geomdp._validation import batch
 from geomdp.bodies import Body
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.projection import Projector
-
-#: A map from directions (b, m) and a generator to random images (b, m) of them, each row under its
-#: own random orthogonal map that carries the body onto itself.
-Symmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 
 
 class DirectionSource(Protocol):
@@ -71,7 +66,8 @@ class NearestPointDirections:
         projector = Projector(self.body)
         residuals = points - np.stack([projector.nearest(x).point for x in points])
         lengths = np.linalg.norm(residuals, axis=1)
-        return residuals[lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)]
+        outside = lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)
+        return np.asarray(residuals[outside])
 
 
 @dataclass(frozen=True)
@@ -90,7 +86,8 @@ class PointDirections:
         """The points (k, m) beyond the support function in their own direction."""
         points = batch(points, self.body.dimension, "points")
         squares = np.einsum("bm,bm->b", points, points)
-        return points[squares > (1 + MEMBERSHIP_TOLERANCE) * self.body.support(points)]
+        outside = squares > (1 + MEMBERSHIP_TOLERANCE) * self.body.support(points)
+        return np.asarray(points[outside])
 
 
 def direction_source(body: Body) -> DirectionSource:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import batch, positive, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
@@ -23,8 +24,12 @@ from geomdp.geometry.sampling.chains import chain_mean, run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun
 from geomdp.geometry.sampling.rounding import prepared_walk, symmetric_roots
 from geomdp.geometry.sampling.samplers import ChainSampler
-from geomdp.geometry.separation import DirectionSource, Symmetry, direction_source
+from geomdp.geometry.separation import DirectionSource, direction_source
+from geomdp.workloads.symmetries import RandomSymmetry
 
+#: Default budget. Measured on 2-way tables of 10 binary columns (dimension 55): the error falls by
+#: 27% from the first 55 slabs to 1100 and by another 9% to 2200, at twice the time.
+SLABS_PER_DIMENSION = 20
 #: Every half-width is this much larger than the support function, so that rounding in its
 #: evaluation (relative error near 1e-13) cannot make a slab too narrow (SAM-5).
 INFLATION = 1 + 1e-9
@@ -99,10 +104,10 @@ class SlabRefinement:
 def refine_slabs(
     body: Body,
     *,
-    slabs: int = 2000,
+    slabs: int | None = None,
     directions: FloatArray | None = None,
     source: DirectionSource | None = None,
-    symmetry: Symmetry | None = None,
+    symmetry: RandomSymmetry | None = None,
     exchanges: int = 0,
     tolerance: float = 0.002,
     rng: RandomState = None,
@@ -118,17 +123,18 @@ def refine_slabs(
     body : Body
         Symmetric K in R^m with `support`; with `facets`, `project` or `extreme_point` the cuts are
         better.
-    slabs : int
-        Budget: largest number of slabs F, at least the number of `directions`.
+    slabs : int, optional
+        Budget: largest number of slabs F, at least the number of `directions`; by default
+        `SLABS_PER_DIMENSION` times the dimension of K and at least that of `directions`.
     directions : (k, m) array, optional
-        Directions to start from, which span the span of K; by default an orthonormal basis of it.
-        A workload's block bases are a good choice. They are kept.
+        Directions to start from, such as the bases of a workload's blocks; completed, where they
+        do not span the span of K, by an orthonormal basis of the rest. They are kept.
     source : DirectionSource, optional
         Where new directions come from; by default the best that `body` offers.
     symmetry : callable, optional
-        Random images of directions under orthogonal maps that carry K onto itself. Each direction
-        found then stands for its whole orbit, at no cost. Images are checked against the support
-        function like any other direction.
+        Images (b, m) of directions (b, m) under a random orthogonal map that carries K onto itself;
+        see `workloads.random_symmetry`. Each direction found then stands for its whole orbit. A
+        map that is no symmetry wastes time but makes no slab invalid.
     exchanges : int
         Rounds after the budget is spent in which the slabs least often approached make room for
         better ones.
@@ -146,8 +152,8 @@ def refine_slabs(
     Raises
     ------
     ValueError
-        If `body` is not known to be symmetric, is a single point, or `directions` do not span it;
-        for numbers out of range.
+        If `body` is not known to be symmetric or is a single point; for a direction on which it
+        has no extent; for numbers out of range.
     MissingOracle
         If `body` has no support function.
 
@@ -164,12 +170,24 @@ def refine_slabs(
     rng = np.random.default_rng(rng)
     tolerance = positive(tolerance, "tolerance")
     exchanges = whole(exchanges, "exchanges", minimum=0)
-    start = basis.T if directions is None else batch(directions, body.dimension, "directions")
+    given = np.zeros((0, body.dimension)) if directions is None else directions
+    start = _completed(batch(given, body.dimension, "directions") @ basis)
+    if slabs is None:
+        slabs = max(SLABS_PER_DIMENSION * basis.shape[1], len(start))
     slabs = whole(slabs, "slabs", minimum=len(start))
     refinery = _Refinery(body, basis, source or direction_source(body), symmetry, rng)
-    refinery.begin(start @ basis)
+    refinery.begin(start)
     refinery.run(slabs, exchanges, tolerance)
     return refinery.finish()
+
+
+def _completed(directions: FloatArray) -> FloatArray:
+    """Directions (k, r) with an orthonormal basis of the complement of their span appended."""
+    if len(directions) == 0:
+        return np.eye(directions.shape[1])
+    _, singular, rows = np.linalg.svd(directions)
+    rank = int(np.count_nonzero(singular > RANK_TOLERANCE * singular[0]))
+    return np.vstack([directions, rows[rank:]])
 
 
 class _Refinery:
@@ -180,7 +198,7 @@ class _Refinery:
         body: Body,
         basis: FloatArray,
         source: DirectionSource,
-        symmetry: Symmetry | None,
+        symmetry: RandomSymmetry | None,
         rng: np.random.Generator,
     ) -> None:
         self._body, self._basis = body, basis
@@ -192,9 +210,8 @@ class _Refinery:
         """Take the first slabs and spread the chains over their body."""
         self._normals = self._scaled(start)
         self._fixed = len(start)
-        dimension = start.shape[1]
-        if len(self._normals) < len(start) or np.linalg.matrix_rank(start) < dimension:
-            raise ValueError(f"directions must not be 0 and must span the {dimension} dimensions")
+        if len(self._normals) < len(start):
+            raise ValueError("directions must not be orthogonal to the span of the body, got one")
         walk = prepared_walk(self._slab_body(self._normals), self._rng)
         self._points = walk.embed(walk.starts(CHAINS, self._rng))
         self._states = self._points
@@ -240,7 +257,7 @@ class _Refinery:
         heights = self._body.support(directions @ self._basis.T)
         lengths = np.linalg.norm(directions, axis=1)
         usable = heights > MEMBERSHIP_TOLERANCE * self._body.radius() * lengths
-        return directions[usable] / heights[usable, None]
+        return np.asarray(directions[usable] / heights[usable, None])
 
     def _slab_body(self, normals: FloatArray) -> SlabBody:
         return SlabBody(normals, INFLATION * self._body.support(normals @ self._basis.T))
@@ -267,8 +284,8 @@ class _Refinery:
         asked = self._rng.choice(CHAINS, count, replace=False)
         found = self._source.directions(self._points[asked] @ self._basis.T)
         if self._symmetry is not None and len(found):
-            images = self._symmetry(np.repeat(found, IMAGES, axis=0), self._rng)
-            found = np.vstack([found, images])
+            images = [self._symmetry(found, self._rng) for _ in range(IMAGES)]
+            found = np.vstack([found, *images])
         self._pool.add(self._scaled(found @ self._basis))
 
     def _drop(self, count: int) -> int:

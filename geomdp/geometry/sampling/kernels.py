@@ -19,7 +19,6 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.bodies import Body, HPolytope, SlabBody
-from geomdp.geometry.sampling.lockstep import halfspace_sweep, slab_sweep
 
 
 class Kernel(Protocol):
@@ -84,6 +83,8 @@ class CoordinateHitAndRun:
 
         Raises ``TypeError`` for a body without listed facets.
         """
+        from geomdp.geometry.sampling.lockstep import halfspace_sweep, slab_sweep  # slow import
+
         columns = np.array(points.T, order="C")
         match body:
             case SlabBody():

@@ -1,0 +1,105 @@
+"""Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
+
+Relabelling the universe permutes (and may negate) the queries of some workloads. Such a map carries
+the sensitivity polytope, its difference body and its symmetric hull onto themselves, so a direction
+that is good for one of them stands for its whole orbit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.workloads.base import Workload
+from geomdp.workloads.boolean import Marginals, Parities
+from geomdp.workloads.tables import MarginalTables
+
+#: Maps directions (b, m) to their images (b, m) under one random symmetry.
+RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
+
+
+@singledispatch
+def random_symmetry(workload: Workload) -> RandomSymmetry | None:
+    """Uniformly random symmetries from the known group of `workload`, or None if none is known.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries.
+
+    Returns
+    -------
+    callable or None
+        (directions (b, m), generator) -> images (b, m), all rows under the same symmetry.
+    """
+    del workload
+    return None
+
+
+@random_symmetry.register
+def _(workload: MarginalTables) -> RandomSymmetry | None:
+    """Relabel the levels of each column, and permute columns with equal numbers of levels."""
+    place_of = dict(zip(workload.tables, workload.slices, strict=True))
+
+    def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
+        target = _permuted_within(workload.levels, rng)
+        relabelled = [rng.permutation(levels) for levels in workload.levels]
+        images = np.empty_like(directions)
+        for table, place in place_of.items():
+            cells = directions[:, place].reshape(-1, *workload.shape(table))
+            for axis, column in enumerate(table, start=1):
+                cells = np.take(cells, relabelled[column], axis=axis)
+            order = np.argsort(target[list(table)])
+            cells = cells.transpose(0, *(1 + order))
+            moved = tuple(int(column) for column in np.sort(target[list(table)]))
+            images[:, place_of[moved]] = cells.reshape(len(directions), -1)
+        return images
+
+    return image
+
+
+@random_symmetry.register
+def _(workload: Marginals) -> RandomSymmetry | None:
+    """Permute the attributes."""
+
+    def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
+        images = np.empty_like(directions)
+        images[:, _subset_images(workload.subsets, rng.permutation(workload.d))] = directions
+        return images
+
+    return image
+
+
+@random_symmetry.register
+def _(workload: Parities) -> RandomSymmetry | None:
+    """Permute the attributes and flip some: a parity of S changes sign with each flip in S."""
+
+    def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
+        flips = rng.choice([-1.0, 1.0], workload.d)
+        signs = flips[workload.subsets].prod(axis=1)
+        images = np.empty_like(directions)
+        target = _subset_images(workload.subsets, rng.permutation(workload.d))
+        images[:, target] = directions * signs
+        return images
+
+    return image
+
+
+def _permuted_within(levels: tuple[int, ...], rng: np.random.Generator) -> IntArray:
+    """A random permutation of the columns that keeps the number of levels."""
+    counts = np.array(levels)
+    target = np.empty(len(levels), dtype=np.int64)
+    for count in np.unique(counts):
+        (members,) = np.nonzero(counts == count)
+        target[members] = rng.permutation(members)
+    return target
+
+
+def _subset_images(subsets: IntArray, target: IntArray) -> IntArray:
+    """Number of the subset to which each row of `subsets` (m, k) goes."""
+    number = {tuple(row): i for i, row in enumerate(subsets.tolist())}
+    moved = np.sort(target[subsets], axis=1).tolist()
+    return np.array([number[tuple(row)] for row in moved], dtype=np.int64)
