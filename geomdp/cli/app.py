@@ -98,7 +98,7 @@ def release_answers(
         files.write(answers_csv(task.labels, released), provenance.record(released))
     display.print_rows(
         [
-            ("records", f"{n} {n_source}, {source.name}"),
+            ("records", f"{n} ({n_source}), {source.name}"),
             *_asked(task),
             ("mechanism", f"{mechanism_name(chosen)}, chosen by {chosen_by}"),
             ("privacy", provenance.claim(released)),
@@ -135,25 +135,34 @@ def advise_mechanism(
             exact_only=exact,
             adjacency=adjacency.relation(),
         )
-    display.print_rows([*_asked(task), ("n", str(n))])
+    table = advice.table
+    applies = table.predicted_rmse.notna()
+    display.print_rows(
+        [
+            *_asked(task),
+            ("best", f"{mechanism_name(advice.best)} for {n} records"),
+            ("privacy", str(advice.best.guarantee)),
+        ]
+    )
     print()
     display.print_table(
-        ["mechanism", "rmse", "prediction", "sampler", "set-up", "why"],
+        ["mechanism", "rmse", "prediction", "set-up", "sampler"],
         [
             (
                 row["mechanism"],
                 display.number(row["predicted_rmse"]),
                 row["kind"],
-                row["sampler"],
-                display.seconds(row["set-up seconds"]),
-                row["why"],
+                f"{row['set-up seconds']:.1f} s",
+                row["sampler"].partition(" ")[0],
             )
-            for row in advice.table.to_dict("records")
+            for row in table[applies].to_dict("records")
         ],
     )
     print()
-    for reason in advice.reasons:
-        print(reason)
+    refused = table[~applies].to_dict("records")
+    display.print_table(
+        ["does not apply", "as"], [(row["mechanism"], row["why"]) for row in refused]
+    )
 
 
 @app.command()
@@ -189,8 +198,11 @@ def mechanisms() -> None:
     """List the mechanisms."""
     rows = [(kind.name, kind.flags, kind.summary) for kind in MECHANISM_KINDS]
     display.print_table(["--mechanism", "with", "what it is"], rows)
-    print(f"\n{PROJECTED}NAME moves the answers of NAME to the nearest attainable ones.")
-    print(f"{AUTO} compares all of these without reading records; see `geomdp advise`.")
+    print()
+    print(
+        f"{PROJECTED}NAME moves the answers of NAME to the nearest attainable: no larger an error."
+    )
+    print(f"{AUTO} compares them all without reading records; see `geomdp advise`.")
 
 
 @app.command()
@@ -215,7 +227,7 @@ def _choose(name: str, question: Question) -> tuple[Mechanism, str]:
         exact_only=question.exact_only,
         adjacency=question.adjacency,
     )
-    return advice.best, f"prediction among {advice.table.predicted_rmse.count()} mechanisms"
+    return advice.best, f"predicted error among {advice.table.predicted_rmse.count()}"
 
 
 def _number_of_records(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -68,10 +67,5 @@ def in_words(prediction: Prediction) -> str:
 
 
 def number(value: float) -> str:
-    """Four significant digits; a dash for nothing."""
-    return "-" if math.isnan(value) else f"{value:.4g}"
-
-
-def seconds(value: float) -> str:
-    """A time to a tenth of a second; a dash for nothing."""
-    return "-" if math.isnan(value) else f"{value:.1f} s"
+    """Four significant digits."""
+    return f"{value:.4g}"
