@@ -3,4 +3,5 @@
 SCRIPTS = (
     "experiments.jl_error_vs_n",
     "experiments.benchmarks.accuracy",
+    "experiments.benchmarks.sparse",
 )

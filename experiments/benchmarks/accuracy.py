@@ -71,19 +71,39 @@ class Config:
         Which.
     releases_per_trial : int
         Independent releases in one cell.
+    slabs : int or None
+        Budget of the outer slab body; None for the other mechanisms.
     """
 
     family: Family
     releases_per_trial: int
+    slabs: int | None = None
 
 
-def build(family: Family) -> gd.mechanisms.AdditiveMechanism:
-    """The mechanism, not yet set up."""
-    match family:
+#: Seed of the slabs, which are public and the same in every trial.
+SLAB_SEED = 0
+
+
+def slab_body(slabs: int | None) -> gd.bodies.Body:
+    """Outer slab body of the differences of neighbours, found with the symmetries of the tables."""
+    refinement = gd.geometry.refine_slabs(
+        gd.bodies.neighbour_body(WORKLOAD, gd.Adjacency.REPLACE_ONE),
+        slabs=slabs,
+        directions=np.hstack([block.basis for block in WORKLOAD.blocks()]).T,
+        symmetry=gd.workloads.random_symmetry(WORKLOAD),
+        rng=SLAB_SEED,
+    )
+    return refinement.body
+
+
+def build(config: Config) -> gd.mechanisms.AdditiveMechanism:
+    """The mechanism; the set-up of some waits for the first use."""
+    match config.family:
         case Family.CONE:
             return gd.mechanisms.Cone(WORKLOAD, n=RECORDS, privacy=PRIVACY)
         case Family.SLABS:
-            return gd.mechanisms.KNorm(WORKLOAD, n=RECORDS, privacy=PRIVACY)
+            body = slab_body(config.slabs)
+            return gd.mechanisms.KNorm(WORKLOAD, n=RECORDS, privacy=PRIVACY, body=body)
         case Family.BOX:
             return gd.mechanisms.KNorm(WORKLOAD, n=RECORDS, privacy=PRIVACY, exact=True)
         case Family.ELLIPSOID:
@@ -97,7 +117,7 @@ def build(family: Family) -> gd.mechanisms.AdditiveMechanism:
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Errors before and after projection, with seconds of set-up and of one release."""
     start = time.perf_counter()
-    inner = build(config.family)
+    inner = build(config)
     inner.release(draw_records(Queries.MARGINALS, Data.UNIFORM, RECORDS, rng), rng=rng)
     setup = time.perf_counter() - start
     mechanisms = {Stage.BEFORE: inner, Stage.AFTER: gd.mechanisms.Projected(inner)}
@@ -239,7 +259,7 @@ def plot(table: pd.DataFrame) -> Figure:
             fmt=look.marker,
             color=look.colour,
             markerfacecolor=look.colour if look.filled else "white",
-            label=f"measured {stage}",
+            label=stage,
         )
     predicted = table[table.stage == Stage.BEFORE].groupby("family").predicted.first()
     axes.plot(
@@ -257,9 +277,20 @@ def plot(table: pd.DataFrame) -> Figure:
     axes.set_xscale("log")
     axes.set_xlabel("error per cell (RMSE of means)")
     axes.set_title("All 2-way tables of ten binary columns, $n = 5000$, 1-DP, replace-one")
-    shared_legend(figure, [axes], [[f"measured {stage}"] for stage in Stage] + [[PREDICTED]])
+    shared_legend(figure, [axes], {"measured": [*Stage], "theory": [PREDICTED]})
     return figure
 
 
-QUICK = Sweep(tuple(Config(family, 100) for family in Family), trials=1, seed=0)
-FULL = Sweep(tuple(Config(family, 250) for family in Family), trials=4, seed=0)
+def sweep(releases: int, trials: int, slabs: int) -> Sweep[Config]:
+    """All mechanisms, with a budget for the slabs."""
+    return Sweep(
+        tuple(
+            Config(family, releases, slabs if family is Family.SLABS else None) for family in Family
+        ),
+        trials,
+        seed=0,
+    )
+
+
+QUICK = sweep(releases=100, trials=1, slabs=200)
+FULL = sweep(releases=1000, trials=1, slabs=2000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,19 +89,27 @@ def log_axes(axes: Axes) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def shared_legend(figure: Figure, panels: Iterable[Axes], columns: Sequence[Sequence[str]]) -> None:
-    """One legend below all panels, its columns given by labels; a label stands for one look."""
+def shared_legend(
+    figure: Figure, panels: Iterable[Axes], columns: Mapping[str, Sequence[str]]
+) -> None:
+    """One legend below all panels: headed columns of labels; a label stands for one look."""
     handles: dict[str, Artist] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    unused = handles.keys() - {label for column in columns for label in column}
-    if unused:
-        raise ValueError(f"columns must hold every label, {sorted(unused)} are missing")
+    missing = handles.keys() - {label for labels in columns.values() for label in labels}
+    if missing:
+        raise ValueError(f"columns must hold every label, {sorted(missing)} are missing")
     blank = Line2D([], [], linestyle="none")
+    height = max(map(len, columns.values()))
     entries: list[tuple[Artist, str]] = []
-    for column in columns:
-        filled = [(handles[label], label) for label in column if label in handles]
+    for heading, labels in columns.items():
+        filled = [(handles[label], label) for label in labels if label in handles]
         # Legends fill column by column: blanks keep the columns apart.
-        entries += filled + [(blank, "")] * (max(map(len, columns)) - len(filled))
-    figure.legend(*zip(*entries, strict=True), loc="outside lower center", ncols=len(columns))
+        entries += [(blank, heading), *filled, *[(blank, "")] * (height - len(filled))]
+    legend = figure.legend(
+        *zip(*entries, strict=True), loc="outside lower center", ncols=len(columns)
+    )
+    for text in legend.get_texts():
+        if text.get_text() in columns:
+            text.set_fontweight("bold")
