@@ -1,21 +1,6 @@
-"""The engine: sweeps of configurations that resume, and figures that check themselves."""
+"""The engine: sweeps of configurations that resume, and figures that check themselves.
 
-from experiments.engine.cells import Cell, Outcome, Row, Sweep
-from experiments.engine.claims import Claim
-from experiments.engine.run import Executor, in_process, run_sweep
-from experiments.engine.script import Preset
-from experiments.engine.store import Store, StoreError
-
-__all__ = [
-    "Cell",
-    "Claim",
-    "Executor",
-    "Outcome",
-    "Preset",
-    "Row",
-    "Store",
-    "StoreError",
-    "Sweep",
-    "in_process",
-    "run_sweep",
-]
+`cells` says what is computed, `store` keeps it, `run` computes what is missing, `script` is what a
+figure script offers, `reproduce` takes one from cells to checked files. Scripts use `cells`,
+`claims`, `checks`, `statistics` and `drawing`.
+"""

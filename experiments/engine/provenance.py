@@ -15,8 +15,6 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-import geomdp
-
 #: Packages whose versions can change a number or a figure.
 PACKAGES = ("geomdp", "numpy", "scipy", "numba", "cvxpy", "highspy", "pandas", "matplotlib")
 
@@ -38,7 +36,7 @@ class Code:
 
     @classmethod
     def of(cls, script: ModuleType) -> Code:
-        """Hashes of `script`, from the files on disk, and of the geomdp that was imported."""
+        """Hashes of `script`, from the files on disk, and of geomdp."""
         return cls(script=content_hash(sources(script)), library=LIBRARY_HASH)
 
 
@@ -121,9 +119,13 @@ def _source(module: ModuleType) -> Path:
 
 
 def _library_hash() -> str:
-    folder = _source(geomdp).parent
+    spec = importlib.util.find_spec("geomdp")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("geomdp must be installed: pip install -e .")
+    folder = Path(spec.origin).parent
     return content_hash({str(path.relative_to(folder)): path for path in folder.rglob("*.py")})
 
 
-#: Taken as soon as geomdp is imported: an edit during a long sweep does not rename its results.
+#: Taken when the engine starts, before a script imports geomdp: an edit during a long sweep does
+#: not give its results another name.
 LIBRARY_HASH = _library_hash()
