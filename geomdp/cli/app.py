@@ -199,9 +199,8 @@ def mechanisms() -> None:
     rows = [(kind.name, kind.flags, kind.summary) for kind in MECHANISM_KINDS]
     display.print_table(["--mechanism", "with", "what it is"], rows)
     print()
-    print(
-        f"{PROJECTED}NAME moves the answers of NAME to the nearest attainable: no larger an error."
-    )
+    print(f"{PROJECTED}NAME moves the answers of NAME to the nearest attainable ones;")
+    print("on n records its error is never larger.")
     print(f"{AUTO} compares them all without reading records; see `geomdp advise`.")
 
 
