@@ -160,7 +160,8 @@ def measured_distortion(
     shared = (sparsity + 1) // 2
     errors = np.empty(trials)
     for trial in range(trials):
-        elements = rng.integers(signs.elements, size=2 * sparsity - shared)
+        # With 64 rows there are 2^64 columns, of which int64 numbers the first half.
+        elements = rng.integers(min(signs.elements, 1 << 63), size=2 * sparsity - shared)
         first, second = np.zeros((2, len(elements)))
         first[:sparsity] = rng.random(sparsity)
         second[len(elements) - sparsity :] = rng.random(sparsity)

@@ -181,6 +181,14 @@ def test_measured_distortion_is_within_its_stated_size() -> None:
     assert squares.mean() > 0.5 / rows
 
 
+@pytest.mark.parametrize("rows", [64, 1 << 16])
+def test_distortion_is_measured_with_any_number_of_rows(rows: int) -> None:
+    signs, rng = HashedSigns.draw(rows, 4, np.random.default_rng(0)), np.random.default_rng(1)
+    errors = measured_distortion(signs, sparsity=1, trials=3, rng=rng)
+    # One shared element: <Ax, Ay> = <x, y> exactly, whatever the signs.
+    np.testing.assert_allclose(errors, 0.0, atol=1e-14)
+
+
 def test_summary_survives_its_file(tmp_path: Path) -> None:
     project = SparseProject(
         n=4, sparsity=2, queries=10, privacy=ZCDP(0.1), rows=256,

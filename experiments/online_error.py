@@ -1,0 +1,246 @@
+"""Online release: error against the number of records, the sparsity and the size of the universe.
+
+Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Theorems 3.3 and
+3.8, run as Dwork-Roth's Algorithm 11 with corrected constants; formula sheet BR-OIC, BR-SMW, BR-MW.
+
+Claim: with probability 1 - beta all k adaptive answers are within 3 alpha0, where alpha0 is solved
+from the update bound of the rule and falls as n^(-1/2), up to logarithms. For sparse multiplicative
+weights it depends on the sparsity m through ln m only and not on the universe, for dense ones it
+grows with ln |X|. The queries here are chosen by an adversary that looks at the hypothesis.
+
+Run time on one core: quick 3 s, full 1 minute.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from geomdp.workloads import DenseQuery, SparseQuery
+
+PRIVACY = gd.ApproxDP(1.0, 1e-6)
+QUERIES, BETA = 60, 0.05
+
+
+class Panel(enum.StrEnum):
+    """What varies."""
+
+    RECORDS = "records"
+    SPARSITY = "sparsity"
+    UNIVERSE = "universe"
+
+
+class Rule(enum.StrEnum):
+    """Update rules."""
+
+    SPARSE = "sparse multiplicative weights"
+    DENSE = "multiplicative weights"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    panel : Panel
+        Where it is shown.
+    rule : Rule
+        Update rule.
+    n : int
+        Number of records.
+    sparsity : int
+        Sparsity m of the queries.
+    universe : int
+        Number of elements; the sparse rule is not told.
+    runs : int
+        Independent runs in one cell.
+    """
+
+    panel: Panel
+    rule: Rule
+    n: int
+    sparsity: int
+    universe: int
+    runs: int
+
+
+def data(size: int) -> np.ndarray:
+    """Shares of the elements, falling as 1 / rank."""
+    weights = 1 / np.arange(1, size + 1)
+    return np.asarray(weights / weights.sum())
+
+
+def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
+    """Largest error over the queries of one run, number of updates, and the mechanism."""
+    sparse, m = config.rule is Rule.SPARSE, config.sparsity
+    rule: Any = (
+        gd.SparseMultiplicativeWeights(m)
+        if sparse
+        else gd.mechanisms.MultiplicativeWeights(config.universe)
+    )
+    online: gd.OnlineConstruction[Any] = gd.OnlineConstruction(
+        rule, n=config.n, queries=QUERIES, privacy=PRIVACY, beta=BETA, rng=rng
+    )
+    shares, worst = data(config.universe), 0.0
+    for i in range(QUERIES):
+        # The heaviest elements first, on which the uniform start is most wrong, then random ones.
+        support = np.arange(m) + i * m if i < QUERIES // 2 else rng.choice(len(shares), m, False)
+        support = np.unique(support % len(shares))
+        query: Any
+        if sparse:
+            query = SparseQuery.counting(support.tolist())
+        else:
+            query = DenseQuery(np.isin(np.arange(len(shares)), support).astype(float))
+        truth = float(shares[support].sum())
+        answer = online.ask_truth(query, truth)
+        worst = max(worst, abs(float(answer.value) - truth))
+    return worst, online.updates, online
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean square of the largest error over the runs of one trial, beside 3 alpha0."""
+    results = [run(config, child) for child in rng.spawn(config.runs)]
+    errors = np.array([worst for worst, _, _ in results])
+    online = results[0][2]
+    return [
+        {
+            **MeanSquare.of(errors**2).columns(),
+            "within": int(np.count_nonzero(errors <= online.accuracy)),
+            "guaranteed": online.accuracy,
+            "updates": max(updates for _, updates, _ in results),
+            "updates_allowed": online.updates_allowed,
+        }
+    ]
+
+
+POINT = ["panel", "rule", "n", "sparsity", "universe"]
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """The guarantee by binomial tests; its dependence on n, m and the universe."""
+    points = table.groupby(POINT, as_index=False).agg(
+        within=("within", "sum"), releases=("releases", "sum"), guaranteed=("guaranteed", "first")
+    )
+    tails = scipy.stats.binom.cdf(points.within, points.releases, 1 - BETA)
+    records = points[points.panel == Panel.RECORDS]
+    slopes = {
+        rule: float(np.polyfit(np.log(rows.n), np.log(rows.guaranteed), 1)[0])
+        for rule, rows in records.groupby("rule")
+    }
+    universe = points[points.panel == Panel.UNIVERSE].set_index(["rule", "universe"]).guaranteed
+    sparse, dense = universe[Rule.SPARSE], universe[Rule.DENSE].sort_index()
+    sparsity = points[points.panel == Panel.SPARSITY].sort_values("sparsity")
+    growth = sparsity.guaranteed.iloc[-1] / sparsity.guaranteed.iloc[0]
+    return [
+        Claim(
+            f"all {QUERIES} answers are within 3 alpha0",
+            bool((tails > LEVEL / len(points)).all()),
+            f"{points.within.sum()} of {points.releases.sum()} runs, {len(points)} points",
+            f"probability at least {1 - BETA} at each",
+            "BR-OIC",
+        ),
+        Claim(
+            "no run makes more than floor(B) updates, some make updates",
+            bool((table.updates <= table.updates_allowed).all() and (table.updates > 0).any()),
+            f"at most {table.updates.max()}",
+            f"at most {table.updates_allowed.min()}",
+            "BR-OIC",
+        ),
+        Claim(
+            "3 alpha0 falls as n^(-1/2), up to logarithms",
+            all(-0.55 <= slope <= -0.4 for slope in slopes.values()),
+            ", ".join(f"{slope:.3f}" for slope in slopes.values()),
+            "in [-0.55, -0.4]",
+            "BR-T3.8",
+        ),
+        Claim(
+            "sparse weights promise the same on every universe, dense ones less on larger ones",
+            sparse.nunique() == 1 and bool((np.diff(dense) > 0).all()),
+            f"{sparse.iloc[0]:.3f}; {dense.iloc[0]:.3f} to {dense.iloc[-1]:.3f}",
+            "constant; increasing",
+            "BR-SMW, BR-MW",
+        ),
+        Claim(
+            "3 alpha0 grows slower than m^0.1 with the sparsity",
+            bool(growth <= (sparsity.sparsity.iloc[-1] / sparsity.sparsity.iloc[0]) ** 0.1),
+            f"factor {growth:.3f} for m from {sparsity.sparsity.iloc[0]} to "
+            f"{sparsity.sparsity.iloc[-1]}",
+            "(ln m)^(1/4), up to constants",
+            "BR-T3.8, DISC-8",
+        ),
+    ]
+
+
+LOOKS = {Rule.SPARSE: Look("C3", "D"), Rule.DENSE: Look("C0", "o")}
+GUARANTEES = {
+    Rule.SPARSE: r"$3\alpha_0$, sparse weights",
+    Rule.DENSE: r"$3\alpha_0$, dense weights",
+}
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Largest error of a run against n, m and the universe, below what is promised."""
+    figure = Figure(figsize=(7.2, 3.8))
+    panels = figure.subplots(1, 3, sharey=True)
+    columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.UNIVERSE: "universe"}
+    for axes, (panel, column) in zip(panels, columns.items(), strict=True):
+        rows = table[table.panel == panel]
+        for rule in rows.rule.unique():
+            curve(axes, rows[rows.rule == rule], column, Rule(rule))
+        log_axes(axes)
+    first = table[table.panel == Panel.RECORDS].iloc[0]
+    second = table[table.panel == Panel.SPARSITY].iloc[0]
+    panels[0].set_title(f"(a) $m={first.sparsity}$, $|X|={first.universe}$")
+    panels[1].set_title(f"(b) $n=10^{round(math.log10(second.n))}$")
+    panels[2].set_title("(c) the same $n$")
+    for axes, label in zip(panels, ("records $n$", "sparsity $m$", "universe $|X|$"), strict=True):
+        axes.set_xlabel(label)
+    panels[0].set_ylabel(f"largest error of {QUERIES} answers")
+    shared_legend(figure, panels, {"measured": [*LOOKS], "promised": [*GUARANTEES.values()]})
+    return figure
+
+
+def curve(axes: Axes, table: pd.DataFrame, column: str, rule: Rule) -> None:
+    """Root mean square of the largest errors, with the guarantee."""
+    means = pooled_by(table, [column])
+    promised = table.groupby(column).guaranteed.first()
+    draw_theory(axes, promised.index, promised, LOOKS[rule].colour, GUARANTEES[rule])
+    draw_measured(axes, [x for (x,) in means], [*means.values()], LOOKS[rule], rule)
+
+
+def grid(
+    ns: tuple[int, ...], sparsities: tuple[int, ...], universes: tuple[int, ...], runs: int
+) -> tuple[Config, ...]:
+    """The three panels."""
+    return (
+        *(Config(Panel.RECORDS, rule, n, 4, 1024, runs) for rule in Rule for n in ns),
+        *(Config(Panel.SPARSITY, Rule.SPARSE, 10**7, m, 4096, runs) for m in sparsities),
+        *(Config(Panel.UNIVERSE, rule, 10**7, 4, M, runs) for rule in Rule for M in universes),
+    )
+
+
+QUICK = Sweep(grid((10**6, 10**7, 10**8), (1, 10, 100), (64, 1024), runs=10), trials=1, seed=0)
+FULL = Sweep(
+    grid(
+        (10**6, 10**7, 10**8, 10**9, 10**10),
+        (1, 4, 16, 64, 256, 1024),
+        (64, 256, 1024, 4096, 16_384),
+        runs=20,
+    ),
+    trials=2,
+    seed=0,
+)
