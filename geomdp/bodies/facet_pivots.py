@@ -17,6 +17,8 @@ HARRIS_SLACK = 1e-12
 NEGATIVE = 1e-11
 #: Pivots between two recomputations of the inverse.
 REFACTOR = 100
+#: Facets of earlier rays among which the next one looks for its start; as dear as a few pivots.
+POOL = 128
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
 PIVOTS_PER_DIMENSION = 200
 
@@ -110,6 +112,8 @@ def _exit_facet(columns, bounds, lower, basis, signs, point, direction):  # type
         edge = -inverse[leaving]
         slopes = columns @ edge
         entering, length = _entering(bounds, lower, values, slopes)
+        if entering < 0:  # an unbounded edge: 0 is on the boundary
+            break
         basis[leaving] = entering
         signs[leaving] = 1.0 if slopes[entering] > 0 else -1.0
         _exchange(inverse, signs[leaving] * columns[entering], leaving)
@@ -131,7 +135,7 @@ def _exit_facet(columns, bounds, lower, basis, signs, point, direction):  # type
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, lower, basis, signs, points, directions):  # type: ignore[no-untyped-def]
-    """Exit facets of a batch of rays, each started at the best facet found before it."""
+    """Exit facets of a batch of rays, each started at the best of the last facets found."""
     rays, size = points.shape
     normals = np.empty((rays, size))
     pivots = np.empty(rays, dtype=np.int64)
@@ -141,9 +145,11 @@ def shoot(columns, bounds, lower, basis, signs, points, directions):  # type: ig
     bases[0], orientations[0] = basis, signs
     for ray in range(rays):
         start, best = 0, np.inf
-        for k in range(ray):
-            reach = normals[k] @ directions[ray]
-            depth = normals[k] @ points[ray]
+        for k in range(max(0, ray - POOL), ray):
+            reach, depth = 0.0, 0.0
+            for i in range(size):
+                reach += normals[k, i] * directions[ray, i]
+                depth += normals[k, i] * points[ray, i]
             time = np.inf
             if reach > 0:
                 time = (1.0 - depth) / reach

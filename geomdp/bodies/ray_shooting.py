@@ -24,7 +24,7 @@ of the inverse, O(m^2).
 * The ratio test is that of Harris (1973): among the vertices that become tight within a tolerance
   far below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
-* Every ray starts at the facet, among those found before in the call, that cuts it shortest.
+* Every ray starts at the facet, among the last ones found in the call, that cuts it shortest.
 
 K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices do for its up
 to N^2.
@@ -40,6 +40,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array
 
@@ -118,6 +119,15 @@ class RayShooter:
     def hull(cls, vertices: FloatArray) -> RayShooter:
         """For conv(v_i), rows of (N, m), with 0 in its interior; ``ValueError`` if it is not."""
         columns, whitening = _whitened(vertices)
+        centre = columns.mean(axis=0)
+        if np.linalg.norm(centre) > DEGENERATE:
+            # The mean is inside; the ray from there through 0 must leave behind 0.
+            about_centre = cls(*_whitened(columns - centre), lower=np.inf, section=False)
+            leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
+            if leaves <= 1 + RANK_TOLERANCE:
+                raise ValueError(
+                    f"vertices must surround 0: the ray from their mean to 0 leaves at {leaves:g}"
+                )
         return cls(columns, whitening, lower=np.inf, section=False)
 
     @classmethod
@@ -223,9 +233,7 @@ def _first_facet(
         rising = np.abs(slope) if lower == 1 else slope
         usable = rising > PIVOT * rising.max()
         if rising.max() <= DEGENERATE * scale:
-            raise ValueError(
-                f"vertices must span {size} dimensions and surround 0; {k} facet equations found"
-            )
+            raise ValueError(f"vertices must surround 0 in {size} dimensions")
         times = np.full(len(columns), np.inf)
         gaps = bounds[usable] - np.sign(slope[usable]) * value[usable]
         times[usable] = gaps / np.abs(slope[usable])

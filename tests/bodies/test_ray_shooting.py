@@ -1,0 +1,186 @@
+"""Ray shooting against linear programs, on generic, integral and degenerate vertices."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from geomdp._typing import FloatArray
+from geomdp.bodies.linear_programs import ConicProgram
+from geomdp.bodies.ray_shooting import RayShooter
+from geomdp.workloads import Parities, explicit_answers
+
+RAYS = 40
+
+
+def cube(dimension: int) -> FloatArray:
+    return np.array(list(itertools.product([0.0, 1.0], repeat=dimension)))
+
+
+def two_way_parities(d: int) -> FloatArray:
+    """Answer vectors of all 1- and 2-way parities: +-1 entries, facets massively degenerate."""
+    answers = [explicit_answers(Parities(d, k)) for k in (1, 2)]
+    return np.hstack(answers)
+
+
+def gaussian(count: int, dimension: int) -> FloatArray:
+    return np.random.default_rng(count).standard_normal((count, dimension))
+
+
+VERTICES = {
+    "gaussian": gaussian(80, 6),
+    "gaussian in one dimension": gaussian(9, 1),
+    "gaussian, stretched": gaussian(80, 6) * 10.0 ** -np.arange(6) * 1e3,
+    "cube": cube(5),
+    "cube, each vertex three times": np.repeat(cube(4), 3, axis=0),
+    "cube with its edge midpoints": np.unique(
+        (cube(4)[:, None] + cube(4)[None]).reshape(-1, 4) / 2, axis=0
+    ),
+    "simplex": np.vstack([np.zeros(7), np.eye(7)]),
+    "cross-polytope": np.vstack([np.eye(6), -np.eye(6)]),
+    "parities": two_way_parities(5),
+    "parities x 1e-3": 1e-3 * two_way_parities(4),
+    "parities x 1e3": 1e3 * two_way_parities(4),
+}
+
+
+def linear_program(kind: str, vertices: FloatArray) -> tuple[ConicProgram, int]:
+    """min cost of a point as a combination of vertices, and rows to append to its coordinates."""
+    if kind == "hull":
+        return ConicProgram(vertices.T.copy(), np.ones(len(vertices))), 0
+    if kind == "symmetric_hull":
+        return ConicProgram(
+            np.vstack([vertices, -vertices]).T.copy(), np.ones(2 * len(vertices))
+        ), 0
+    lifted = np.column_stack([vertices, np.full(len(vertices), np.abs(vertices).max())])
+    costs = np.repeat([1.0, 0.0], len(vertices))
+    return ConicProgram(np.vstack([lifted, -lifted]).T.copy(), costs), 1
+
+
+def support(kind: str, vertices: FloatArray, directions: FloatArray) -> FloatArray:
+    heights = directions @ vertices.T
+    if kind == "hull":
+        return heights.max(axis=1)
+    if kind == "symmetric_hull":
+        return np.abs(heights).max(axis=1)
+    return heights.max(axis=1) - heights.min(axis=1)
+
+
+def directions_for(vertices: FloatArray, seed: int) -> FloatArray:
+    """Generic directions, and integral ones that meet low-dimensional faces."""
+    rng = np.random.default_rng(seed)
+    spread = vertices.std(axis=0)
+    generic = rng.standard_normal((RAYS, vertices.shape[1]))
+    integral = rng.integers(-1, 2, (RAYS, vertices.shape[1])).astype(float)
+    integral[~integral.any(axis=1), 0] = 1.0
+    return np.vstack([generic, integral]) * spread
+
+
+@pytest.fixture(params=VERTICES.values(), ids=VERTICES.keys())
+def vertices(request) -> FloatArray:
+    return request.param - request.param.mean(axis=0)
+
+
+@pytest.fixture(params=["hull", "symmetric_hull", "difference"])
+def kind(request) -> str:
+    return request.param
+
+
+def build(kind: str, vertices: FloatArray) -> RayShooter:
+    return getattr(RayShooter, kind)(vertices)
+
+
+def test_gauges_and_facets(kind, vertices):
+    directions = directions_for(vertices, seed=1)
+    found = build(kind, vertices).exits(np.zeros_like(directions), directions)
+    assert found.converged.all()
+    np.testing.assert_allclose(support(kind, vertices, found.normals), 1, rtol=1e-12)
+    gauges = np.einsum("bm,bm->b", found.normals, directions)
+    np.testing.assert_allclose(gauges * found.times, 1, rtol=1e-12)
+    # The program is solved in coordinates of unit spread: HiGHS's tolerances are absolute.
+    spread = vertices.std(axis=0)
+    program, padding = linear_program(kind, vertices / spread)
+    expected, _ = program.solve(np.pad(directions / spread, ((0, 0), (0, padding))))
+    np.testing.assert_allclose(gauges, expected, rtol=1e-9)
+
+
+def test_exits_from_inner_points_are_on_the_boundary(kind, vertices):
+    shooter = build(kind, vertices)
+    rays, ways = directions_for(vertices, seed=2), directions_for(vertices, seed=3)
+    shares = np.random.default_rng(4).choice([0.0, 0.5, 0.999], len(rays))
+    points = rays * (shares * shooter.exits(np.zeros_like(rays), rays).times)[:, None]
+    found = shooter.exits(points, ways)
+    assert found.converged.all()
+    assert (found.times > 0).all()
+    ends = points + found.times[:, None] * ways
+    np.testing.assert_allclose(1 / shooter.exits(np.zeros_like(ends), ends).times, 1, rtol=1e-11)
+    heights = np.einsum("bm,bm->b", found.normals, ends)
+    np.testing.assert_allclose(heights, 1, rtol=1e-11)
+
+
+def test_points_on_the_boundary_leave_at_once_or_cross(kind, vertices):
+    shooter = build(kind, vertices)
+    rays = directions_for(vertices, seed=5)
+    ends = rays * shooter.exits(np.zeros_like(rays), rays).times[:, None]
+    assert (shooter.exits(ends, rays).times <= 1e-10).all()
+    np.testing.assert_array_less(1.9 if kind != "hull" else 0.9, shooter.exits(ends, -ends).times)
+
+
+def test_the_difference_of_a_cube_is_a_cube():
+    directions = directions_for(cube(5), seed=6)
+    found = RayShooter.difference(cube(5)).exits(np.zeros_like(directions), directions)
+    np.testing.assert_allclose(1 / found.times, np.abs(directions).max(axis=1), rtol=1e-13)
+
+
+def test_facets_of_two_way_parities_in_dimension_55():
+    """The workload of the accuracy target: 1024 points on facets with hundreds of them each."""
+    vertices = two_way_parities(10)
+    directions = directions_for(vertices, seed=7)[::4]
+    found = RayShooter.difference(vertices).exits(np.zeros_like(directions), directions)
+    assert found.converged.all()
+    program, _ = linear_program("difference", vertices)
+    expected, _ = program.solve(np.pad(directions[::5], ((0, 0), (0, 1))))
+    np.testing.assert_allclose(1 / found.times[::5], expected, rtol=1e-9)
+
+
+def test_no_rays_no_exits():
+    found = RayShooter.hull(cube(3) - 1 / 2).exits(np.zeros((0, 3)), np.zeros((0, 3)))
+    assert found.normals.shape == (0, 3)
+    assert found.times.shape == (0,)
+
+
+def test_same_input_same_output():
+    directions = directions_for(cube(4), seed=8)
+    first, second = (
+        RayShooter.difference(cube(4)).exits(0 * directions, directions) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.normals, second.normals)
+
+
+@pytest.mark.parametrize("kind", ["hull", "symmetric_hull", "difference"])
+def test_flat_vertices_are_refused(kind):
+    flat = np.pad(cube(3) - 1 / 2, ((0, 0), (0, 1)))
+    with pytest.raises(ValueError, match=r"vertices must span 4 dimensions .* got 3"):
+        build(kind, flat)
+    with pytest.raises(ValueError, match="vertices must span 2 dimensions"):
+        build(kind, np.zeros((5, 2)))
+
+
+def test_a_hull_must_surround_the_origin():
+    for outside in (cube(3) + 1, cube(3), cube(3) - [1 / 2, 1 / 2, 0]):
+        with pytest.raises(ValueError, match="surround 0"):
+            RayShooter.hull(outside)
+    RayShooter.hull(cube(3) - [1 / 2, 1 / 2, 1e-6])
+
+
+def test_bad_rays_are_refused():
+    shooter = RayShooter.hull(cube(2) - 1 / 2)
+    zeros = np.zeros((2, 2))
+    with pytest.raises(ValueError, match="directions must not be 0"):
+        shooter.exits(zeros, zeros)
+    with pytest.raises(ValueError, match=r"directions must have shape \(2, 2\), got \(1, 2\)"):
+        shooter.exits(zeros, np.ones((1, 2)))
+    with pytest.raises(ValueError, match="points must have shape"):
+        shooter.exits(np.zeros((2, 3)), np.ones((2, 2)))

@@ -1,0 +1,286 @@
+"""Kernels: do they keep uniform points uniform, and do they leave a corner?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from geomdp._typing import FloatArray
+from geomdp.bodies import Ball, Body, Box, HPolytope, Simplex, SlabBody, VPolytope
+from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
+from tests.stats import LEVEL, binomial_agrees, ks_uniform
+
+CHAINS = 4000
+DIMENSION = 4
+SCALES = (1e-3, 1.0, 1e3)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A body of a given scale with an exact sampler and functions uniform on [0, 1] under it."""
+
+    name: str
+    build: Callable[[float], Body]
+    exact: Callable[[int, np.random.Generator], FloatArray]  # at scale 1
+    uniforms: Callable[[FloatArray], FloatArray]  # points (n, m) at scale 1 -> (n, k)
+    corner: FloatArray  # at scale 1
+
+
+CORNERS = np.array(list(itertools.product([-1.0, 1.0], repeat=DIMENSION)))
+AXES = np.vstack([np.eye(DIMENSION), -np.eye(DIMENSION)])
+ROTATION = np.linalg.qr(np.random.default_rng(7).standard_normal((DIMENSION, DIMENSION)))[0]
+UNIT_SIMPLEX = Simplex(np.vstack([np.zeros(DIMENSION), np.eye(DIMENSION)]))
+
+
+def box_sample(n: int, rng: np.random.Generator) -> FloatArray:
+    return rng.uniform(-1, 1, (n, DIMENSION))
+
+
+def box_uniforms(points: FloatArray) -> FloatArray:
+    """Coordinates, and the volume share of the concentric box through the point."""
+    size = np.abs(points).max(axis=1, keepdims=True) ** DIMENSION
+    return np.hstack([(points + 1) / 2, size])
+
+
+def rotated_sample(n: int, rng: np.random.Generator) -> FloatArray:
+    return box_sample(n, rng) @ ROTATION
+
+
+def simplex_sample(n: int, rng: np.random.Generator) -> FloatArray:
+    return UNIT_SIMPLEX.sample_uniform(n, rng)
+
+
+def simplex_uniforms(points: FloatArray) -> FloatArray:
+    """Each barycentric coordinate is Beta(1, m): the volume share beyond it is (1 - b)^m."""
+    weights = np.column_stack([1 - points.sum(axis=1), points])
+    return (1 - weights) ** DIMENSION
+
+
+def ball_sample(n: int, rng: np.random.Generator) -> FloatArray:
+    return Ball(DIMENSION, 1.0).sample_uniform(n, rng)
+
+
+def ball_uniforms(points: FloatArray) -> FloatArray:
+    """The volume share of the concentric ball, and the angle in a coordinate plane."""
+    angle = np.arctan2(points[:, 1], points[:, 0]) / (2 * np.pi) + 1 / 2
+    return np.column_stack([np.linalg.norm(points, axis=1) ** DIMENSION, angle])
+
+
+NEAR_CORNER = np.full(DIMENSION, 0.999)
+SLAB_BOX = Setting(
+    "box as slabs",
+    lambda s: SlabBody(np.eye(DIMENSION), np.full(DIMENSION, s)),
+    box_sample,
+    box_uniforms,
+    NEAR_CORNER,
+)
+ROTATED_SLABS = Setting(
+    "rotated box as slabs",
+    lambda s: SlabBody(ROTATION / 3, np.full(DIMENSION, s / 3)),
+    rotated_sample,
+    lambda points: box_uniforms(points @ ROTATION.T),
+    NEAR_CORNER @ ROTATION,
+)
+HALFSPACE_BOX = Setting(
+    "box as halfspaces",
+    lambda s: HPolytope(AXES, np.full(2 * DIMENSION, s)),
+    box_sample,
+    box_uniforms,
+    NEAR_CORNER,
+)
+HALFSPACE_SIMPLEX = Setting(
+    "simplex as halfspaces",
+    lambda s: HPolytope(
+        np.vstack([-np.eye(DIMENSION), np.ones(DIMENSION)]), np.append(np.zeros(DIMENSION), s)
+    ),
+    simplex_sample,
+    simplex_uniforms,
+    np.full(DIMENSION, 1e-3),
+)
+BOX = Setting(
+    "box",
+    lambda s: Box(np.full(DIMENSION, -s), np.full(DIMENSION, s)),
+    box_sample,
+    box_uniforms,
+    NEAR_CORNER,
+)
+SIMPLEX = Setting(
+    "simplex",
+    lambda s: Simplex(s * UNIT_SIMPLEX.vertices),
+    simplex_sample,
+    simplex_uniforms,
+    np.full(DIMENSION, 1e-3),
+)
+BALL = Setting(
+    "ball",
+    lambda s: Ball(DIMENSION, s),
+    ball_sample,
+    ball_uniforms,
+    0.999 * np.eye(DIMENSION)[0],
+)
+VERTEX_BOX = Setting(
+    "box as vertices",
+    lambda s: VPolytope(s * CORNERS),
+    box_sample,
+    box_uniforms,
+    NEAR_CORNER,
+)
+
+# (kernel, setting, steps within which it is uniform after a start in a corner). A corner of the
+# 4-cube costs random directions about 2^4 moves before the first long chord, then about m^2 more.
+KERNELS = [
+    *[
+        (CoordinateHitAndRun(), setting, 60)
+        for setting in (SLAB_BOX, ROTATED_SLABS, HALFSPACE_BOX, HALFSPACE_SIMPLEX)
+    ],
+    (CoordinateHitAndRun(sweeps=3), ROTATED_SLABS, 20),
+    *[(HitAndRun(), setting, 400) for setting in (BOX, SIMPLEX, BALL, SLAB_BOX, HALFSPACE_SIMPLEX)],
+]
+
+
+def moved(
+    kernel: Kernel, body: Body, start: FloatArray, steps: int, rng: np.random.Generator
+) -> FloatArray:
+    points = start
+    for _ in range(steps):
+        points = kernel.step(rng, body, points)
+    return points
+
+
+def check_uniform(setting: Setting, points: FloatArray, scale: float, level: float) -> None:
+    values = setting.uniforms(points / scale)
+    for column in np.clip(values, 0, 1).T:  # rounding may leave the interval by a few units
+        ks_uniform(column, level / values.shape[1])
+
+
+def check_invariance(kernel: Kernel, setting: Setting, scale: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    start = scale * setting.exact(CHAINS, rng)
+    points = moved(kernel, setting.build(scale), start, 3, rng)
+    check_uniform(setting, points, scale, LEVEL)
+
+
+NAMES = [f"{kernel}-{setting.name}" for kernel, setting, _ in KERNELS]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(("kernel", "setting", "steps"), KERNELS, ids=NAMES)
+def test_uniform_points_stay_uniform(kernel, setting, steps, scale):
+    check_invariance(kernel, setting, scale, seed=1)
+
+
+@pytest.mark.statistical
+def test_chords_of_vertices_keep_uniform_points_uniform():
+    check_invariance(HitAndRun(), VERTEX_BOX, 1.0, seed=2)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("kernel", "setting", "steps"), KERNELS, ids=NAMES)
+def test_chains_leave_a_corner(kernel, setting, steps):
+    rng = np.random.default_rng(3)
+    start = np.tile(setting.corner, (CHAINS // 4, 1))
+    points = moved(kernel, setting.build(1.0), start, steps, rng)
+    check_uniform(setting, points, 1.0, LEVEL)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("setting", [SLAB_BOX, HALFSPACE_BOX], ids=lambda s: s.name)
+def test_edges_get_their_share(setting, scale):
+    """A sampler whose chords stop short of the boundary has no mass within 1e-3 of it."""
+    rng = np.random.default_rng(4)
+    start = scale * setting.exact(CHAINS, rng)
+    points = moved(CoordinateHitAndRun(), setting.build(scale), start, 3, rng)
+    near = int((np.abs(points).max(axis=1) > 0.999 * scale).sum())
+    binomial_agrees(near, CHAINS, 1 - 0.999**DIMENSION)
+
+
+@dataclass(frozen=True)
+class ForwardOnly:
+    """Wrong: uniform on the part of the chord ahead of the point."""
+
+    name: str = "forward only"
+
+    def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
+        directions = rng.standard_normal(points.shape)
+        _, high = body.chord(points, directions)
+        return points + (high * rng.random(len(points)))[:, None] * directions
+
+
+@dataclass(frozen=True)
+class ShortChords:
+    """Wrong on small bodies: keeps an absolute distance of 1e-4 from the boundary."""
+
+    name: str = "short chords"
+
+    def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
+        directions = rng.standard_normal(points.shape)
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        low, high = body.chord(points, directions)
+        low, high = np.minimum(low + 1e-4, 0), np.maximum(high - 1e-4, 0)
+        return points + (low + (high - low) * rng.random(len(points)))[:, None] * directions
+
+
+@dataclass(frozen=True)
+class Still:
+    """Keeps every distribution."""
+
+    name: str = "still"
+
+    def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
+        return points
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("setting", [BOX, SIMPLEX, BALL], ids=lambda s: s.name)
+def test_invariance_rejects_a_wrong_kernel(setting):
+    with pytest.raises(AssertionError):
+        check_invariance(ForwardOnly(), setting, 1.0, seed=1)
+
+
+@pytest.mark.statistical
+def test_small_scales_reject_an_absolute_tolerance():
+    check_invariance(ShortChords(), BOX, 1e3, seed=1)
+    with pytest.raises(AssertionError):
+        check_invariance(ShortChords(), BOX, 1e-3, seed=1)
+
+
+@pytest.mark.statistical
+def test_only_mixing_rejects_a_kernel_that_stands_still():
+    check_invariance(Still(), BOX, 1.0, seed=1)
+    with pytest.raises(AssertionError):
+        check_uniform(
+            BOX, moved(Still(), BOX.build(1.0), np.tile(BOX.corner, (100, 1)), 9, None), 1.0, LEVEL
+        )
+
+
+def test_chains_in_lockstep_are_independent_of_each_other():
+    """With the same uniforms, a chain moves the same whatever its neighbours do."""
+    body = ROTATED_SLABS.build(1.0)
+    starts = rotated_sample(6, np.random.default_rng(0))
+    first = CoordinateHitAndRun().step(np.random.default_rng(1), body, starts)
+    starts[1:] *= 0.5
+    second = CoordinateHitAndRun().step(np.random.default_rng(1), body, starts)
+    np.testing.assert_allclose(first[0], second[0], rtol=1e-12)
+    assert (np.abs(first[1:] - second[1:]).max(axis=1) > 0).all()
+
+
+def test_points_stay_inside_and_starts_are_left_alone():
+    body = HALFSPACE_SIMPLEX.build(1.0)
+    start = simplex_sample(50, np.random.default_rng(0))
+    before = start.copy()
+    points = moved(CoordinateHitAndRun(), body, start, 50, np.random.default_rng(1))
+    assert body.contains(points).all()
+    np.testing.assert_array_equal(start, before)
+
+
+def test_coordinate_hit_and_run_needs_facets():
+    with pytest.raises(TypeError, match="needs an HPolytope or a SlabBody, got Ball"):
+        CoordinateHitAndRun().step(np.random.default_rng(0), Ball(2, 1.0), np.zeros((1, 2)))
+    with pytest.raises(ValueError, match="sweeps must be a whole number, at least 1"):
+        CoordinateHitAndRun(sweeps=0)
