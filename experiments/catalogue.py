@@ -2,6 +2,11 @@
 
 SCRIPTS = (
     "experiments.jl_error_vs_n",
+    "experiments.sparse_vector",
+    "experiments.update_bounds",
+    "experiments.online_error",
+    "experiments.conjunctions",
+    "experiments.sparse_project",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.sparse",
 )
