@@ -143,4 +143,4 @@ class AllParities(Distinguisher[DenseQuery]):
     def _means(self, weights: FloatArray, total: float) -> FloatArray:
         signed = weights[None].copy()
         walsh_hadamard(signed)
-        return (total + signed[0]) / 2
+        return np.asarray((total + signed[0]) / 2)

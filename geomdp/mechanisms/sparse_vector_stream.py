@@ -151,6 +151,7 @@ class _SparseVectorStream:
             )
 
     def _truth(self, question: Question) -> float:
+        truth: object
         if self._records is None:
             truth = question
         elif callable(question):
