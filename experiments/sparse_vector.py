@@ -239,7 +239,7 @@ def plot(table: pd.DataFrame) -> Figure:
         axes.axhline(BETA, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=LIMIT)
     log_axes(panels[1])
     panels[0].set_ylim(3e-4, 1.3)
-    panels[0].set_title("(a) 1-DP")
+    panels[0].set_title("(a) 1-DP, $k=100$")
     panels[1].set_title(rf"(b) $(1, 10^{{-6}})$-DP, $c={CUTOFF}$")
     panels[0].set_xlabel(r"distance from the threshold, in $\alpha$")
     panels[1].set_xlabel("number of queries $k$")
@@ -249,8 +249,8 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def draw(axes: Axes, points: pd.DataFrame, x: str, family: Family) -> None:
-    """Failure rates with 95% intervals, where there were failures."""
-    points = points[points.failures > 0].sort_values(x)
+    """Failure rates with 95% intervals, where there were five failures or more."""
+    points = points[points.failures >= 5].sort_values(x)
     look = LOOKS[family]
     if points.empty:
         axes.plot([], [], color=look.colour, marker=look.marker, label=family)

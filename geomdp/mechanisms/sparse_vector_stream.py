@@ -151,7 +151,7 @@ class _SparseVectorStream:
             )
 
     def _truth(self, question: Question) -> float:
-        truth: object
+        truth: Any  # whatever a caller without type checks may send
         if self._records is None:
             truth = question
         elif callable(question):
