@@ -13,8 +13,12 @@ from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, rays
-from geomdp.bodies.linear_programs import ConicProgram, origin_depth, slack_rows
+from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets
+
+#: Rows this many times farther than the median one are checked for redundancy first: left in, they
+#: would set the scale to which the solver's tolerances are relative.
+FAR = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +77,20 @@ class HPolytope(Body):
 
     @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Normals of length 1 and the offsets that go with them."""
+        """Normals of length 1 and the offsets that go with them, without far redundant rows."""
         lengths = np.linalg.norm(self.normals, axis=1)
-        return self.normals / lengths[:, None], self.offsets / lengths
+        units, offsets = self.normals / lengths[:, None], self.offsets / lengths
+        distances = np.abs(offsets)
+        if distances.max() > FAR * np.median(distances):
+            near = near_rows(units, offsets)
+            return units[near], offsets[near]
+        return units, offsets
 
     @cached_property
     def _shape(self) -> tuple[AffineHull, BoolArray]:
         """Affine hull, and the rows that are strict somewhere; checks that the body is one."""
         units, offsets = self._units
-        spans = np.linalg.matrix_rank(units, tol=RANK_TOLERANCE) == self.dimension
-        if not spans or origin_depth(units) <= RANK_TOLERANCE:
+        if not surround(units):
             raise ValueError(f"{self!r} is empty or unbounded: its normals do not surround 0")
         size = float(np.abs(offsets).max()) or 1.0
         found = slack_rows(units, offsets / size)

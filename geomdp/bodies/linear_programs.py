@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray
 
 #: Feasibility tolerance of HiGHS, on data scaled to size 1: that of `MEMBERSHIP_TOLERANCE`
@@ -133,6 +134,40 @@ def origin_depth(points: FloatArray) -> float:
     target = np.append(np.zeros(points.shape[1]), 1.0)
     value = ConicProgram(columns, costs).solve(target[None])[0][0]
     return 0.0 if np.isinf(value) else max(0.0, -float(value))
+
+
+def surround(normals: FloatArray) -> bool:
+    """Whether 0 is an interior point of the hull of rows of length 1, in R^m: no direction escapes.
+
+    {x : normals @ x <= offsets}, if not empty, is bounded iff this holds.
+    """
+    spans = np.linalg.matrix_rank(normals, tol=RANK_TOLERANCE) == normals.shape[1]
+    return bool(spans and origin_depth(normals) > RANK_TOLERANCE)
+
+
+def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
+    """Rows left after dropping some that {x : normals @ x <= offsets} never meets.
+
+    Rows have length 1. The nearest rows that bound a set P are found by doubling their number; a
+    row whose hyperplane is farther from 0 than P reaches cuts nothing. Where the nearest rows have
+    no point in common, they alone are left, and no rows are dropped if all of them are needed.
+    """
+    order = np.argsort(np.abs(offsets), kind="stable")
+    count = min(len(order), normals.shape[1] + 1)
+    while not surround(normals[order[:count]]):
+        if count == len(order):
+            return np.ones(count, dtype=bool)
+        count = min(2 * count, len(order))
+    first = np.zeros(len(order), dtype=bool)
+    first[order[:count]] = True
+    size = float(np.abs(offsets[first]).max()) or 1.0
+    if slack_rows(normals[first], offsets[first] / size) is None:
+        return first
+    program = ConicProgram(np.ascontiguousarray(normals[first].T), offsets[first] / size)
+    axes = np.eye(normals.shape[1])
+    corner = np.maximum(program.solve(axes)[0], program.solve(-axes)[0])
+    # 1e-6 is far above the accuracy of the corner.
+    return np.asarray(offsets <= size * np.linalg.norm(corner) * (1 + 1e-6))
 
 
 def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:

@@ -1,0 +1,128 @@
+"""Balls, cross-polytopes, boxes and ellipsoids: the formula sheet's numbers (GEN-4, JL-L14)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, Product
+from geomdp.bodies.balls import ball_chord, log_unit_ball_volume
+from tests.stats import ks_uniform, mean_agrees
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 40])
+def test_second_moments_of_the_formula_sheet(m):
+    """JL-L14: E ||U||^2 for the unit balls of l1, l2 and l_inf."""
+    moments = {
+        CrossPolytope(m): 2 * m / ((m + 1) * (m + 2)),
+        Ball(m): m / (m + 2),
+        Box.centred(np.ones(m)): m / 3,
+    }
+    for body, expected in moments.items():
+        assert np.trace(body.second_moment()) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(("k", "expected"), [(1, 1), (2, 1.128379), (5, 1.434730), (20, 2.401282)])
+def test_volume_radius_of_the_cube(k, expected):
+    """GEN-4: vr([-1, 1]^k) = 2 kappa_k^(-1/k)."""
+    ratio = Box.centred(np.ones(k)).volume() / Ball(k).volume()
+    assert ratio ** (1 / k) == pytest.approx(expected, abs=5e-7)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("m", "mean_norm"), [(1, 0.797885), (2, 1.253314), (3, 1.595769), (10, 3.084328)]
+)
+def test_width_of_the_ball_is_the_mean_norm(m, mean_norm):
+    """GEN-4: w(B_2^m) = mu_m."""
+    normals = np.random.default_rng(m).standard_normal((4000, m))
+    mean_agrees(Ball(m).support(normals), mean_norm)
+
+
+def test_unit_ball_volume():
+    for m, kappa in enumerate([1, 2, math.pi, 4 * math.pi / 3, math.pi**2 / 2]):
+        assert math.exp(log_unit_ball_volume(m)) == pytest.approx(kappa, rel=1e-14)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("m", [1, 30])
+def test_entries_of_uniform_points_of_the_cross_polytope(m):
+    """P(|U_1| > t) = (1 - t)^m on the unit cross-polytope."""
+    points = CrossPolytope(m, 2).sample_uniform(4000, np.random.default_rng(m)) / 2
+    ks_uniform((1 - np.abs(points[:, 0])) ** m)
+
+
+def test_chord_of_the_ball_does_not_cancel():
+    # Almost tangential, from a point just inside: both ends have full relative accuracy.
+    point, way = np.array([[1 - 1e-12, 0.0]]), np.array([[1.0, 0.0]])
+    low, high = ball_chord(point, way)
+    assert high[0] == pytest.approx(1 - point[0, 0], rel=1e-3)
+    assert low[0] == pytest.approx(-2, rel=1e-11)
+    low, high = ball_chord(np.zeros((1, 2)), 1e-9 * way)
+    assert (low[0], high[0]) == pytest.approx((-1e9, 1e9))
+
+
+def test_extreme_points_of_tiny_and_huge_directions():
+    for size in (1e-300, 1e300):
+        ways = size * np.array([[3.0, 4.0]])
+        np.testing.assert_allclose(Ball(2, 5).extreme_point(ways), [[3, 4]], rtol=1e-15)
+
+
+def test_a_flat_box_is_flat():
+    box = Box([0.0, 1.0, -1.0], [0.0, 2.0, 1.0])
+    assert box.affine_hull().dimension == 2
+    assert not box.implements("gauge")
+    with pytest.raises(ValueError, match="relative interior"):
+        box.gauge(np.ones((1, 3)))
+    assert box.volume() == 2
+    flat = Box([0.0, -1.0], [0.0, 2.0])
+    assert flat.gauge(np.array([[0.0, 1.0], [0.0, -1.0], [1e-3, 0.0]])).tolist() == [0.5, 1, np.inf]
+
+
+def test_ellipsoids_of_any_root_agree():
+    """The body depends on root root^T alone."""
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((4, 2))
+    wide = root @ np.linalg.qr(rng.standard_normal((5, 2)))[0].T
+    first, second = Ellipsoid(root), Ellipsoid(wide)
+    points = rng.standard_normal((6, 2)) @ root.T
+    np.testing.assert_allclose(first.gauge(points), second.gauge(points), rtol=1e-12)
+    np.testing.assert_allclose(first.second_moment(), second.second_moment(), atol=1e-13)
+    assert first.volume() == pytest.approx(second.volume(), rel=1e-12)
+    assert first.volume() == pytest.approx(math.pi * math.sqrt(np.linalg.det(root.T @ root)))
+
+
+def test_product_keeps_its_factors_apart():
+    body = Product([Ball(2), Box([1.0], [3.0]), Box([-1.0], [0.0])])
+    assert [part.stop - part.start for part in body.slices] == [2, 1, 1]
+    np.testing.assert_allclose(body.centroid(), [0, 0, 2, -0.5])
+    moment = body.second_moment()
+    assert moment[2, 3] == pytest.approx(-1)  # product of the means
+    assert moment[2, 2] == pytest.approx(4 + 1 / 3)
+    assert not moment[:2, 2:].any()
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Ball(0), "dimension"),
+        (lambda: Ball(3, 0), "radius"),
+        (lambda: Ball(3, np.nan), "radius"),
+        (lambda: CrossPolytope(2, -1), "radius"),
+        (lambda: Box([0.0], [-1.0]), "lower must be at most upper"),
+        (lambda: Box([0.0], [1.0, 2.0]), "one shape"),
+        (lambda: Box([], []), "one shape"),
+        (lambda: Box([np.nan], [1.0]), "finite"),
+        (lambda: Box.centred([-1.0]), "lower must be at most upper"),
+        (lambda: Ellipsoid(np.ones(3)), "axes"),
+        (lambda: Ellipsoid([[np.inf]]), "finite"),
+        (lambda: Ellipsoid(np.zeros((0, 2))), "shape"),
+        (lambda: Product([]), "at least one"),
+        (lambda: Product([1]), "at least one"),
+    ],
+)
+def test_bad_parameters_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

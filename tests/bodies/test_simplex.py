@@ -1,0 +1,105 @@
+"""The simplex and X-SIM: its difference body against enumeration, triangulation and simulation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import Simplex, SimplexDifference, TriangulatedPolytope
+from tests.stats import ks_same, ks_uniform, mean_agrees
+
+
+def pair_differences(vertices):
+    return np.array([a - b for a, b in itertools.permutations(vertices, 2)])
+
+
+@pytest.mark.parametrize(("rank", "dimension"), [(1, 1), (2, 2), (2, 4), (3, 3), (4, 5), (5, 5)])
+def test_difference_agrees_with_a_triangulation_of_all_pairs(rank, dimension):
+    """Volume C(2r, r) vol(K), second moment and gauge, against a route that shares no code."""
+    vertices = np.random.default_rng(rank).standard_normal((rank + 1, dimension)) + 1
+    body = SimplexDifference(vertices)
+    cut = TriangulatedPolytope(pair_differences(vertices))
+    assert body.volume() == pytest.approx(cut.volume(), rel=1e-10)
+    assert body.volume() == pytest.approx(math.comb(2 * rank, rank) * Simplex(vertices).volume())
+    np.testing.assert_allclose(body.second_moment(), cut.second_moment(), rtol=0, atol=1e-11)
+    points = np.random.default_rng(1).standard_normal((5, rank)) @ (vertices[1:] - vertices[0])
+    np.testing.assert_allclose(body.gauge(points), cut.gauge(points), rtol=1e-10)
+    directions = np.random.default_rng(2).standard_normal((5, dimension))
+    np.testing.assert_allclose(body.support(directions), cut.support(directions), rtol=1e-12)
+
+
+@pytest.mark.statistical
+def test_cells_have_the_stated_probabilities():
+    """X-SIM: k positive barycentric coordinates with probability C(m+1,k) C(m-1,k-1) / C(2m,m)."""
+    m, n = 5, 20_000
+    body = SimplexDifference(np.eye(m + 1))
+    counts = (body.sample_uniform(n, np.random.default_rng(0)) > 0).sum(axis=1)
+    k = np.arange(1, m + 1)
+    shares = [math.comb(m + 1, i) * math.comb(m - 1, i - 1) / math.comb(2 * m, m) for i in k]
+    assert sum(shares) == pytest.approx(1, rel=1e-15)
+    mean_agrees((counts[:, None] == k).astype(float), shares)
+
+
+@pytest.mark.statistical
+def test_sampler_agrees_with_rejection_from_a_box():
+    rng = np.random.default_rng(3)
+    vertices = np.vstack([np.zeros(3), np.eye(3)])
+    body = SimplexDifference(vertices)
+    box = rng.uniform(-1, 1, (30_000, 3))
+    accepted = box[body.contains(box)]
+    drawn = body.sample_uniform(8000, rng)
+    for statistic in (lambda x: x[:, 0], lambda x: x.sum(axis=1), lambda x: x.prod(axis=1)):
+        ks_same(statistic(drawn), statistic(accepted), level=1e-6 / 3)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("m", [60, 400])
+def test_high_dimensions(m):
+    body = SimplexDifference(np.tri(m))  # prefix sums
+    points = body.sample_uniform(2000, np.random.default_rng(m))
+    ks_uniform(np.minimum(body.gauge(points), 1) ** (m - 1))
+    squares = (points**2).sum(axis=1)
+    mean_agrees(squares, np.trace(body.second_moment()))
+    assert math.isfinite(body.volume())
+
+
+def test_second_moment_of_a_standard_simplex():
+    """JL-L14 for e_1..e_N: E x_i^2 = 2 / (N (N + 1)), E x_i x_j = 1 / (N (N + 1))."""
+    N = 6
+    moment = Simplex(np.eye(N)).second_moment()
+    np.testing.assert_allclose(moment, (np.eye(N) + 1) / (N * (N + 1)), rtol=1e-14)
+
+
+def test_barycentric_accuracy_far_from_the_origin():
+    vertices = 1e6 + np.random.default_rng(0).standard_normal((4, 3))
+    body = Simplex(vertices)
+    inside = vertices.mean(axis=0)[None]
+    assert body.contains(inside)[0]
+    np.testing.assert_allclose(body.chord(inside, vertices[:1] - inside)[1], 1, rtol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [Simplex, SimplexDifference])
+def test_bad_vertices_are_refused(kind):
+    line = np.array([[0.0, 0, 0], [1, 1, 1], [2, 2, 2]])
+    with pytest.raises(ValueError, match="affinely independent"):
+        kind(line).affine_hull()
+    with pytest.raises(ValueError, match="affinely independent"):
+        kind(np.ones((2, 2))).gauge(np.ones((1, 2)))
+    for vertices in (np.zeros((4, 2)), np.zeros((0, 2)), np.zeros((1, 0))):
+        with pytest.raises(ValueError, match="shape"):
+            kind(vertices)
+    with pytest.raises(ValueError, match="finite"):
+        kind([[np.nan, 1.0]])
+
+
+def test_a_simplex_off_the_origin_has_no_gauge():
+    body = Simplex(np.eye(3))
+    assert not body.implements("gauge")
+    for verb in (body.gauge, body.facets):
+        with pytest.raises(ValueError, match="relative interior"):
+            verb(np.ones((1, 3)))
+    on_the_edge = Simplex(np.array([[0.0, 0], [1, 0], [0, 1]]))
+    assert not on_the_edge.implements("gauge")

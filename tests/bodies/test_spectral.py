@@ -1,0 +1,125 @@
+"""Bodies of matrices: the formula sheet's moments, volumes and widths (JL-COV, JL-WIS, X-SPX)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp._linalg import svec, unsvec
+from geomdp.bodies import Difference, NuclearBall, Spectraplex, SpectraplexDifference, SymmetricHull
+from tests.stats import LEVEL, binomial_agrees, ks_same, mean_agrees, mean_at_most
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("body", "volume", "spread"),
+    [
+        (NuclearBall(2), math.pi / math.sqrt(2), 5 / 12),
+        (SpectraplexDifference(2), 7 * math.pi / (3 * math.sqrt(2)), 109 / 140),
+        (Spectraplex(2), Spectraplex(2).volume(), np.trace(Spectraplex(2).second_moment())),
+    ],
+    ids=["nuclear ball", "difference", "spectraplex"],
+)
+def test_moments_and_volumes_at_order_two(body, volume, spread):
+    """JL-COV: E ||U||_F^2 = 5/12 and 109/140; by rejection from a box."""
+    half = np.array([1, math.sqrt(2), 1])  # |M_ij| <= 1, times sqrt(2) off the diagonal
+    box = np.random.default_rng(0).uniform(-1, 1, (40_000, 3)) * half
+    accepted = box[body.contains(box)]
+    binomial_agrees(len(accepted), len(box), volume / (8 * math.sqrt(2)))
+    mean_agrees((accepted**2).sum(axis=1), spread)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_spectraplex_volume(d):
+    """By hand: a segment; a cone over a disc; the multivariate gamma function."""
+    volume = Spectraplex(d).volume()
+    if d == 1:
+        assert volume == pytest.approx(1)
+    elif d == 2:
+        # {M psd, tr M = 1} is a disc of radius 1/sqrt(2) at distance 1/sqrt(2) from 0.
+        assert volume == pytest.approx(math.pi / 2 / math.sqrt(2) / 3)
+    else:
+        # Gamma_3(2) = pi^(3/2) Gamma(2) Gamma(3/2) Gamma(1) = pi^2 / 2; 2^(3/2) / 6!.
+        assert volume == pytest.approx(2**1.5 * math.pi**2 / 2 / 720)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("d", [2, 4])
+def test_wishart_difference_has_the_energy_of_the_sheet(d):
+    """JL-WIS: A - B, A = r U with r ~ Gamma(D + 1, 1/e), has E ||.||_F^2 = d (d+1)^2 / (2 e^2)."""
+    body, rng, rate = Spectraplex(d), np.random.default_rng(d), 1.3
+    D = body.dimension
+    parts = [
+        rng.gamma(D + 1, 1 / rate, (8000, 1)) * body.sample_uniform(8000, rng) for _ in range(2)
+    ]
+    mean_agrees(((parts[0] - parts[1]) ** 2).sum(axis=1), d * (d + 1) ** 2 / (2 * rate**2))
+    # The same number from the closed moments: 2 (E||A||^2 - ||E A||^2).
+    square = (D + 1) * (D + 2) * np.trace(body.second_moment())
+    mean = (D + 1) * np.linalg.norm(body.centroid())
+    assert 2 * (square - mean**2) == pytest.approx(d * (d + 1) ** 2 / 2, rel=1e-12)
+
+
+@pytest.mark.statistical
+def test_sampler_agrees_with_rejection():
+    rng = np.random.default_rng(5)
+    body = Spectraplex(2)
+    box = rng.uniform([0, -math.sqrt(0.5), 0], [1, math.sqrt(0.5), 1], (60_000, 3))
+    accepted = box[body.contains(box)]
+    drawn = body.sample_uniform(8000, rng)
+    for statistic in (lambda x: x[:, 0], lambda x: x[:, 1], lambda x: x[:, 0] * x[:, 2]):
+        ks_same(statistic(drawn), statistic(accepted), level=1e-6 / 3)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("d", "width", "digits"), [(1, 0.3989, 4), (2, 0.925, 3), (5, 2.313, 3), (10, 3.746, 3)]
+)
+def test_widths_of_the_sheet(d, width, digits):
+    """JL-COV: w(K) = E lambda_max^+, given to `digits` decimals."""
+    body = Spectraplex(d)
+    heights = body.support(np.random.default_rng(d).standard_normal((8000, body.dimension)))
+    # The sheet's own number may be off by one unit of its last digit.
+    mean_at_most(heights, width + 10.0**-digits, level=LEVEL / 8)
+    mean_at_most(-heights, -width + 10.0**-digits, level=LEVEL / 8)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_closed_forms_agree_with_their_definitions(d):
+    K = Spectraplex(d)
+    directions = np.random.default_rng(d).standard_normal((6, K.dimension))
+    for closed, wrapper in (
+        (SpectraplexDifference(d), Difference(K)),
+        (NuclearBall(d), SymmetricHull(K)),
+    ):
+        np.testing.assert_allclose(closed.support(directions), wrapper.support(directions))
+        corners = closed.extreme_point(directions)
+        np.testing.assert_allclose(corners, wrapper.extreme_point(directions), atol=1e-12)
+
+
+def test_gauges_through_eigenvalues():
+    matrix = np.diag([3.0, 1.0, -2.0])
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    point = svec(turn @ matrix @ turn.T)[None]
+    assert SpectraplexDifference(3).gauge(point)[0] == pytest.approx(4)
+    assert SpectraplexDifference(3).gauge(-point)[0] == pytest.approx(4)
+    assert NuclearBall(3).gauge(point)[0] == pytest.approx(6)
+    nearest = unsvec(SpectraplexDifference(3).project(point))[0]
+    np.testing.assert_allclose(np.linalg.eigvalsh(nearest), [-1, 0, 1], atol=1e-12)
+    nearest = unsvec(Spectraplex(3).project(point))[0]
+    np.testing.assert_allclose(np.linalg.eigvalsh(nearest), [0, 0, 1], atol=1e-12)
+
+
+def test_extreme_point_where_nothing_is_gained():
+    negative = svec(-np.eye(3))[None]
+    assert not Spectraplex(3).extreme_point(negative).any()
+    assert Spectraplex(3).support(negative)[0] == 0
+    assert SpectraplexDifference(3).support(negative)[0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("kind", [Spectraplex, SpectraplexDifference, NuclearBall])
+@pytest.mark.parametrize("d", [0, -1, 2.5, "2"])
+def test_bad_orders_are_refused(kind, d):
+    with pytest.raises(ValueError, match="d must be a whole number"):
+        kind(d)

@@ -1,0 +1,136 @@
+"""Triangulations: exact volumes, JL-L14's second moment, the uniform law, and the size limit."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.spatial import ConvexHull
+
+from geomdp.bodies import CrossPolytope, TriangulatedPolytope
+from geomdp.bodies.triangulation import (
+    MAX_SIMPLICES,
+    can_triangulate,
+    hull_vertices,
+    most_simplices,
+    triangulate,
+)
+from tests.catalogue import cube, gaussian
+from tests.stats import ks_same, mean_agrees
+
+
+@pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
+def test_cubes_and_cross_polytopes(r):
+    """JL-L14 for B_inf and B_1, on bodies where every Delaunay cell is a tie."""
+    signs = TriangulatedPolytope(2 * cube(r) - 1)
+    assert signs.volume() == pytest.approx(2**r, rel=1e-13)
+    np.testing.assert_allclose(signs.second_moment(), np.eye(r) / 3, rtol=0, atol=1e-14)
+    corners = TriangulatedPolytope(np.vstack([np.eye(r), -np.eye(r)]))
+    assert corners.volume() == pytest.approx(CrossPolytope(r).volume(), rel=1e-13)
+    expected = CrossPolytope(r).second_moment()
+    np.testing.assert_allclose(corners.second_moment(), expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize(("count", "r"), [(8, 2), (20, 3), (12, 5), (40, 4)])
+def test_simplices_tile_the_hull(count, r):
+    """Every generic point of the body lies in exactly one simplex."""
+    points = gaussian(count, r, seed=count)
+    hull, cells = triangulate(points)
+    assert cells.volumes.sum() == pytest.approx(ConvexHull(points).volume, rel=1e-11)
+    inner = np.random.default_rng(0).dirichlet(np.ones(count), 60) @ points
+    corners = cells.points[cells.simplices]
+    edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
+    weights = np.stack(
+        [
+            np.linalg.solve(edges, (x - corners[:, 0])[:, :, None])[:, :, 0]
+            for x in hull.coordinates(inner)
+        ]
+    )
+    least = np.minimum(weights.min(axis=2), 1 - weights.sum(axis=2))
+    assert (np.abs(least) > 1e-12).all()
+    assert ((least > 0).sum(axis=1) == 1).all()
+
+
+@pytest.mark.statistical
+def test_sampler_agrees_with_rejection():
+    points = gaussian(9, 3, seed=5)
+    body = TriangulatedPolytope(points)
+    rng = np.random.default_rng(0)
+    box = rng.uniform(points.min(axis=0), points.max(axis=0), (60_000, 3))
+    accepted = box[body.contains(box)]
+    drawn = body.sample_uniform(8000, rng)
+    for statistic in (lambda x: x[:, 0], lambda x: x.sum(axis=1), lambda x: (x**2).sum(axis=1)):
+        ks_same(statistic(drawn), statistic(accepted), level=1e-6 / 4)
+    mean_agrees(accepted[:, :, None] * accepted[:, None, :], body.second_moment(), level=1e-6 / 4)
+
+
+def test_repeated_and_inner_points_change_nothing():
+    points = gaussian(10, 3)
+    more = np.vstack([points, points[:4], points.mean(axis=0, keepdims=True), points[:4]])
+    first, second = TriangulatedPolytope(points), TriangulatedPolytope(more)
+    assert first.volume() == pytest.approx(second.volume(), rel=1e-13)
+    np.testing.assert_allclose(first.second_moment(), second.second_moment(), atol=1e-13)
+    np.testing.assert_allclose(first.centroid(), second.centroid(), atol=1e-13)
+    assert len(hull_vertices(more)) == len(ConvexHull(points).vertices)
+
+
+def test_facets_are_those_of_the_hull():
+    body = TriangulatedPolytope(2 * cube(3) - 1)
+    rows = body.facet_normals()
+    assert sorted(map(tuple, np.round(rows, 12) + 0.0)) == sorted(
+        map(tuple, np.vstack([np.eye(3), -np.eye(3)]))
+    )
+
+
+def test_upper_bound_theorem():
+    """The number of simplices found never exceeds the bound; the moment curve attains it."""
+    for r, count in itertools.product((2, 3, 4), (6, 9, 12)):
+        assert len(triangulate(gaussian(count, r))[1].simplices) <= most_simplices(count, r)
+    # Facets of the cyclic polytope in dimension D = r + 1 with N vertices, D = 4: N (N - 3) / 2.
+    times = np.linspace(-1, 1, 11)
+    curve = np.column_stack([times**k for k in range(1, 5)])
+    assert len(ConvexHull(curve).simplices) == most_simplices(11, 3) == 11 * 8 // 2
+
+
+def test_sizes_above_the_limit_are_refused_before_any_work():
+    assert can_triangulate(1000, 3)
+    assert not can_triangulate(1000, 6)
+    assert most_simplices(1000, 6) > MAX_SIMPLICES
+    with pytest.raises(
+        ValueError, match="at most 2\\^20 simplices, got 3000 points in dimension 8"
+    ):
+        TriangulatedPolytope(gaussian(3000, 8)).volume()
+    with pytest.raises(ValueError, match="at most 2\\^20"):
+        hull_vertices(gaussian(3000, 8))
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+@pytest.mark.parametrize("shift", [0.0, 1e3])
+def test_scale_and_place_do_not_matter(scale, shift):
+    points = gaussian(12, 3)
+    body = TriangulatedPolytope(scale * points + shift)
+    expected = TriangulatedPolytope(points)
+    # Rounding of coordinates around `shift`, relative to the size of the body.
+    rounding = 1e-15 * (1 + shift / scale) * 100
+    assert body.volume() == pytest.approx(scale**3 * expected.volume(), rel=rounding)
+    np.testing.assert_allclose(
+        body.centroid(), scale * expected.centroid() + shift, rtol=0, atol=rounding * scale
+    )
+
+
+def test_a_point_and_a_segment():
+    point = TriangulatedPolytope(np.array([[1.0, 2.0], [1.0, 2.0]]))
+    assert (point.volume(), point.affine_hull().dimension) == (1, 0)
+    np.testing.assert_array_equal(point.second_moment(), [[1, 2], [2, 4]])
+    segment = TriangulatedPolytope(np.array([[0.0, 0], [3, 4], [1.5, 2]]))
+    assert segment.volume() == pytest.approx(5)
+    assert np.trace(segment.second_moment()) == pytest.approx(25 / 3)
+
+
+def test_bad_points_are_refused():
+    for points, message in ((np.zeros((0, 2)), "shape"), ([[np.nan, 1]], "finite")):
+        with pytest.raises(ValueError, match=message):
+            TriangulatedPolytope(points)
+    with pytest.raises(ValueError, match="relative interior"):
+        TriangulatedPolytope(cube(2)).gauge(np.ones((1, 2)))
