@@ -83,8 +83,8 @@ def advise(
 ) -> Advice:
     """Build every mechanism that applies and choose the one with the least predicted error.
 
-    Candidates for pure differential privacy: Laplace, ball, ellipsoid and K-norm noise, each of
-    them also followed by a projection, and the JL mechanism with ceil(epsilon n) rows; otherwise
+    Candidates for pure differential privacy: Laplace, ball, cone, ellipsoid, K-norm and
+    recursive noise, each also followed by a projection, and JL with ceil(epsilon n) rows; otherwise
     Gaussian noise, with and without a projection. Predictions within 1e-5 of each other are ties:
     the exact sampler wins, then the simpler mechanism.
 

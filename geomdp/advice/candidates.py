@@ -17,6 +17,7 @@ from geomdp.mechanisms import (
     KNorm,
     Laplace,
     Mechanism,
+    Recursive,
 )
 from geomdp.mechanisms.cone import cone_body
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -125,6 +126,16 @@ def knorm(question: Question) -> AdditiveMechanism:
     return KNorm(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 
 
+def recursive(question: Question) -> AdditiveMechanism:
+    """Hardt-Talwar noise of the best body with an exact sampler, where it splits that body."""
+    mechanism = Recursive(
+        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
+    )
+    if len(mechanism.noise.levels) == 1:
+        raise InapplicableError("its recursion would stop at once, which is KNorm(exact=True)")
+    return mechanism
+
+
 def jl(question: Question) -> Mechanism:
     """Johnson-Lindenstrauss with ceil(epsilon n) rows around exact K-norm noise (JL-T21)."""
     rows = math.ceil(question.pure.epsilon * question.n)
@@ -145,5 +156,6 @@ ADDITIVE: dict[str, Callable[[Question], AdditiveMechanism]] = {
     "Cone": cone,
     "KNorm(exact=True)": knorm_exact,
     "Ellipsoid": ellipsoid,
+    "Recursive": recursive,
     "KNorm": knorm,
 }

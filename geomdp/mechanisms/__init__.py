@@ -15,6 +15,7 @@ from geomdp.mechanisms.laplace import Laplace
 from geomdp.mechanisms.online import OnlineConstruction
 from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_on_prior
 from geomdp.mechanisms.projected import Projected
+from geomdp.mechanisms.recursive import Recursive
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import SparseSummary
 from geomdp.mechanisms.sparse_vector import (
@@ -62,6 +63,7 @@ __all__ = [
     "PrintedNumericSparse",
     "Prior",
     "Projected",
+    "Recursive",
     "Release",
     "Sparse",
     "SparseMultiplicativeWeights",

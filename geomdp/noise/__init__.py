@@ -1,9 +1,17 @@
-"""Noise distributions on sums of answer vectors: Laplace, Gaussian, K-norm and cone."""
+"""Noise distributions on sums of answer vectors: Laplace, Gaussian, K-norm, recursive and cone."""
 
 from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.recursive import RecursiveNoise
 
-__all__ = ["ConeNoise", "GaussianNoise", "KNormNoise", "LaplaceNoise", "Noise"]
+__all__ = [
+    "ConeNoise",
+    "GaussianNoise",
+    "KNormNoise",
+    "LaplaceNoise",
+    "Noise",
+    "RecursiveNoise",
+]

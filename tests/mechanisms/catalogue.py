@@ -17,10 +17,13 @@ from geomdp.mechanisms import (
     Laplace,
     Mechanism,
     Projected,
+    Recursive,
 )
+from geomdp.noise.decomposition import Variant
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import (
     Explicit,
+    LinearMap,
     Marginals,
     MarginalTables,
     Parities,
@@ -80,6 +83,8 @@ ADDITIVE: dict[str, Entry] = {
     "KNorm": plain(KNorm, PURE),
     # Only for workloads that lie in a body with an exact sampler; the ratio is not in closed form.
     "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
+    # Intrinsic levels have a density in closed form.
+    "Recursive": plain(Recursive, PURE, home="stretched", variant=Variant.INTRINSIC),
     "Gaussian zCDP": plain(Gaussian, CONCENTRATED),
     "Gaussian approximate": plain(Gaussian, APPROXIMATE),
 }
@@ -92,7 +97,8 @@ POST_PROCESSED: dict[str, Entry] = {
 }
 MECHANISMS = ADDITIVE | POST_PROCESSED
 
-#: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones.
+#: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones, and
+#: a box so long that the recursion splits it.
 WORKLOADS: dict[str, Workload] = {
     "one-way marginals": Marginals(3, 1),
     "two-way marginals": Marginals(4, 2),
@@ -100,6 +106,7 @@ WORKLOADS: dict[str, Workload] = {
     "prefixes": Prefixes(5),
     "tables": MarginalTables([2, 3, 2], 2),
     "signs": RandomSigns(4, 12, 3),
+    "stretched": LinearMap(Marginals(4, 1), np.diag([1.0, 0.3, 0.1, 0.03])),
     "flat": Explicit(
         np.random.default_rng(0).standard_normal((6, 3))
         @ np.random.default_rng(1).standard_normal((3, 9))

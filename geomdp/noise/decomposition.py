@@ -1,0 +1,246 @@
+"""The Hardt-Talwar decomposition: orthogonal subspaces in which a body has comparable widths."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from geomdp._linalg import RANK_TOLERANCE
+from geomdp._typing import FloatArray
+from geomdp.bodies.linear_image import LinearImage
+from geomdp.bodies.oracles import Body
+from geomdp.bodies.shadows import shadow
+from geomdp.bodies.transforms import Scaled
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
+from geomdp.geometry.slabs import refine_slabs
+from geomdp.noise.knorm import MOMENT_DRAWS, PUBLIC_SEED
+
+#: How far M^T M may be from I for M to count as an isometry: a product of float64 matrices with
+#: orthonormal columns is within a few 1e-16 times its size.
+ISOMETRY_TOLERANCE = 1e-12
+
+
+class Variant(enum.Enum):
+    """Which K-norm noise a level adds in its subspace V, the smaller half of W."""
+
+    #: K-norm noise of the shadow of K on W, projected on V (variant A, the published proof).
+    PROJECTED = "projected"
+    #: K-norm noise of the shadow of K on V itself (variant B).
+    INTRINSIC = "intrinsic"
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseBody:
+    """A symmetric body with the way to draw from it and E U U^T for its uniform point U.
+
+    Parameters
+    ----------
+    body : Body
+        Full-dimensional in R^D.
+    sampler : UniformSampler
+        Of `body`.
+    moment : (D, D) array
+        E U U^T, exact or from `draws`.
+    draws : (n, D) array or None
+        Public draws behind an estimated moment; None if it is exact.
+    """
+
+    body: Body
+    sampler: UniformSampler
+    moment: FloatArray
+    draws: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
+
+    Parameters
+    ----------
+    source : NoiseBody
+        The K-norm body in R^D.
+    basis : (m, d) array
+        Orthonormal columns that span V.
+    keep : (d, D) array
+        Orthonormal rows: from coordinates of the body to coordinates of V.
+    """
+
+    source: NoiseBody
+    basis: FloatArray
+    keep: FloatArray
+
+    @property
+    def dimension(self) -> int:
+        """Dimension d of V."""
+        return int(self.basis.shape[1])
+
+    @property
+    def energy(self) -> Estimate:
+        """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14).
+
+        An estimate carries the standard error of its independent draws and their asymptotic 95%
+        interval.
+        """
+        D = self.source.body.dimension
+        factor = (D + 1) * (D + 2)
+        draws = self.source.draws
+        if draws is None:
+            kept = np.einsum("dD,DE,dE->", self.keep, self.source.moment, self.keep, optimize=True)
+            return Estimate.exact(factor * float(kept))
+        squares = factor * ((draws @ self.keep.T) ** 2).sum(axis=1)
+        value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(len(squares))
+        # 1.96: the two-sided 95% quantile of the normal distribution.
+        return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(squares))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One step of the recursion, at a subspace W that is left.
+
+    Parameters
+    ----------
+    stop : Level
+        One K-norm noise on all of W, if the recursion ends here.
+    split : Level or None
+        The noise on the smaller half V of W, if it goes on; None where it cannot.
+    """
+
+    stop: Level
+    split: Level | None
+
+
+def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]:
+    """The stages of the Hardt-Talwar recursion on a symmetric body (JL-L18).
+
+    W_1 is the span of K. At each stage the covariance of the uniform distribution on the shadow of
+    K on W is decomposed; the D - floor(D / 2) axes of least variance span V, the others the next
+    W, down to dimension 1. Shadows that have no exact sampler are drawn by Markov chains, through
+    an outer slab body (X-OUT) where they have no chords.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, symmetric.
+    variant : Variant
+        Noise on V.
+    exact : bool
+        Whether the recursion ends as soon as a further stage would need a sampler or moment that
+        is not exact.
+
+    Returns
+    -------
+    tuple of Stage
+        At most floor(log2 r) + 1 for a body of dimension r; only the last has no `split`.
+
+    Raises
+    ------
+    ValueError
+        If K is not known to be symmetric or is the single point 0, or `exact` and K itself has no
+        exact sampler.
+    """
+    if not body.symmetric:
+        raise ValueError(f"body must be symmetric, got {body!r}")
+    if body.effective_dimension == 0:
+        raise ValueError(f"body must have dimension at least 1, got {body!r}")
+    return tuple(_stages(body, variant, exact))
+
+
+def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
+    frame, core = _framed(body)
+    rows = np.eye(core.dimension)
+    source = _prepared(core, exact)
+    if source is None:
+        raise ValueError(f"body must have an exact sampler, got {body!r}")
+    while True:
+        stop = Level(source, frame @ rows.T, np.eye(len(rows)))
+        if len(rows) == 1:
+            yield Stage(stop, None)
+            return
+        axes = principal_axes(source.moment)
+        half = len(rows) // 2
+        kept, released = axes[:half], axes[half:]
+        split = _split(core, rows, source, released, variant, exact)
+        # The shadow of K itself: one of an outer body would be larger.
+        following = _prepared(shadow(core, kept @ rows), exact) if split is not None else None
+        if split is None or following is None:
+            yield Stage(stop, None)
+            return
+        source_of_v, keep = split
+        yield Stage(stop, Level(source_of_v, frame @ (released @ rows).T, keep))
+        rows, source = kept @ rows, following
+
+
+def _split(
+    core: Body,
+    rows: FloatArray,
+    source: NoiseBody,
+    released: FloatArray,
+    variant: Variant,
+    exact: bool,
+) -> tuple[NoiseBody, FloatArray] | None:
+    """Noise body of a level on V = span(released), and its map to V; None if it is not exact."""
+    if variant is Variant.PROJECTED:
+        return source, released
+    own = _prepared(shadow(core, released @ rows), exact)
+    return None if own is None else (own, np.eye(len(released)))
+
+
+def _framed(body: Body) -> tuple[FloatArray, Body]:
+    """An isometry (m, r) and a full-dimensional body in R^r whose image under it is `body`."""
+    if isinstance(body, Scaled):
+        frame, core = _framed(body.body)
+        return frame, Scaled(core, body.factor)
+    if isinstance(body, LinearImage):
+        gram = body.matrix.T @ body.matrix
+        isometry = bool(np.abs(gram - np.eye(len(gram))).max() <= ISOMETRY_TOLERANCE)
+        if isometry and body.body.effective_dimension == body.body.dimension:
+            return body.matrix, body.body
+    if body.effective_dimension == body.dimension:
+        return np.eye(body.dimension), body
+    frame = body.affine_hull().basis
+    if body.implements("sample_uniform") and body.implements("second_moment"):
+        image = shadow(body, frame.T)
+        exact = image.implements("sample_uniform") and image.implements("second_moment")
+        # On its own hull the map is one-to-one, so that the plain image keeps every verb.
+        return frame, image if exact else LinearImage(frame.T, body)
+    return frame, shadow(body, frame.T)
+
+
+def _prepared(body: Body, exact: bool) -> NoiseBody | None:
+    """How to draw from a full-dimensional body; None if `exact` is asked for and it has no way."""
+    if body.implements("sample_uniform") and body.implements("second_moment"):
+        return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
+    if exact:
+        return None
+    sampler: UniformSampler
+    if body.implements("sample_uniform"):
+        sampler = ExactSampler(body)
+    elif body.implements("chord") or body.implements("gauge"):
+        sampler = ChainSampler(body)
+    else:
+        sampler = refine_slabs(body, rng=PUBLIC_SEED).sampler
+    draws = sampler.draw(np.random.default_rng(PUBLIC_SEED), MOMENT_DRAWS)
+    return NoiseBody(sampler.body, sampler, draws.T @ draws / len(draws), draws)
+
+
+def principal_axes(moment: FloatArray) -> FloatArray:
+    """Orthonormal eigenvectors of a positive semidefinite matrix (D, D) as rows, largest first.
+
+    Coordinates that are uncorrelated, directly and through others, are not mixed, so that axes of
+    equal variance stay in one factor of a product: its shadows are then known in closed form.
+    """
+    deviations = np.sqrt(np.diag(moment))
+    linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
+    count, labels = connected_components(linked.astype(np.float64), directed=False)
+    values, axes = np.empty(len(moment)), np.zeros_like(moment)
+    for label in range(count):
+        mine = np.flatnonzero(labels == label)
+        values[mine], vectors = np.linalg.eigh(moment[np.ix_(mine, mine)])
+        axes[np.ix_(mine, mine)] = vectors.T
+    return np.asarray(axes[np.argsort(-values, kind="stable")])

@@ -1,0 +1,178 @@
+"""Recursive Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, positive
+from geomdp.geometry.results import Estimate
+from geomdp.noise.decomposition import Level, Stage
+from geomdp.noise.knorm import KNormNoise
+from geomdp.privacy import Approximate, Exact, Heuristic, SamplerStatus
+
+
+class RecursiveNoise:
+    """Z = sum over i of B_i P_i Z_i, Z_i with density proportional to exp(-epsilon_i ||z||_{K_i}).
+
+    B_i spans the subspace V_i, the V_i are orthogonal to each other, and P_i maps the space of K_i
+    onto V_i. Added to sums that move by vectors v with v in K, K_i holding the shadow of K, each
+    summand is post-processing of an epsilon_i-DP release of a shadow of the sums, and Z makes
+    their composition (sum of epsilon_i)-DP. The budget is split in the proportion A_i^(1/3), A_i
+    the energy of a level at epsilon = 1, which gives the least E ||Z||_2^2 (JL-SPLIT).
+
+    Parameters
+    ----------
+    levels : sequence of Level
+        On mutually orthogonal subspaces, at least one.
+    epsilon : float
+        Total privacy loss, finite and above 0.
+
+    Raises
+    ------
+    ValueError
+        For no levels, levels of different spaces, or `epsilon` out of range.
+
+    References
+    ----------
+    Hardt-Talwar 2010, section 7; Bhaskara et al. 2012; Nikolov 2022, Lemmas 16, 18 and 19;
+    formula sheet JL-L18, JL-SPLIT, SAM-1.
+    """
+
+    def __init__(self, levels: Sequence[Level], epsilon: float) -> None:
+        if not levels or len({len(level.basis) for level in levels}) != 1:
+            raise ValueError(f"levels must be at least one, in one space, got {levels!r}")
+        self.levels = tuple(levels)
+        self.epsilon = positive(epsilon, "epsilon")
+
+    def __repr__(self) -> str:
+        dimensions = ", ".join(str(level.dimension) for level in self.levels)
+        return f"RecursiveNoise(dimensions ({dimensions}), epsilon={self.epsilon:g})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+        return len(self.levels[0].basis)
+
+    @cached_property
+    def split(self) -> FloatArray:
+        """epsilon_i = epsilon A_i^(1/3) / sum of A_j^(1/3), per level (JL-SPLIT)."""
+        shares = np.cbrt([level.energy.value for level in self.levels])
+        return np.asarray(self.epsilon * shares / shares.sum())
+
+    @cached_property
+    def parts(self) -> tuple[KNormNoise, ...]:
+        """The K-norm noise of each level, in the coordinates of its body."""
+        return tuple(
+            KNormNoise(level.source.body, float(share), level.source.sampler)
+            for level, share in zip(self.levels, self.split, strict=True)
+        )
+
+    @cached_property
+    def basis(self) -> FloatArray:
+        """Orthonormal columns (m, r) that span all levels."""
+        return np.hstack([level.basis for level in self.levels])
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Exact if all levels are; proved distances add; one heuristic level makes it heuristic."""
+        return combined_status([part.sampler for part in self.parts])
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m), one uniform point of each body each."""
+        coordinates = [
+            part.sample(rng, size) @ level.keep.T
+            for part, level in zip(self.parts, self.levels, strict=True)
+        ]
+        return np.asarray(np.hstack(coordinates) @ self.basis.T)
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix (m, m): levels are independent and have mean 0."""
+        total = np.zeros((self.dimension, self.dimension))
+        for level, share in zip(self.levels, self.split, strict=True):
+            D = level.source.body.dimension
+            onto = level.basis @ level.keep
+            total += (D + 1) * (D + 2) / share**2 * (onto @ level.source.moment @ onto.T)
+        return total
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
+
+        Exact where every level is. Else standard errors and intervals of the levels add, as their
+        estimates come from one public stream: an upper bound on the standard error.
+        """
+        energies = [level.energy for level in self.levels]
+        squares = self.split**2
+        value, stderr, low, high = (
+            float(sum(number / square for number, square in zip(numbers, squares, strict=True)))
+            for numbers in (
+                [energy.value for energy in energies],
+                [energy.stderr for energy in energies],
+                [energy.interval[0] for energy in energies],
+                [energy.interval[1] for energy in energies],
+            )
+        )
+        return Estimate(value, stderr, (low, high), max(energy.samples for energy in energies))
+
+    def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
+        """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
+
+        The density is that on the span of the levels; rows must lie in it.
+
+        Raises
+        ------
+        ValueError
+            If a level is a projection of K-norm noise: its density is not in closed form.
+        """
+        if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
+            raise ValueError("levels must be intrinsic: projected noise has no closed density")
+        points = batch(points, self.dimension, "points")
+        shifts = batch(shifts, self.dimension, "shifts")
+        ratios = [
+            part.log_density_ratio(points @ onto, shifts @ onto)
+            for part, onto in (
+                (part, level.basis @ level.keep)
+                for part, level in zip(self.parts, self.levels, strict=True)
+            )
+        ]
+        return np.asarray(np.sum(ratios, axis=0))
+
+
+def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
+    """Status of independent draws together: distances in total variation add (SAM-1)."""
+    doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
+    if doubts:
+        return Heuristic("; ".join(doubts))
+    proved = [status for status in statuses if isinstance(status, Approximate)]
+    if proved:
+        sources = dict.fromkeys(status.source for status in proved)
+        return Approximate(sum(status.tv for status in proved), "; ".join(sources))
+    return Exact()
+
+
+def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
+    """The levels with the least (sum of A_i^(1/3))^3, over where the recursion stops.
+
+    Stopping at stage l uses the splits of the stages before and one K-norm noise on what is left;
+    l = 1 is plain K-norm noise, so the result is never worse than that.
+    """
+    return min(stopped(stages), key=energy_of)
+
+
+def stopped(stages: Sequence[Stage]) -> list[tuple[Level, ...]]:
+    """The levels for every stage at which the recursion can stop, in order."""
+    choices: list[tuple[Level, ...]] = []
+    before: tuple[Level, ...] = ()
+    for stage in stages:
+        choices.append((*before, stage.stop))
+        if stage.split is not None:
+            before = (*before, stage.split)
+    return choices
+
+
+def energy_of(levels: Sequence[Level]) -> float:
+    """E ||Z||_2^2 at epsilon = 1 under the best split: (sum of A_i^(1/3))^3."""
+    return float(np.cbrt([level.energy.value for level in levels]).sum() ** 3)

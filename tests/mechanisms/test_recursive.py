@@ -1,0 +1,123 @@
+"""The recursive mechanism: never worse than K-norm, privacy of its levels, claims and bad input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.advice import advise
+from geomdp.audit import audit
+from geomdp.bodies import Box, SlabBody
+from geomdp.mechanisms import KNorm, Recursive
+from geomdp.noise.decomposition import Variant
+from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
+from geomdp.workloads import Explicit, LinearMap, Marginals, MarginalTables, Prefixes
+from tests.mechanisms.catalogue import WORKLOADS
+
+PURE = PureDP(1.0)
+DECAY = 2.0 ** -np.arange(16)
+STRETCHED = LinearMap(Marginals(16, 1), np.diag(DECAY))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_never_worse_than_the_k_norm_of_the_best_exact_body(name, adjacency) -> None:
+    setting = {"n": 20, "privacy": PURE, "adjacency": adjacency}
+    recursive = Recursive(WORKLOADS[name], **setting)
+    plain = KNorm(WORKLOADS[name], exact=True, **setting)
+    assert recursive.guarantee.sampler == Exact()
+    assert recursive.predicted_rmse.value <= plain.predicted_rmse.value * (1 + 1e-12)
+    if len(recursive.noise.levels) == 1:
+        assert recursive.predicted_rmse.value == pytest.approx(
+            plain.predicted_rmse.value, rel=1e-12
+        )
+
+
+@pytest.mark.parametrize(
+    ("variant", "energy"), [(Variant.PROJECTED, 27.92), (Variant.INTRINSIC, 22.57), (None, 22.57)]
+)
+def test_error_on_a_long_box(variant, energy) -> None:
+    """JL-SPLIT, sixteen sides: the differences of answers have the half-widths 2^-i."""
+    mechanism = Recursive(STRETCHED, n=100, privacy=PURE, variant=variant)
+    assert mechanism.predicted_rmse.value == pytest.approx(math.sqrt(energy / 16) / 100, rel=2e-4)
+
+
+def test_three_way_tables_gain_from_the_recursion() -> None:
+    """Interactions of order 1, 2 and 3 are seen in 10, 4 and 1 tables of 6 columns."""
+    workload = MarginalTables([2] * 6, 3)
+    recursive = Recursive(workload, n=100, privacy=PURE)
+    plain = KNorm(workload, n=100, privacy=PURE, exact=True)
+    assert len(recursive.noise.levels) > 1
+    assert recursive.predicted_rmse.value < 0.95 * plain.predicted_rmse.value
+
+
+def corners(scale: float = 1.0):
+    """Sums of two data sets that differ in one record, a longest difference of all levels apart."""
+    return np.zeros(4), scale * np.array([1.0, 0.3, 0.1, 0.03])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("variant", Variant)
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_audit_of_claim_and_of_half_the_noise(variant, factor) -> None:
+    """The claim stands; the same audit refutes it for noise of half the scale."""
+    workload = WORKLOADS["stretched"]
+    mechanism = Recursive(workload, n=20, privacy=PureDP(factor), variant=variant)
+    assert len(mechanism.noise.levels) == 2
+    first, second = corners()
+    reference = Recursive(workload, n=20, privacy=PURE, variant=Variant.INTRINSIC).noise
+
+    def score(outputs):
+        shifts = np.broadcast_to(second, outputs.shape)
+        # Rounded: regions share one ratio, whose last bits are the caveat of SAM-6.
+        return np.round(reference.log_density_ratio(outputs, shifts), 9)
+
+    found = audit(
+        lambda trials, rng: first + mechanism.noise.sample(rng, trials),
+        lambda trials, rng: second + mechanism.noise.sample(rng, trials),
+        PURE,
+        trials=200_000,
+        score=score,
+        rng=3,
+    )
+    assert found.refuted is (factor == 2.0)
+
+
+@pytest.mark.statistical
+def test_a_body_of_ones_own_drawn_by_chains_is_heuristic() -> None:
+    """The box of the differences, given as slabs: chains for the plane, a segment for the rest."""
+    workload = LinearMap(Marginals(3, 1), np.diag([1.0, 0.1, 0.01]))
+    slabs = SlabBody(np.eye(3), np.array([1.0, 0.1, 0.01]))
+    mechanism = Recursive(workload, n=10, privacy=PURE, body=slabs)
+    exact = Recursive(workload, n=10, privacy=PURE, body=Box.centred([1.0, 0.1, 0.01]))
+    assert isinstance(mechanism.guarantee.sampler, Heuristic)
+    assert str(mechanism.guarantee).startswith("heuristic")
+    assert str(exact.guarantee).startswith("1-DP, replace-one")
+    estimated = mechanism.predicted_rmse
+    assert 0 < estimated.stderr < 0.02 * estimated.value
+    # The two find the same levels up to the error of estimated axes.
+    assert estimated.value == pytest.approx(exact.predicted_rmse.value, rel=0.05)
+    with pytest.raises(ValueError, match="body of its own"):
+        mechanism.with_workload(workload)
+
+
+def test_bad_parameters() -> None:
+    with pytest.raises(ValueError, match="PureDP"):
+        Recursive(Prefixes(4), n=7, privacy=ZCDP(1.0))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="variant"):
+        Recursive(Prefixes(4), n=7, privacy=PURE, variant="A")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="outside of which"):
+        Recursive(Marginals(2, 1), n=7, privacy=PURE, body=Box.centred([1.0, 0.9]))
+    with pytest.raises(ValueError, match="constant"):
+        Recursive(Explicit(np.ones((3, 4))), n=7, privacy=PURE)
+
+
+def test_advice_names_it_only_where_it_splits() -> None:
+    chosen = advise(STRETCHED, n=100, privacy=PURE, exact_only=True)
+    rows = chosen.table.set_index("mechanism")
+    assert rows.predicted_rmse["Recursive"] < 0.5 * rows.predicted_rmse["KNorm(exact=True)"]
+    assert isinstance(chosen.best, Recursive)
+    other = advise(Marginals(3, 1), n=100, privacy=PURE, exact_only=True).table
+    assert "stop at once" in other.set_index("mechanism").why["Recursive"]
