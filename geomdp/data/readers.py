@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,42 +94,56 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
     return chosen
 
 
+@contextmanager
+def _malformed_csv(path: Path, part: str) -> Iterator[None]:
+    """Turn what pandas raises about a malformed file into ``ValueError`` that quotes none of it."""
+    import pandas as pd
+
+    try:
+        yield
+    except pd.errors.ParserError as error:  # its message has line numbers and counts of fields
+        raise ValueError(f"{path}: {part} cannot be read: {str(error).strip()}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: {part} cannot be read: it is not utf-8") from error
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"{path}: {part} cannot be read: the gzip data are damaged") from error
+
+
 def _csv_header(path: Path) -> list[str]:
     import pandas as pd
 
     try:
-        header = pd.read_csv(
-            path,
-            header=None,
-            nrows=1,
-            dtype=str,
-            keep_default_na=False,
-            skip_blank_lines=False,
-            encoding="utf-8",
-        )
+        with _malformed_csv(path, "the header"):
+            header = pd.read_csv(
+                path,
+                header=None,
+                nrows=1,
+                dtype=str,
+                keep_default_na=False,
+                skip_blank_lines=False,
+                encoding="utf-8",
+            )
     except pd.errors.EmptyDataError as error:
         raise ValueError(
             f"{path}: the file must start with a header line, got an empty one or no line"
         ) from error
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: the header cannot be read: {error}") from error
     return [str(name) for name in header.iloc[0]]
 
 
 def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
-    # All columns are parsed, since pandas does not notice surplus fields when told to skip some.
-    reader = pd.read_csv(
-        path,
-        dtype=str,
-        keep_default_na=False,
-        na_values=[""],
-        skip_blank_lines=False,
-        encoding="utf-8",
-        chunksize=rows,
-    )
-    try:
+    with _malformed_csv(path, "a row"):
+        # All columns are parsed: pandas does not notice surplus fields when told to skip some.
+        reader = pd.read_csv(
+            path,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            skip_blank_lines=False,
+            encoding="utf-8",
+            chunksize=rows,
+        )
         with reader:
             for chunk in reader:
                 if not isinstance(chunk.index, pd.RangeIndex):
@@ -134,8 +151,6 @@ def _csv_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFr
                     raise ValueError(f"{path}: the first row has more fields than the header")
                 if len(chunk) > 0:
                     yield chunk[columns]
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {str(error).strip()}") from error
 
 
 def _parquet_header(path: Path) -> list[str]:

@@ -148,6 +148,17 @@ def test_malformed_rows_are_refused_while_reading(tmp_path, content, message):
     assert str(path) in str(error.value)
 
 
+@pytest.mark.parametrize("cut", [0, 3, 40, 2000])
+def test_a_damaged_gzip_file_is_named_and_not_quoted(tmp_path, cut):
+    whole = gzip.compress(b"a,b\n" + np.random.default_rng(0).bytes(4000).hex().encode())
+    path = tmp_path / "r.csv.gz"
+    path.write_bytes(b"not gzip" if cut == 0 else whole[:cut])
+    with pytest.raises(ValueError, match="the gzip data are damaged") as error:
+        list(read_chunks(path))
+    assert str(path) in str(error.value)
+    assert "not gzip" not in str(error.value)
+
+
 def test_surplus_fields_are_seen_even_outside_the_chosen_columns(tmp_path):
     path = write(tmp_path / "r.csv", "a,b\n1,2\n3,4,5\n")
     with pytest.raises(ValueError, match="Expected 2 fields"):
