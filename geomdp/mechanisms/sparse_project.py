@@ -13,7 +13,13 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.geometry.hashing import HashedSigns
 from geomdp.mechanisms.elements import ElementEncoding, IntegerElements
-from geomdp.mechanisms.sparse_project_sizes import MAX_ROWS, feasible_rows, independence
+from geomdp.mechanisms.sparse_project_sizes import (
+    MAX_ROWS,
+    MIN_ROWS,
+    feasible_rows,
+    independence,
+    paper_sizes,
+)
 from geomdp.mechanisms.sparse_summary import SparseSummary
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
@@ -122,8 +128,10 @@ class SparseProject:
         if rows is None:
             loss = privacy.epsilon if isinstance(privacy, ApproxDP) else math.sqrt(2 * privacy.rho)
             rows = feasible_rows(n=self.n, epsilon=loss)
-        rows = whole(rows, "rows", minimum=64, maximum=MAX_ROWS)
+        rows = whole(rows, "rows", minimum=MIN_ROWS, maximum=MAX_ROWS)
         wanted = independence(rows=rows, queries=queries, beta=beta)
+        #: The sizes of the paper for this problem, most often too large to run.
+        self.paper = paper_sizes(n=self.n, sparsity=self.sparsity, queries=queries, beta=beta)
         self.noise = noise if noise is not None else GaussianRows()
         self.encoding = encoding if encoding is not None else IntegerElements()
         sensitivity = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0

@@ -40,6 +40,19 @@ class PaperSizes:
     rows: int
     boxed_rows: int
 
+    @property
+    def runnable_rows(self) -> int:
+        """The power of two next to `rows`, for `SparseProject`: more rows distort less.
+
+        Raises
+        ------
+        ValueError
+            If it is above 2^24.
+        """
+        if self.rows > MAX_ROWS:
+            raise ValueError(f"rows must be at most 2^24 to be run, the paper's are {self.rows}")
+        return max(MIN_ROWS, 1 << (self.rows - 1).bit_length())
+
 
 def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSizes:
     """Sizes for n records, k queries of sparsity m, and failure probability beta (BR-PROJ)."""
@@ -64,7 +77,7 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
     `rows` explicitly.
     """
     target = math.log2(positive(epsilon, "epsilon") * whole(n, "n")) * 2
-    return 1 << min(max(math.ceil(target), 6), 16)
+    return 1 << min(max(math.ceil(target), MIN_ROWS.bit_length() - 1), 16)
 
 
 def coefficient_bound(*, sparsity: int, rows: int, queries: int, beta: float) -> float:

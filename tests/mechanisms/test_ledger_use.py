@@ -9,11 +9,13 @@ import pytest
 
 from geomdp.mechanisms.distinguishers import AllParities
 from geomdp.mechanisms.iterative import IterativeConstruction
+from geomdp.mechanisms.laplace import Laplace
 from geomdp.mechanisms.online import OnlineConstruction
 from geomdp.mechanisms.sparse_project import SparseProject
 from geomdp.mechanisms.sparse_vector import AboveThreshold, NumericSparse, Sparse
 from geomdp.mechanisms.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP, Spend
+from geomdp.workloads import Histogram
 from geomdp.workloads.single_query import SparseQuery
 
 
@@ -79,6 +81,20 @@ def test_summary_pays_before_noise_and_reads_nothing_it_cannot_pay_for() -> None
     with pytest.raises(BudgetExhausted):
         project.release(records, ledger=ledger)
     assert not records.read
+
+
+def test_offline_mechanisms_pay_before_noise() -> None:
+    mechanism = Laplace(Histogram(3), n=4, privacy=PureDP(0.6))
+    ledger = Ledger(PureDP(1.0))
+    with pytest.raises(ValueError, match="must number n = 4"):
+        mechanism.release(np.array([0, 1]), ledger=ledger)
+    with pytest.raises(ValueError, match="proved cost"):
+        mechanism.release(np.array([0, 1, 2, 2]), rng=0, ledger=ledger)
+    assert ledger.spends() == []
+    mechanism.release(np.array([0, 1, 2, 2]), ledger=ledger)
+    assert ledger.spends() == [Spend("Laplace", PureDP(0.6))]
+    with pytest.raises(BudgetExhausted):
+        mechanism.release(np.array([0, 1, 2, 2]), ledger=ledger)
 
 
 def test_iterative_construction_pays_once_per_release() -> None:
