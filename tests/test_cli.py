@@ -275,8 +275,9 @@ def test_inferred_schema_takes_the_claim(run: Run) -> None:
     [
         ([*QUERY], ["--epsilon", "--rho", "neither"]),
         ([*QUERY, "--epsilon", "1", "--rho", "1"], ["--epsilon", "--rho", "both"]),
-        ([*QUERY, "--epsilon", "0"], ["--epsilon", "above 0", "got 0"]),
-        ([*QUERY, "--epsilon", "nan"], ["--epsilon", "finite", "nan"]),
+        ([*QUERY, "--epsilon", "0"], ["--epsilon", "from 1e-12", "got 0"]),
+        ([*QUERY, "--epsilon", "1e-300"], ["--epsilon", "1e-12", "1e-300"]),
+        ([*QUERY, "--epsilon", "nan"], ["--epsilon", "from 1e-12", "nan"]),
         ([*QUERY, "--epsilon", "one"], ["--epsilon", "'one'"]),
         ([*QUERY, "--epsilon", "1", "--delta", "0.5"], ["--delta", "below 1/2", "0.5"]),
         ([*QUERY, "--rho", "1", "--delta", "0.1"], ["--delta", "--rho"]),
@@ -346,6 +347,16 @@ def test_bad_records_are_placed_but_never_shown(run: Run, column: str, value: st
     assert f"column '{column}'" in line
     assert not value or value not in line
     assert not Path("answers.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"region\n\xff\n", b'region\n"SECRET\n', b"region\n1,SECRET\n"]
+)
+def test_malformed_files_are_named_but_never_quoted(run: Run, content: bytes) -> None:
+    Path("survey.csv").write_bytes(content)
+    line = run(*RELEASE, "--workload", "histogram", "--columns", "region", "--epsilon", "1").error()
+    assert "survey.csv" in line
+    assert "SECRET" not in line
 
 
 def test_empty_table_is_refused(run: Run) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from geomdp.advice import advise
+from geomdp.advice import Advice, advise
 from geomdp.advice.candidates import Question
 from geomdp.bodies import sensitivity_polytope
 from geomdp.cli import display
@@ -128,13 +128,7 @@ def advise_mechanism(
     privacy = parse_privacy(epsilon, delta, rho)
     task = _planned_task(workload, columns, sample, schema)
     with display.working("preparing the mechanisms"):
-        advice = advise(
-            task.workload,
-            n=n,
-            privacy=privacy,
-            exact_only=exact,
-            adjacency=adjacency.relation(),
-        )
+        advice = _advice(Question(task.workload, n, privacy, adjacency.relation(), exact))
     table = advice.table
     applies = table.predicted_rmse.notna()
     display.print_rows(
@@ -219,14 +213,18 @@ def _choose(name: str, question: Question) -> tuple[Mechanism, str]:
     """The mechanism, and who chose it."""
     if name != AUTO:
         return build_mechanism(name, question), "the user"
-    advice = advise(
+    advice = _advice(question)
+    return advice.best, f"predicted error among {advice.table.predicted_rmse.count()}"
+
+
+def _advice(question: Question) -> Advice:
+    return advise(
         question.workload,
         n=question.n,
         privacy=question.privacy,
         exact_only=question.exact_only,
         adjacency=question.adjacency,
     )
-    return advice.best, f"predicted error among {advice.table.predicted_rmse.count()}"
 
 
 def _number_of_records(

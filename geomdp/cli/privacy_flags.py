@@ -6,6 +6,10 @@ import enum
 
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 
+#: Values of --epsilon and --rho: above, noise is lost in the rounding of a mean (1e-16); below, the
+#: mean is lost in the rounding of the noise.
+LEAST, MOST = 1e-12, 1e12
+
 
 class AdjacencyFlag(enum.StrEnum):
     """Values of --adjacency."""
@@ -28,6 +32,9 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
     """
     if rho is not None and delta is not None:
         raise ValueError(f"--delta goes with --epsilon, not with --rho; got {delta!r}")
+    for flag, value in (("--epsilon", epsilon), ("--rho", rho)):
+        if value is not None and not LEAST <= value <= MOST:
+            raise ValueError(f"{flag} must be from {LEAST:g} to {MOST:g}, got {value!r}")
     try:
         match epsilon, rho:
             case float(), None:
