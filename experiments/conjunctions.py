@@ -9,7 +9,7 @@ NumericSparse, is within 3 alpha0, which falls as n^(-1/2) up to logarithms; one
 projection is within Theorem 4.9, which falls as 1 / n, with far fewer rows than the paper's, as
 long as their distortion is smaller. Where both routes are run the projection errs less.
 
-Run time on one core: quick 5 s, full 2 minutes.
+Run time on one core: quick 1 s, full 1 minute.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from the update bound of the rule and falls as n^(-1/2), up to logarithms. For s
 weights it depends on the sparsity m through ln m only and not on the universe, for dense ones it
 grows with ln |X|. The queries here are chosen by an adversary that looks at the hypothesis.
 
-Run time on one core: quick 3 s, full 1 minute.
+Run time on one core: quick 2 s, full 6 s.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ rows it falls as 1 / n, and it grows as the square root of the sparsity. Gaussia
 vector is smaller than Laplace noise on its rows; the error of all queries stays below Theorem 4.9
 with far fewer rows than the paper's. Every release draws a new key: one data set has one.
 
-Run time on one core: quick 4 s, full 1 minute.
+Run time on one core: quick 6 s, full 3 minutes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ of two cores, at the measured rate of one; AboveThreshold at least 200,000 answe
 an array and 30,000 one at a time. Rates count seconds of processor time, so that other work on
 the machine disturbs them little; each is a median over repetitions in one process.
 
-Run time on one core: quick 10 s, full 1 minute.
+Run time on one core: quick 4 s, full 1 minute.
 """
 
 from __future__ import annotations
