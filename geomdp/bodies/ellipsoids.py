@@ -56,6 +56,11 @@ class Ellipsoid(Body):
         """True."""
         return True
 
+    @property
+    def shortest_axis(self) -> float:
+        """Length of the shortest semi-axis, 0 for a single point."""
+        return float(self._axes[1].min()) if len(self._axes[1]) else 0.0
+
     def _whiten(self, points: FloatArray) -> FloatArray:
         """Coordinates (b, rank) in which the ellipsoid is the unit ball."""
         directions, lengths = self._axes

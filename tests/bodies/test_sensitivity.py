@@ -1,0 +1,219 @@
+"""Workloads and their bodies: supports by enumeration, containment and numbers of the sheet."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import geomdp.workloads as wl
+from geomdp.bodies import (
+    Box,
+    LinearImage,
+    NuclearBall,
+    Simplex,
+    SimplexDifference,
+    Spectraplex,
+    SpectraplexDifference,
+    SymmetrisedBox,
+    VPolytope,
+    WorkloadPolytope,
+    exact_noise_bodies,
+    neighbour_body,
+    sensitivity_polytope,
+)
+from geomdp.privacy import Adjacency
+from tests.catalogue import gaussian
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+
+#: Finite workloads small enough to enumerate.
+FINITE = [
+    wl.Marginals(4, 1),
+    wl.Marginals(4, 2),
+    wl.Parities(4, 1),
+    wl.Parities(4, 2),
+    wl.Histogram(5),
+    wl.Histogram(1),
+    wl.Prefixes(5),
+    wl.Ranges(4),
+    wl.MarginalTables([2, 3, 2], 2),
+    wl.MarginalTables([2] * 3, 2),
+    wl.MarginalTables([3, 1, 2], 1),
+    wl.Explicit(gaussian(3, 12)),
+    wl.Explicit(np.ones((2, 3))),
+    wl.Explicit(np.repeat(gaussian(3, 4), 3, axis=1)),
+    wl.RandomSigns(4, 10, 0),
+    wl.LinearMap(wl.Histogram(6), gaussian(3, 6)),
+    wl.LinearMap(wl.Marginals(4, 1), gaussian(6, 4)),
+    wl.LinearMap(wl.MarginalTables([2, 2, 2], 2), gaussian(2, 12)),
+]
+PAIRS = [
+    pytest.param(workload, adjacency, id=f"{workload!r:.48}, {adjacency.value}")
+    for workload, adjacency in itertools.product(FINITE, Adjacency)
+]
+
+
+def neighbours(workload, adjacency):
+    """All differences of sums of neighbours, by enumeration."""
+    answers = wl.explicit_answers(workload)
+    if adjacency is ADD:
+        return np.vstack([answers, -answers])
+    return (answers[:, None] - answers).reshape(-1, answers.shape[1])
+
+
+def knorm_rmse(body, queries, n=1, epsilon=1.0):
+    """JL-L14: (E ||Z||^2 / m)^(1/2) / n with E ||Z||^2 = (r+1)(r+2) E ||U||^2 / epsilon^2."""
+    rank = body.affine_hull().dimension
+    energy = (rank + 1) * (rank + 2) * np.trace(body.second_moment()) / epsilon**2
+    return math.sqrt(energy / queries) / n
+
+
+@pytest.mark.parametrize(
+    ("workload", "kind", "difference", "hull"),
+    [
+        (wl.Marginals(3, 1), Box, Box, SymmetrisedBox),
+        (wl.Parities(3, 1), Box, Box, Box),
+        (wl.Histogram(4), Simplex, SimplexDifference, LinearImage),
+        (wl.Prefixes(4), Simplex, SimplexDifference, LinearImage),
+        (wl.Ranges(4), Simplex, SimplexDifference, LinearImage),
+        (wl.Explicit(np.eye(3)), Simplex, SimplexDifference, LinearImage),
+        (wl.SecondMoment(3), Spectraplex, SpectraplexDifference, NuclearBall),
+        (wl.MarginalTables([2, 3], 2), Simplex, SimplexDifference, LinearImage),
+    ],
+    ids=repr,
+)
+def test_closed_forms_are_found(workload, kind, difference, hull):
+    assert type(sensitivity_polytope(workload)) is kind
+    assert type(neighbour_body(workload, REPLACE)) is difference
+    assert type(neighbour_body(workload, ADD)) is hull
+
+
+@pytest.mark.parametrize("workload", FINITE, ids=repr)
+def test_sensitivity_polytopes_are_hulls_of_all_answers(workload):
+    body, answers = sensitivity_polytope(workload), wl.explicit_answers(workload)
+    directions = gaussian(8, workload.n_queries)
+    expected = (directions @ answers.T).max(axis=1)
+    np.testing.assert_allclose(body.support(directions), expected, rtol=0, atol=1e-12)
+    assert body.affine_hull().dimension == workload.affine_hull().dimension
+    assert isinstance(body, LinearImage) or body.contains(answers).all()
+
+
+@pytest.mark.parametrize(("workload", "adjacency"), PAIRS)
+def test_neighbour_bodies_are_hulls_of_all_differences(workload, adjacency):
+    body, moved = neighbour_body(workload, adjacency), neighbours(workload, adjacency)
+    assert body.symmetric
+    directions = gaussian(8, workload.n_queries)
+    expected = (directions @ moved.T).max(axis=1)
+    np.testing.assert_allclose(body.support(directions), expected, rtol=0, atol=1e-12)
+    rank = np.linalg.matrix_rank(moved, tol=1e-9)
+    assert body.affine_hull().dimension == rank
+
+
+@pytest.mark.parametrize(("workload", "adjacency"), PAIRS)
+def test_exact_noise_bodies_hold_all_differences(workload, adjacency):
+    """SAM-5, by the gauge of every difference; each body is symmetric, sampled and measured."""
+    moved = neighbours(workload, adjacency)
+    found = exact_noise_bodies(workload, adjacency)
+    assert found
+    assert len({each.name for each in found}) == len(found)
+    for each in found:
+        body = each.body
+        assert body.dimension == workload.n_queries
+        assert body.symmetric
+        assert body.gauge(moved).max() <= 1 + 1e-9, each.name
+        points = body.sample_uniform(10, np.random.default_rng(0))
+        assert body.contains(points).all()
+        assert np.allclose(points @ points.T, (points @ points.T).T)
+        assert body.second_moment().shape == (workload.n_queries,) * 2
+        assert each.containment
+        # Nothing is much larger than need be: some difference reaches the boundary, except for
+        # bodies measured by norms of the answers.
+        if "ball" not in each.name and "blocks" not in each.name and np.abs(moved).max() > 0:
+            assert body.gauge(moved).max() >= 1 - 1e-8, each.name
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_infinite_universes_have_exact_noise_bodies(adjacency):
+    workload = wl.SecondMoment(3)
+    records = workload.universe.sample(400, rng=0)
+    records /= np.linalg.norm(records, axis=1, keepdims=True)
+    answers = workload.evaluate(records)
+    moved = answers if adjacency is ADD else answers[:200] - answers[200:]
+    for each in exact_noise_bodies(workload, adjacency):
+        assert each.body.gauge(moved).max() <= 1 + 1e-9
+
+
+def test_error_of_the_parity_box():
+    """X-OUT: two-way tables of 10 binary attributes, epsilon = 1, n = 5000: cell RMSE 0.00565."""
+    workload = wl.MarginalTables([2] * 10, 2)
+    bodies = {each.name: each.body for each in exact_noise_bodies(workload, REPLACE)}
+    assert knorm_rmse(bodies["blocks"], 180, n=5000) == pytest.approx(0.00565, abs=5e-6)
+    # 55 parities of spread [-2, 2] each, and cells of weight 1/4: by hand.
+    rank, half = 55, np.array([block.diameter for block in workload.blocks()])
+    by_hand = math.sqrt((rank + 1) * (rank + 2) * (half**2).sum() / 3 / 180) / 5000
+    assert knorm_rmse(bodies["blocks"], 180, n=5000) == pytest.approx(by_hand, rel=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_errors_of_one_way_marginals(k):
+    """Section 7 of the sheet: l_inf K-norm, ball and Laplace at replace-one."""
+    found = {e.name: e.body for e in exact_noise_bodies(wl.Marginals(k, 1), REPLACE)}
+    for name, expected in (
+        ("neighbour body", math.sqrt((k + 1) * (k + 2) / 3)),
+        ("l2 ball", math.sqrt(k * (k + 1))),
+        ("l1 ball", math.sqrt(2) * k),
+    ):
+        assert knorm_rmse(found[name], k) == pytest.approx(expected, rel=1e-12)
+    # Add/remove: (m + 1)(m + 2)(m + 3) / (6 (m + 1)) per query, below the box's (m + 1)(m + 2) / 3.
+    tight = exact_noise_bodies(wl.Marginals(k, 1), ADD)[0]
+    assert knorm_rmse(tight.body, k) == pytest.approx(math.sqrt((k + 2) * (k + 3) / 6), rel=1e-12)
+
+
+def test_histograms_under_add_remove_get_laplace_noise():
+    """conv(+-e_i) is the l1 ball: sqrt(2) per query whatever N."""
+    found = exact_noise_bodies(wl.Histogram(7), ADD)
+    assert found[0].name == "neighbour body"
+    assert knorm_rmse(found[0].body, 7) == pytest.approx(math.sqrt(2), rel=1e-12)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_large_tables_need_no_enumeration(adjacency):
+    """Twenty-six attributes: 2^26 elements; blocks hold random differences, in seconds."""
+    workload = wl.MarginalTables([2] * 26, 2)
+    assert isinstance(sensitivity_polytope(workload), WorkloadPolytope)
+    found = {each.name: each.body for each in exact_noise_bodies(workload, adjacency)}
+    answers = workload.evaluate(workload.universe.sample(40, rng=0))
+    moved = answers if adjacency is ADD else answers[:20] - answers[20:]
+    for body in found.values():
+        assert body.gauge(moved).max() <= 1 + 1e-9
+    # All answers have the same norm in each block, half its diameter.
+    ratio = 0.5 if adjacency is ADD else 1.0
+    box = found["blocks"].body.bodies[0]
+    diameters = np.array([block.diameter for block in workload.blocks()])
+    expected = (
+        ratio * diameters if adjacency is REPLACE else np.append(ratio * diameters, box.upper[-1])
+    )
+    np.testing.assert_allclose(box.upper, expected, rtol=1e-12)
+
+
+def test_repeated_answers_are_listed_once():
+    body = sensitivity_polytope(wl.Explicit(np.array([[0.0, 1, 0, 1, 0.5], [0, 1, 1, 0, 0.5]])))
+    assert isinstance(body, VPolytope)
+    assert len(body.vertices) == 5
+    same = sensitivity_polytope(wl.Explicit(np.ones((2, 4))))
+    assert isinstance(same, Simplex)
+    assert same.affine_hull().dimension == 0
+
+
+def test_constant_workloads_need_no_noise_under_replace_one():
+    found = exact_noise_bodies(wl.Explicit(np.ones((2, 4))), REPLACE)
+    assert [each.name for each in found] == ["neighbour body"]
+    assert not found[0].body.sample_uniform(3, np.random.default_rng(0)).any()
+
+
+def test_other_arguments_are_refused():
+    with pytest.raises(ValueError, match="must be a Workload"):
+        sensitivity_polytope(np.eye(2))
