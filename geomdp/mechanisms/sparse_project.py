@@ -165,6 +165,7 @@ class SparseProject:
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
+        generator = np.random.default_rng(rng)  # refuses a bad seed before anything is read
         guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
         label = type(self).__name__
         if ledger is not None:
@@ -180,7 +181,7 @@ class SparseProject:
         vector = self.signs.project(numbers, weights)
         if ledger is not None:
             ledger.spend(guarantee, label)
-        vector += self.noise.draw(np.random.default_rng(rng), self.sigma, self.signs.rows)
+        vector += self.noise.draw(generator, self.sigma, self.signs.rows)
         return SparseSummary(
             vector=vector,
             signs=self.signs,
