@@ -93,6 +93,12 @@ MECHANISM_KINDS = (
         candidates.cone,
     ),
     MechanismKind(
+        "recursive",
+        "--epsilon",
+        "Hardt-Talwar noise of the best exact body, split into its parts",
+        candidates.recursive,
+    ),
+    MechanismKind(
         "jl",
         "--epsilon",
         "K-norm noise after a random projection; for n below the dimension / epsilon",
