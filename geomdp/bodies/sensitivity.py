@@ -12,6 +12,7 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
+from geomdp.bodies.balls import Ball
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.difference import difference_body, symmetric_hull
 from geomdp.bodies.linear_image import LinearImage
@@ -32,6 +33,7 @@ from geomdp.workloads import (
     Histogram,
     LinearMap,
     Marginals,
+    Means,
     Parities,
     Prefixes,
     Ranges,
@@ -51,9 +53,10 @@ def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} of attainable mean answers (JL-DEF).
 
     Boxes for one-way marginals and parities, simplices for histograms, prefixes and ranges and for
-    any other small workload with affinely independent answers, the spectraplex for second moments,
-    the distinct answers as a `VPolytope` for other universes with N m <= 2^24, mapped bodies for
-    linear maps, and the workload's own oracle (`WorkloadPolytope`) otherwise.
+    any other small workload with affinely independent answers, the unit ball for means in it, the
+    spectraplex for second moments, the distinct answers as a `VPolytope` for other universes with
+    N m <= 2^24, mapped bodies for linear maps, and the workload's own oracle (`WorkloadPolytope`)
+    otherwise.
 
     Parameters
     ----------
@@ -93,6 +96,11 @@ def _(workload: Histogram | Prefixes | Ranges) -> Body:
     if not _can_list(workload):
         return WorkloadPolytope(workload)
     return Simplex(explicit_answers(workload))
+
+
+@sensitivity_polytope.register
+def _(workload: Means) -> Body:
+    return Ball(workload.d, 1.0)
 
 
 @sensitivity_polytope.register

@@ -4,6 +4,7 @@ from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.ball import Ball
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Release
 from geomdp.mechanisms.cone import Cone
+from geomdp.mechanisms.covariance import Covariance
 from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
 from geomdp.mechanisms.elements import DigestedElements, IntegerElements
 from geomdp.mechanisms.ellipsoid import Ellipsoid
@@ -16,6 +17,7 @@ from geomdp.mechanisms.online import OnlineConstruction
 from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_on_prior
 from geomdp.mechanisms.projected import Projected
 from geomdp.mechanisms.recursive import Recursive
+from geomdp.mechanisms.second_moment import SecondMoment
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import SparseSummary
 from geomdp.mechanisms.sparse_vector import (
@@ -40,6 +42,7 @@ __all__ = [
     "Answer",
     "Ball",
     "Cone",
+    "Covariance",
     "DigestedElements",
     "Ellipsoid",
     "EnumeratedQueries",
@@ -65,6 +68,7 @@ __all__ = [
     "Projected",
     "Recursive",
     "Release",
+    "SecondMoment",
     "Sparse",
     "SparseMultiplicativeWeights",
     "SparseProject",

@@ -6,6 +6,7 @@ from geomdp.workloads.enumeration import explicit_answers
 from geomdp.workloads.explicit import Explicit, RandomSigns
 from geomdp.workloads.finite import Histogram, Prefixes, Ranges
 from geomdp.workloads.linear import LinearMap
+from geomdp.workloads.means import Means
 from geomdp.workloads.open_universe import OpenUniverse
 from geomdp.workloads.second_moment import SecondMoment
 from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunction, conjunctions
@@ -32,6 +33,7 @@ __all__ = [
     "LinearMap",
     "MarginalTables",
     "Marginals",
+    "Means",
     "OpenUniverse",
     "Parities",
     "Prefixes",

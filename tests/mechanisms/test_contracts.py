@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,13 @@ from geomdp.audit import audit
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import Explicit, Marginals, explicit_answers
-from tests.mechanisms.catalogue import ADDITIVE, MECHANISMS, POST_PROCESSED, WORKLOADS
+from tests.mechanisms.catalogue import (
+    ADDITIVE,
+    MECHANISMS,
+    ON_REALS,
+    POST_PROCESSED,
+    WORKLOADS,
+)
 from tests.stats import mean_agrees, mean_at_most
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -70,7 +77,8 @@ def test_every_exported_mechanism_is_in_the_catalogue():
         for item in map(mechanisms.__dict__.get, mechanisms.__all__)
         if inspect.isclass(item) and issubclass(item, Mechanism) and not inspect.isabstract(item)
     }
-    assert exported == {entry.kind for entry in MECHANISMS.values()}
+    assert exported == {entry.kind for entry in MECHANISMS.values()} | set(ON_REALS)
+    assert all(Path(__file__).with_name(file).exists() for file in ON_REALS.values())
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

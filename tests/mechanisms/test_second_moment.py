@@ -1,0 +1,324 @@
+"""Second moments and covariance on the unit ball: oracles of JL-WIS, bounds, privacy, records."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomdp._linalg import svec, unsvec
+from geomdp.audit import audit
+from geomdp.mechanisms import Cone, Covariance, PredictionKind, SecondMoment
+from geomdp.mechanisms.covariance import _shares
+from geomdp.mechanisms.second_moment import wishart_energy
+from geomdp.privacy import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    BudgetExhausted,
+    Ledger,
+    PureDP,
+)
+from geomdp.workloads import Marginals
+from geomdp.workloads import SecondMoment as Workload
+from tests.stats import mean_agrees, mean_at_most
+
+PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+N = 20
+KINDS = [SecondMoment, Covariance]
+both = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.mark.parametrize(
+    ("d", "energy"), [(1, 1.18343), (2, 5.32544), (3, 14.20118), (5, 53.25444)]
+)
+def test_wishart_energy(d, energy):
+    """JL-WIS: E||Z||^2 at rate 1.3; with the centroid taken out, 9 falls to 6.75 at d = 2."""
+    assert wishart_energy(d, 1.3, centred=False) == pytest.approx(energy, rel=1e-5)
+    assert wishart_energy(2, 1.0, centred=True) == pytest.approx(6.75, rel=1e-14)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("d", [1, 2, 5, 10])
+def test_energy_is_that_of_the_cone_noise(d, adjacency):
+    noise = Cone(Workload(d), n=N, privacy=PURE, adjacency=adjacency).noise
+    found = wishart_energy(d, noise.rate, centred=adjacency is REPLACE)
+    assert found == pytest.approx(noise.second_moment().value, rel=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 10])
+def test_prediction_is_the_least_of_the_explicit_bounds(d):
+    """JL-WIS under replace-one, in root mean square Frobenius norm."""
+    m, scaled = d * (d + 1) // 2, []
+    for n in (1, 30, 1000, 10**6):
+        predicted = SecondMoment(Workload(d), n=n, privacy=PURE).predicted_rmse
+        assert predicted.kind is PredictionKind.UPPER_BOUND
+        assert predicted.stderr == 0
+        frobenius = predicted.value * math.sqrt(m)
+        additive = math.sqrt(wishart_energy(d, 0.5, centred=True)) / n
+        diameter = math.sqrt(2) if d > 1 else 1
+        spectral = math.sqrt((4 * d + 3) / n)
+        assert frobenius == pytest.approx(min(additive, spectral, diameter), rel=1e-12)
+        assert frobenius <= min((d + 1) * math.sqrt(2 * d) / n, spectral) * (1 + 1e-12)
+        scaled.append(predicted.source)
+    assert scaled[0] == "diameter of the body"
+    assert "JL-L13)" in scaled[-1]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("d", [1, 2, 6, 15])
+def test_expected_top_eigenvalue_of_the_noise(d, adjacency):
+    """E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate), centred or not."""
+    noise = Cone(Workload(d), n=N, privacy=PURE, adjacency=adjacency).noise
+    rng = np.random.default_rng(d)
+    draws = noise.sample(rng, 2000)
+    tops = np.maximum(np.linalg.eigvalsh(unsvec(draws))[:, -1], 0)
+    mean_at_most(tops, (4 * d + 3) / (2 * noise.rate))
+    if adjacency is ADD:
+        # JL-WIS itself: the difference of two Wisharts.
+        normal = rng.normal(0, math.sqrt(0.5 / noise.rate), (2, 2000, d, d + 1))
+        first, second = normal @ np.swapaxes(normal, 2, 3)
+        mean_agrees((svec(first - second) ** 2).sum(axis=1), wishart_energy(d, 1.0, centred=False))
+
+
+def datasets(d, n):
+    """Records at a vertex, spread over a mix of directions, at the centre and all zero."""
+    rng = np.random.default_rng(0)
+    mix = rng.standard_normal((n, d)) * 2.0 ** -np.arange(d)
+    return {
+        "vertex": np.tile(np.eye(d)[0], (n, 1)),
+        "mix": mix / np.linalg.norm(mix, axis=1, keepdims=True),
+        "axes": np.eye(d)[np.arange(n) % d],
+        "zero": np.zeros((n, d)),
+    }
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("data", "privacy"),
+    [(data, PURE) for data in ("vertex", "axes", "zero")]
+    + [("mix", CONCENTRATED), ("vertex", APPROXIMATE)],
+    ids=str,
+)
+@both
+def test_bounds_hold_for_every_data_set(kind, data, privacy):
+    d = 4
+    for n in (N, 50 * N):
+        mechanism = kind(Workload(d), n=n, privacy=privacy)
+        records = datasets(d, n)[data]
+        truth = records.T @ records / n
+        if kind is Covariance:
+            truth = np.cov(records.T, bias=True)
+        first, second = records.sum(axis=0), svec(records.T @ records)
+        rng = np.random.default_rng([n, *map(ord, data)])
+        squares = np.empty(1000)
+        for i in range(1000):
+            if kind is Covariance:
+                answers = mechanism._privatise(first, second, rng)
+            else:
+                answers = mechanism._privatise(second, rng)
+            squares[i] = np.mean((answers - svec(truth)) ** 2)
+        mean_at_most(squares, mechanism.predicted_rmse.value**2)
+
+
+def test_explicit_bound_of_theorem_3():
+    """JL-T3 at epsilon / 2 each: 3 / sqrt(n), the second moments, and 2 * 2 sqrt(d (d + 1)) / .."""
+    d, n = 5, 10**5
+    mechanism = Covariance(Workload(d), n=n, privacy=PURE)
+    energy = wishart_energy(d, 0.25, centred=True)
+    mean = 2 * math.sqrt(d * (d + 1)) / (n * 0.5)
+    expected = 3 / math.sqrt(n) + math.sqrt(energy) / n + 2 * mean
+    assert mechanism.population_bound == pytest.approx(expected, rel=1e-12)
+    per_answer = (math.sqrt(energy) / n + 2 * mean) / math.sqrt(15)
+    assert mechanism.predicted_rmse.value == pytest.approx(per_answer, rel=1e-12)
+    assert "JL-T3" in mechanism.predicted_rmse.source
+    far = mechanism.with_n(1)
+    assert far.predicted_rmse.source == "diameter of the body"
+
+
+@pytest.mark.statistical
+def test_population_bound_holds():
+    """Independent records on the sphere: mean 0, covariance I / d."""
+    d, n = 3, 2000
+    mechanism = Covariance(Workload(d), n=n, privacy=PURE)
+    rng = np.random.default_rng(4)
+    errors = np.empty(1000)
+    for i in range(1000):
+        normal = rng.standard_normal((n, d))
+        records = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        found = mechanism._privatise(records.sum(axis=0), svec(records.T @ records), rng)
+        errors[i] = np.linalg.norm(found - svec(np.eye(d)) / d)
+    mean_at_most(errors, mechanism.population_bound)
+
+
+@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED, APPROXIMATE], ids=str)
+def test_shares_compose_to_the_whole(privacy):
+    first, second = _shares(privacy, 0.3)
+    whole = privacy.parameters()
+    for name, value in whole.items():
+        assert first.parameters()[name] + second.parameters()[name] == pytest.approx(value)
+        assert second.parameters()[name] == pytest.approx(0.3 * value)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@both
+class TestReleases:
+    def test_matrices_are_attainable(self, kind, adjacency):
+        mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency)
+        release = mechanism.release(Workload(3).universe.sample(N, 0), rng=1)
+        matrix = mechanism.matrix(release)
+        np.testing.assert_allclose(svec(matrix), release.answers, rtol=1e-15)
+        values = np.linalg.eigvalsh(matrix)
+        assert values.min() >= -1e-12
+        assert values.sum() <= 1 + 1e-12
+
+    def test_claim_and_record(self, kind, adjacency):
+        mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency)
+        assert str(mechanism.guarantee).startswith(f"1-DP, {adjacency.value}")
+        records = Workload(3).universe.sample(N, 0)
+        seeded = [mechanism.release(records, rng=2) for _ in range(2)]
+        np.testing.assert_array_equal(seeded[0].answers, seeded[1].answers)
+        assert str(seeded[0].guarantee) == "seeded: no privacy claim"
+        fresh = mechanism.release(records)
+        assert fresh.guarantee == mechanism.guarantee
+        assert fresh.predicted_rmse == mechanism.predicted_rmse
+        assert (fresh.answers != seeded[0].answers).any()
+
+    def test_frames_and_chunks_give_the_same_release(self, kind, adjacency):
+        mechanism = kind(Workload(3), n=N, privacy=PURE, adjacency=adjacency, clip=True)
+        records = 1.5 * Workload(3).universe.sample(N, 0)
+        whole = mechanism.release(records, rng=3).answers
+        frame = pd.DataFrame(records, columns=list("abc"))
+        np.testing.assert_allclose(mechanism.release(frame, rng=3).answers, whole, atol=1e-14)
+        parts = mechanism.release((part for part in np.array_split(records, 3)), rng=3)
+        np.testing.assert_allclose(parts.answers, whole, atol=1e-14)
+
+    def test_wrong_count(self, kind, adjacency):
+        mechanism = kind(Workload(2), n=N, privacy=PURE, adjacency=adjacency)
+        records = Workload(2).universe.sample(N + 1, 0)
+        if adjacency is REPLACE:
+            with pytest.raises(ValueError, match=f"n = {N}, got {N + 1}"):
+                mechanism.release(records)
+        else:
+            assert mechanism.release(records, rng=0).answers.shape == (3,)
+
+    def test_a_ledger_pays_once_the_records_are_valid(self, kind, adjacency):
+        mechanism = kind(Workload(2), n=N, privacy=PURE, adjacency=adjacency)
+        ledger = Ledger(PureDP(1.5), adjacency=adjacency)
+        with pytest.raises(ValueError, match="row 3"):
+            mechanism.release(np.full((N, 2), [[0.0, 0.0]] * 3 + [[1.0, 1.0]] * 17), ledger=ledger)
+        records = Workload(2).universe.sample(N, 0)
+        mechanism.release(records, ledger=ledger)
+        with pytest.raises(BudgetExhausted):
+            mechanism.release(records, ledger=ledger)
+
+
+@both
+def test_clipping_is_explicit_and_scales_rows_to_the_sphere(kind):
+    rng = np.random.default_rng(5)
+    records = rng.standard_normal((N, 3))
+    records[0] = [3e200, -4e200, 0.0]
+    records[1] = 0.0
+    records[2] = [0.1, 0.2, 0.3]
+    norms = np.linalg.norm(records[1:], axis=1, keepdims=True)
+    inside = np.vstack([[0.6, -0.8, 0.0], records[1:] / np.maximum(norms, 1)])
+    setting = {"n": N, "privacy": PURE}
+    with pytest.raises(ValueError, match="norm at most 1: row 0") as caught:
+        kind(Workload(3), **setting).release(records)
+    assert "e200" not in str(caught.value)
+    clipped = kind(Workload(3), clip=True, **setting).release(records, rng=6).answers
+    expected = kind(Workload(3), **setting).release(inside, rng=6).answers
+    np.testing.assert_allclose(clipped, expected, atol=1e-14)
+    for bad in (np.nan, np.inf):
+        broken = records.copy()
+        broken[7, 1] = bad
+        with pytest.raises(ValueError, match="row 7, column 1"):
+            kind(Workload(3), clip=True, **setting).release([broken[:5], broken[5:]])
+
+
+@both
+def test_with_n_scales_the_noise(kind):
+    mechanism = kind(Workload(3), n=10**6, privacy=PURE)
+    twin = mechanism.with_n(10**7)
+    assert (mechanism.n, twin.n) == (10**6, 10**7)
+    assert twin.predicted_rmse.value == pytest.approx(mechanism.predicted_rmse.value / 10)
+    direct = kind(Workload(3), n=10**7, privacy=PURE)
+    assert twin.predicted_rmse.value == pytest.approx(direct.predicted_rmse.value, rel=1e-12)
+    with pytest.raises(ValueError, match="n must be"):
+        mechanism.with_n(0)
+
+
+def test_another_dimension_is_the_same_family():
+    mechanism = SecondMoment(Workload(3), n=N, privacy=CONCENTRATED, adjacency=ADD, clip=True)
+    other = mechanism.with_workload(Workload(2))
+    assert (other.n, other.clip, other.guarantee) == (N, True, mechanism.guarantee)
+    assert other.release(np.ones((N, 2)), rng=0).answers.shape == (3,)
+
+
+@both
+def test_bad_parameters(kind):
+    with pytest.raises(ValueError, match="SecondMoment"):
+        kind(Marginals(3, 1), n=N, privacy=PURE)
+    with pytest.raises(ValueError, match="n must be"):
+        kind(Workload(3), n=0, privacy=PURE)
+    with pytest.raises(ValueError, match="privacy"):
+        kind(Workload(3), n=N, privacy=1.0)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, math.nan])
+def test_bad_shares(share):
+    with pytest.raises(ValueError, match="mean_share"):
+        Covariance(Workload(3), n=N, privacy=PURE, mean_share=share)
+
+
+def test_foreign_workloads_are_refused_later_too():
+    with pytest.raises(ValueError, match="SecondMoment"):
+        SecondMoment(Workload(3), n=N, privacy=PURE).with_workload(Marginals(3, 1))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_audit_of_the_noise(adjacency, factor):
+    """The claim stands, and noise for three times the budget is refuted by the same audit.
+
+    Neighbours: one record turned from the first axis to the second, or one record added.
+    """
+    inner = SecondMoment(Workload(2), n=N, privacy=PureDP(factor), adjacency=adjacency).inner
+    first = svec(np.diag([1.0, 0.0]))
+    second = svec(np.diag([0.0, 1.0])) if adjacency is REPLACE else np.zeros(3)
+    direction = first - second
+    found = audit(
+        lambda trials, rng: first + inner.noise.sample(rng, trials),
+        lambda trials, rng: second + inner.noise.sample(rng, trials),
+        PURE,
+        trials=100_000,
+        score=lambda outputs: outputs @ direction,
+        rng=7,
+    )
+    assert found.refuted is (factor == 3.0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("factor", [1.0, 4.0])
+def test_audit_of_the_covariance(factor):
+    """Few records, so that one matters: all at the first axis, one of them moved to its negative.
+
+    The second moments agree, so that only the mean can tell; it gets all but 5% of the budget.
+    """
+    mechanism = Covariance(Workload(1), n=1, privacy=PureDP(factor), mean_share=0.95)
+
+    def sampler(first):
+        sums = np.array([first])
+        return lambda trials, rng: np.array(
+            [mechanism.mean._privatise(sums, rng) for _ in range(trials)]
+        )
+
+    found = audit(
+        sampler(1.0), sampler(-1.0), PURE, trials=10_000, score=lambda rows: rows[:, 0], rng=8
+    )
+    assert found.refuted is (factor == 4.0)
