@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from geomdp.advice import candidates
 from geomdp.cli import main
 from geomdp.cli.mechanism_names import MECHANISM_KINDS, MechanismKind
 from geomdp.cli.workload_specs import MAX_QUERIES, WORKLOAD_KINDS, parse_workload
@@ -423,6 +424,12 @@ def test_lists_show_every_row(run: Run) -> None:
     assert all(kind.name in listed for kind in MECHANISM_KINDS)
     listed = run("workloads").out
     assert all(kind.usage in listed for kind in WORKLOAD_KINDS)
+
+
+def test_every_candidate_of_the_advisor_has_a_name() -> None:
+    named = [kind.build for kind in MECHANISM_KINDS]
+    assert len(set(named)) == len(named)
+    assert set(named) == {*candidates.ADDITIVE.values(), candidates.jl}
 
 
 @pytest.mark.parametrize("kind", MECHANISM_KINDS, ids=lambda kind: kind.name)
