@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,20 @@ from geomdp._typing import FloatArray
 
 def positive(value: float, name: str) -> float:
     """Return `value` as a float if it is finite and above 0, raise ``ValueError`` otherwise."""
-    number = float(value)
+    number = real_number(value)
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
     return number
+
+
+def real_number(value: object) -> float:
+    """`value` as a float; NaN for what is not a real number, such as text and booleans."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond float64, out of every range
+        return math.inf
 
 
 def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from geomdp._validation import positive
+from geomdp._validation import positive, real_number
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
@@ -63,7 +63,7 @@ class ApproxDP:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        delta = float(self.delta)
+        delta = real_number(self.delta)
         if not 0 < delta < 0.5:
             raise ValueError(f"delta must be above 0 and below 1/2, got {self.delta!r}")
         object.__setattr__(self, "delta", delta)

@@ -26,6 +26,16 @@ def test_parameters_are_checked(value):
             build(value)
 
 
+@pytest.mark.parametrize("value", ["1", "x", None, True, [1.0], 1j, 10**400])
+def test_only_real_numbers_are_parameters(value):
+    """Text that spells a number is not taken for one."""
+    for build in (PureDP, ZCDP, lambda epsilon: ApproxDP(epsilon, 1e-6)):
+        with pytest.raises(ValueError, match="must be a finite number above 0, got"):
+            build(value)
+    with pytest.raises(ValueError, match="delta must be above 0 and below 1/2"):
+        ApproxDP(1.0, value)
+
+
 @pytest.mark.parametrize("delta", [*BAD, 0.5, 1.0])
 def test_delta_is_checked(delta):
     with pytest.raises(ValueError, match="delta must be above 0 and below 1/2"):
