@@ -147,6 +147,7 @@ class Mechanism(abc.ABC):
         # All set-up first: nothing that could fail is left once noise has been drawn.
         predicted = self.predicted_rmse
         guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
+        generator = np.random.default_rng(rng)
         label = type(self).__name__
         if ledger is not None:
             ledger.require(guarantee, label)
@@ -156,5 +157,5 @@ class Mechanism(abc.ABC):
             raise ValueError(f"records must number n = {self.n}, got {totals.count}")
         if ledger is not None:
             ledger.spend(guarantee, label)
-        answers = self._privatise(totals.sums, np.random.default_rng(rng))
+        answers = self._privatise(totals.sums, generator)
         return Release(answers, guarantee, predicted)

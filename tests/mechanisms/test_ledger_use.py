@@ -121,3 +121,15 @@ def test_answers_after_exhaustion_are_the_hypothesis_own() -> None:
     with pytest.raises(BudgetExhausted, match="`estimate` still answers"):
         online.ask_truth(query, 0.0)
     assert online.estimate(query) == online.hypothesis.evaluate(query)
+
+
+@pytest.mark.parametrize("rng", [-1, 1.5, "seed"])
+def test_a_bad_seed_costs_nothing(rng: object) -> None:
+    """It is refused before the records are read, so before the ledger could pay."""
+
+    def unread() -> Iterator[np.ndarray]:
+        raise AssertionError("records were read")
+        yield
+
+    with pytest.raises((TypeError, ValueError), match=r"non-negative|SeedSequence"):
+        Laplace(Histogram(2), n=1, privacy=PureDP(1.0)).release(unread(), rng=rng)
