@@ -19,6 +19,13 @@ def checked_adjacency(adjacency: object) -> Adjacency:
     return adjacency
 
 
+def checked_workload(workload: object) -> Workload:
+    """`workload`, or ``ValueError`` if it is none."""
+    if not isinstance(workload, Workload):
+        raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+    return workload
+
+
 def pure_only(privacy: object, mechanism: str) -> PureDP:
     """`privacy`, or ``ValueError`` if it is not pure differential privacy."""
     if not isinstance(privacy, PureDP):
@@ -36,6 +43,7 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     ValueError
         If it is 0: such a workload has the same answers for every data set and needs no mechanism.
     """
+    checked_workload(workload)
     replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
 
@@ -50,6 +58,7 @@ def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     ValueError
         If it is 0: such a workload has the same answers for every data set and needs no mechanism.
     """
+    checked_workload(workload)
     replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
     return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
 
@@ -78,7 +87,7 @@ def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
     ValueError
         If r is 0: the workload is constant and needs no mechanism.
     """
-    hull = workload.affine_hull()
+    hull = checked_workload(workload).affine_hull()
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
         hull = _linear_span(hull)
     if hull.dimension == 0:

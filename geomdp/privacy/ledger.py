@@ -70,6 +70,8 @@ class Ledger:
     ) -> None:
         if not isinstance(budget, PureDP | ApproxDP | ZCDP):
             raise ValueError(f"budget must be PureDP, ApproxDP or ZCDP, got {budget!r}")
+        if not isinstance(adjacency, Adjacency):
+            raise ValueError(f"adjacency must be an Adjacency, got {adjacency!r}")
         self.budget = budget
         self.adjacency = adjacency
         self._path = ":memory:" if path is None else str(path)

@@ -35,6 +35,8 @@ class LinearMap(Workload):
     """
 
     def __init__(self, workload: Workload, matrix: npt.ArrayLike) -> None:
+        if not isinstance(workload, Workload):
+            raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
         self.workload = workload
         self.matrix = np.array(finite_array(matrix, "matrix", ndim=2))
         if self.matrix.shape[0] == 0 or self.matrix.shape[1] != workload.n_queries:

@@ -25,6 +25,7 @@ from geomdp.bodies import (
 from geomdp.bodies import (
     Ellipsoid as EllipsoidBody,
 )
+from geomdp.bodies.oracles import Body
 from geomdp.mechanisms import JL, Ball, Ellipsoid, Gaussian, KNorm, Laplace, Projected
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity, l2_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP
@@ -50,6 +51,13 @@ class TestParameters:
         entry = ADDITIVE[name]
         with pytest.raises(ValueError, match="n must be a whole number"):
             entry.build(SQUARE, n, entry.privacy, Adjacency.REPLACE_ONE)
+
+    @pytest.mark.parametrize("workload", ["marginals", None, 3, np.eye(2)])
+    @pytest.mark.parametrize("name", ADDITIVE)
+    def test_workload(self, name, workload):
+        entry = ADDITIVE[name]
+        with pytest.raises(ValueError, match="workload must be a Workload"):
+            entry.build(workload, 10, entry.privacy, Adjacency.REPLACE_ONE)
 
     @pytest.mark.parametrize("adjacency", ["replace-one", None, 1, PureDP(1.0)])
     @pytest.mark.parametrize("name", ADDITIVE)
@@ -262,3 +270,21 @@ def test_neighbour_body_is_used_as_it_is_where_it_can_be_sampled():
 def test_spectraplex_is_no_noise_body():
     with pytest.raises(ValueError, match="symmetric"):
         KNorm(SecondMoment(2), **PURE, body=Spectraplex(2))
+
+
+def test_a_gauge_that_is_not_a_number_proves_nothing():
+    class Faulty(Body):
+        """Claims a gauge and an exact sampler, and returns NaN."""
+
+        dimension, symmetric = 2, True
+
+        def gauge(self, points):
+            return np.full(len(points), np.nan)
+
+        def sample_uniform(self, n, rng):
+            raise AssertionError("must not be asked")
+
+    with pytest.raises(ValueError, match="must contain all differences"):
+        KNorm(Histogram(2), body=Faulty(), **PURE)
+    with pytest.raises(ValueError, match="body must be a Body"):
+        KNorm(SQUARE, body="ball", **PURE)
