@@ -82,7 +82,6 @@ ADDITIVE: dict[str, Entry] = {
     "Ellipsoid": plain(Ellipsoid, PURE),
     "KNorm exact": plain(KNorm, PURE, exact=True),
     "KNorm": plain(KNorm, PURE),
-    "Recursive": plain(Recursive, PURE),
     # Only for workloads that lie in a body with an exact sampler; the ratio is not in closed form.
     "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
     # Intrinsic levels have a density in closed form.
@@ -98,8 +97,6 @@ POST_PROCESSED: dict[str, Entry] = {
     "JL Gaussian": jl(ADDITIVE["Gaussian zCDP"]),
 }
 MECHANISMS = ADDITIVE | POST_PROCESSED
-#: Mechanisms for one workload on an infinite universe, with contract tests of their own.
-ELSEWHERE: dict[type[Mechanism], str] = {SecondMoment: "test_second_moment.py"}
 #: Mechanisms for one workload on an infinite universe; their contracts are in the file named.
 ON_REALS: dict[type[Mechanism], str] = {SecondMoment: "test_second_moment.py"}
 
