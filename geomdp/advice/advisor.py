@@ -18,9 +18,10 @@ from geomdp.workloads import Workload
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Predictions closer than this share are equal; projection mechanisms count a duality gap of a
-#: millionth of the squared error on top of the error itself.
-TIE = 1e-5
+#: Predictions closer than this share are equal: projection mechanisms count a duality gap of a
+#: millionth of the squared error on top of the error itself. So are those within this many
+#: standard errors of each other, where one is estimated.
+TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
 #: Largest universe for which a projection is tried after every additive mechanism. For larger
 #: ones, whose support function is slow, only after the best of them.
 MAX_PROJECTED_UNIVERSE = 1 << 14
@@ -85,8 +86,8 @@ def advise(
 
     Candidates for pure differential privacy: Laplace, ball, cone, ellipsoid, K-norm and
     recursive noise, each also followed by a projection, and JL with ceil(epsilon n) rows; otherwise
-    Gaussian noise, with and without a projection. Predictions within 1e-5 of each other are ties:
-    the exact sampler wins, then the simpler mechanism.
+    Gaussian noise, with and without a projection. Predictions within a relative 1e-5 or three
+    standard errors of the least are ties: the exact sampler wins, then the simpler mechanism.
 
     Parameters
     ----------
@@ -150,12 +151,17 @@ def _try_all(question: Question) -> tuple[list[Built], dict[str, str]]:
 
 def _rank(built: list[Built]) -> list[Built]:
     """By prediction; among those tied for the first place the exact, then the simplest leads."""
-    least = min(trial.prediction.value for trial in built)
-    tied = [trial for trial in built if trial.prediction.value <= least * (1 + TIE)]
+    first = min((trial.prediction for trial in built), key=lambda prediction: prediction.value)
+    tied = [trial for trial in built if _ties(trial.prediction, first)]
     # Stable: `built` is in order of simplicity.
     leader = min(tied, key=lambda trial: not trial.exact)
     rest = sorted(built, key=lambda trial: trial.prediction.value)
     return [leader, *(trial for trial in rest if trial is not leader)]
+
+
+def _ties(prediction: Prediction, least: Prediction) -> bool:
+    stderr = math.hypot(prediction.stderr, least.stderr)
+    return prediction.value <= least.value * (1 + TIE) + TIE_STANDARD_ERRORS * stderr
 
 
 def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:

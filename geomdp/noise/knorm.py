@@ -36,6 +36,8 @@ class KNormNoise:
         Privacy loss per unit of ||.||_K, finite and above 0.
     sampler : UniformSampler
         How U is drawn: `ExactSampler(body)` or a `ChainSampler`. Its status is that of the noise.
+    squared_length : Estimate, optional
+        E ||U||_2^2, where it has been estimated before; otherwise found when it is asked for.
 
     Raises
     ------
@@ -47,12 +49,19 @@ class KNormNoise:
     Hardt-Talwar 2010, section 4; formula sheet JL-KN, JL-L14.
     """
 
-    def __init__(self, body: Body, epsilon: float, sampler: UniformSampler) -> None:
+    def __init__(
+        self,
+        body: Body,
+        epsilon: float,
+        sampler: UniformSampler,
+        squared_length: Estimate | None = None,
+    ) -> None:
         if not body.symmetric:
             raise ValueError(f"body must be symmetric, got {body!r}")
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.uniform = sampler
+        self._known_length = squared_length
         self.effective_dimension = body.affine_hull().dimension
         if self.effective_dimension == 0:
             raise ValueError(f"body must have dimension at least 1, got {body!r}")
@@ -105,6 +114,8 @@ class KNormNoise:
     @cached_property
     def _squared_length(self) -> Estimate:
         """E ||U||_2^2."""
+        if self._known_length is not None:
+            return self._known_length
         if self._closed_moment is not None:
             return Estimate.exact(float(np.trace(self._closed_moment)))
         squares = (self._public_draws**2).sum(axis=1)
@@ -115,8 +126,8 @@ class KNormNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
 
-        Exact where the body has a closed second moment; else estimated from 2048 public draws,
-        with the standard error of independent draws and their 95% interval.
+        Exact where the body has a closed second moment; else the estimate given, or one from 2048
+        public draws, with the standard error of independent draws and their 95% interval.
         """
         factor, inner = self._radial_factor, self._squared_length
         low, high = inner.interval
