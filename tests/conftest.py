@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-# Time belongs in benchmarks: a deadline would fail on a busy machine. Fixed examples keep a failure
-# repeatable; `pytest --hypothesis-seed=N` explores others.
+# Time belongs in benchmarks: a deadline would fail on a busy machine. Fixed examples make every
+# failure repeatable.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
