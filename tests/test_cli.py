@@ -266,6 +266,16 @@ def test_inferred_schema_takes_the_claim(run: Run) -> None:
     assert warning == "warning: the schema was inferred from the records, which is not private"
     assert "no privacy claim: the schema was inferred" in " ".join(result.out.split())
     assert str(record()["claim"]).startswith("no privacy claim")
+    # No other statement in the record contradicts it.
+    guarantee = record()["guarantee"]
+    assert isinstance(guarantee, dict)
+    assert guarantee["statement"] == record()["claim"]
+
+
+def test_inferred_schema_and_seed_take_the_claim(run: Run) -> None:
+    flags = ("--infer-schema", "--seed", "3", "--out", "answers.csv", "--epsilon", "1")
+    assert run("release", "survey.csv", *flags, *QUERY).code == 0
+    assert str(record()["claim"]).startswith("seeded: no privacy claim: the schema was inferred")
 
 
 # --- bad input --------------------------------------------------------------------------------

@@ -50,15 +50,17 @@ class Provenance:
 
         A draft schema depends on the records, and no mechanism repairs that.
         """
-        if self.schema.caveat is not None:
-            return f"no privacy claim: {self.schema.caveat}"
-        return str(release.guarantee)
+        if self.schema.caveat is None:
+            return str(release.guarantee)
+        seeded = "seeded: " if release.guarantee.seeded else ""
+        return f"{seeded}no privacy claim: {self.schema.caveat}"
 
     def record(self, release: Release) -> str:
         """The privacy record as JSON text."""
         record = {
             "claim": self.claim(release),
-            "guarantee": release.guarantee.to_dict(),
+            # The mechanism's own statement takes the schema for public: the claim stands for it.
+            "guarantee": release.guarantee.to_dict() | {"statement": self.claim(release)},
             "predicted_rmse": release.predicted_rmse.to_dict(),
             "mechanism": {"name": mechanism_name(self.mechanism), "chosen_by": self.chosen_by},
             "workload": {
