@@ -29,6 +29,7 @@ from geomdp.bodies import (
     LinearImage,
     NuclearBall,
     Product,
+    PsdBox,
     Scaled,
     Shifted,
     Simplex,
@@ -339,6 +340,23 @@ BODIES: tuple[BodyCase, ...] = (
         "gauge facets sample_uniform second_moment volume cvxpy_constraints",
         volume=math.pi**2 / 2,
         spread=3 / 4,
+    ),
+    BodyCase(
+        "psd box",
+        enlarged(PsdBox(3)),
+        6,
+        "sample_uniform second_moment volume cvxpy_constraints",
+        # 2^(6/4) vol(E_3) (2/4)^3; E of three M_ii^2 and of three 2 M_ij^2 with a = 4/6.
+        volume=2**1.5 * math.pi**2 / 2 / 8,
+        spread=3 * 4 / 8 + 3 * 2 * (4 / 6) ** 2 / 4,
+    ),
+    BodyCase(
+        "psd box of order 1",
+        enlarged(PsdBox(1)),
+        1,
+        "sample_uniform second_moment volume cvxpy_constraints",
+        volume=1,
+        spread=1 / 3,
     ),
     BodyCase(
         "turned and stretched cube",

@@ -21,6 +21,7 @@ from geomdp.bodies.oracles import (
     MissingOracle,
 )
 from geomdp.bodies.products import Product
+from geomdp.bodies.psd_box import PsdBox
 from geomdp.bodies.sensitivity import (
     exact_noise_bodies,
     neighbour_body,
@@ -56,6 +57,7 @@ __all__ = [
     "NamedBody",
     "NuclearBall",
     "Product",
+    "PsdBox",
     "Scaled",
     "Shifted",
     "Simplex",

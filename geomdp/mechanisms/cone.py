@@ -9,14 +9,14 @@ import scipy.sparse as sp
 
 from geomdp._linalg import AffineHull
 from geomdp._validation import whole
-from geomdp.bodies import Elliptope, sensitivity_polytope
+from geomdp.bodies import Elliptope, PsdBox, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
 from geomdp.mechanisms.sign_products import sign_products
 from geomdp.noise.cone import ConeNoise
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
-from geomdp.workloads import Workload
+from geomdp.workloads import BoxSecondMoment, Workload
 
 
 class Cone(AdditiveMechanism):
@@ -31,6 +31,7 @@ class Cone(AdditiveMechanism):
     * the elliptope of order d + 1 for all tables of at most two of d two-level columns, for
       `Marginals` with k <= 2, and of order d for `Parities` with k = 2: the products of signs lie
       in it and T maps them to the answers (X-LKJ);
+    * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
     * the sensitivity polytope itself where it has an exact sampler.
 
     Parameters
@@ -64,7 +65,7 @@ class Cone(AdditiveMechanism):
 
     References
     ----------
-    Formula sheet X-CONE, X-LKJ.
+    Formula sheet X-CONE, X-LKJ, X-PSDBOX.
     """
 
     def __init__(
@@ -114,6 +115,8 @@ def cone_body(workload: Workload) -> tuple[Body, sp.csr_array | None] | None:
     products = sign_products(workload)
     if products is not None:
         return Elliptope(products.order), products.matrix
+    if isinstance(workload, BoxSecondMoment):
+        return PsdBox(workload.d), None
     body = sensitivity_polytope(workload)
     if all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
         return body, None

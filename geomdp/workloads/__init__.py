@@ -2,6 +2,7 @@
 
 from geomdp.workloads.base import Block, Totals, Workload
 from geomdp.workloads.boolean import Marginals, Parities
+from geomdp.workloads.box_second_moment import BoxSecondMoment
 from geomdp.workloads.enumeration import explicit_answers
 from geomdp.workloads.explicit import Explicit, RandomSigns
 from geomdp.workloads.finite import Histogram, Prefixes, Ranges
@@ -25,6 +26,7 @@ from geomdp.workloads.universes import (
 __all__ = [
     "Block",
     "BooleanCube",
+    "BoxSecondMoment",
     "CategoricalProduct",
     "DenseQuery",
     "Explicit",
