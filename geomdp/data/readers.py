@@ -78,9 +78,10 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
     empty = [position for position, name in enumerate(names) if not name]
     if empty:
         raise ValueError(f"{path}: columns number {empty} (from 0) have no name in the header")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    # Positions, not names: in a file without a header its first line is a record.
+    repeated = [position for position, name in enumerate(names) if names.count(name) > 1]
     if repeated:
-        raise ValueError(f"{path}: the header has {repeated} more than once")
+        raise ValueError(f"{path}: columns number {repeated} (from 0) share a name in the header")
     if columns is None:
         return names
     if isinstance(columns, str):
@@ -90,7 +91,7 @@ def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list
         raise ValueError(f"columns must be at least 1, each once, got {chosen}")
     missing = [name for name in chosen if name not in names]
     if missing:
-        raise ValueError(f"{path}: no columns {missing}, the header has {names}")
+        raise ValueError(f"{path}: no columns {missing} among the {len(names)} of the header")
     return chosen
 
 
