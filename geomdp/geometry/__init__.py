@@ -6,6 +6,7 @@ from geomdp.geometry.moments import second_moment
 from geomdp.geometry.projection import Projector, project, project_image
 from geomdp.geometry.results import Diagnostics, Estimate, Projection, Samples
 from geomdp.geometry.sampling import sample_uniform
+from geomdp.geometry.slabs import SlabRefinement, refine_slabs
 from geomdp.geometry.volume import volume, volume_radius
 from geomdp.geometry.width import gaussian_width
 
@@ -15,12 +16,14 @@ __all__ = [
     "Projection",
     "Projector",
     "Samples",
+    "SlabRefinement",
     "gaussian_width",
     "jl_map",
     "mean_gaussian_norm",
     "project",
     "project_image",
     "rademacher_jl_map",
+    "refine_slabs",
     "sample_uniform",
     "second_moment",
     "unit_ball_volume",

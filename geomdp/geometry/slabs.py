@@ -3,12 +3,13 @@
 For any directions z_1..z_F that span the space of a symmetric body K, the slab body
 {y : |<z_j, y>| <= h_K(z_j)} holds K, so its K-norm noise is as private as that of K; only E ||U||^2
 is larger. Slabs are added where they cut off most of the volume: lockstep chains run in the present
-slab body, a source finds directions in which some of their states are outside K, and the directions
-that cut off most states are added.
+slab body, a source finds directions in which points of its boundary are outside K, and the
+directions that together cut off most states of the chains are added.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,11 +40,16 @@ CHAINS = 256
 SNAPSHOTS = 8
 #: Sweeps before the first of them: chains were just pulled into a slightly smaller body.
 SETTLING = 4
-#: Points handed to the direction source per round, and slabs added per round. On the measured
-#: workloads half the facets found are worth keeping: with every one kept, the same slabs cut less.
-POINTS, ADDED = 100, 50
-#: Random images of each direction under a symmetry, and points per round when there is one.
-IMAGES, POINTS_WITH_SYMMETRY = 50, 10
+#: Slabs added per round are as many as the dimension, within these limits: states then forget
+#: between any two looks at them, and there are about `SLABS_PER_DIMENSION` rounds.
+FEWEST_ADDED, MOST_ADDED = 8, 128
+#: Points handed to the direction source per slab added. On the measured workloads half the facets
+#: found are worth keeping: with every one kept, as many slabs cut off less.
+POINTS_PER_SLAB = 2
+#: Random images of each direction under a symmetry, and slabs added per point when there is one.
+IMAGES, SLABS_PER_POINT = 50, 5
+#: An exchange replaces this share of the slabs.
+EXCHANGED = 1 / 16
 #: Rounds over which E ||U||^2 is compared with that over the rounds before.
 WINDOW = 10
 #: Rounds without any cut after which the slab body is taken for the body itself.
@@ -159,8 +165,9 @@ def refine_slabs(
 
     Notes
     -----
-    Cost per round: 100 calls of the source (10 with a symmetry), support functions of what it
-    finds, and 3000 sweeps of coordinate hit-and-run of O(F r) each.
+    Cost per round, of which there are about F / r: 2 r points for the source (r / 5 with a
+    symmetry), support functions of what it finds, and `CHAINS` * (`SETTLING` + `SNAPSHOTS`) sweeps
+    of coordinate hit-and-run of O(F r) each.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
@@ -210,6 +217,7 @@ class _Refinery:
         """Take the first slabs and spread the chains over their body."""
         self._normals = self._scaled(start)
         self._fixed = len(start)
+        self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
         if len(self._normals) < len(start):
             raise ValueError("directions must not be orthogonal to the span of the body, got one")
         walk = prepared_walk(self._slab_body(self._normals), self._rng)
@@ -224,11 +232,11 @@ class _Refinery:
             room = budget - len(self._normals)
             if room == 0 and exchanges > 0:
                 exchanges -= 1
-                room = self._drop(min(ADDED, len(self._normals) - self._fixed))
+                room = self._drop(math.ceil(EXCHANGED * (len(self._normals) - self._fixed)))
             if room == 0 or idle == IDLE_ROUNDS or self._stalled(tolerance):
                 return
             self._propose()
-            taken, cut = self._pool.take(self._states, min(ADDED, room))
+            taken, cut = self._pool.take(self._states, min(self._added, room))
             self._normals = np.vstack([self._normals, taken])
             reach = np.abs(self._points @ self._normals.T).max(axis=1)
             self._points = self._points / np.maximum(1.0, reach)[:, None]
@@ -279,14 +287,25 @@ class _Refinery:
         self._history.append(RefinementRound(len(self._normals), moment, cut))
 
     def _propose(self) -> None:
-        """Ask the source about some chains' points, and add what it finds to the pool."""
-        count = POINTS if self._symmetry is None else POINTS_WITH_SYMMETRY
-        asked = self._rng.choice(CHAINS, count, replace=False)
-        found = self._source.directions(self._points[asked] @ self._basis.T)
+        """Ask the source about points of the boundary, and add what it finds to the pool."""
+        if self._symmetry is None:
+            count = min(POINTS_PER_SLAB * self._added, CHAINS)
+        else:
+            count = math.ceil(self._added / SLABS_PER_POINT)
+        found = self._source.directions(self._probes(count) @ self._basis.T)
         if self._symmetry is not None and len(found):
             images = [self._symmetry(found, self._rng) for _ in range(IMAGES)]
             found = np.vstack([found, *images])
         self._pool.add(self._scaled(found @ self._basis))
+
+    def _probes(self, count: int) -> FloatArray:
+        """Where rays leave the slab body, their directions random in isotropic coordinates.
+
+        States themselves would do, but crowd towards the corners of the first slabs.
+        """
+        root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
+        rays = self._rng.standard_normal((count, len(root))) @ root
+        return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])
 
     def _drop(self, count: int) -> int:
         """Drop the slabs that the states come least close to, but for the first ones."""

@@ -12,6 +12,7 @@ from geomdp.workloads.open_universe import OpenUniverse
 from geomdp.workloads.second_moment import SecondMoment
 from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunction, conjunctions
 from geomdp.workloads.sparse_queries import SparseQueries
+from geomdp.workloads.symmetries import random_symmetry
 from geomdp.workloads.tables import MarginalTables
 from geomdp.workloads.universes import (
     BooleanCube,
@@ -53,4 +54,5 @@ __all__ = [
     "conjunction",
     "conjunctions",
     "explicit_answers",
+    "random_symmetry",
 ]

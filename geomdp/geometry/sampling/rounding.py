@@ -155,6 +155,8 @@ def plain_walk(body: Body) -> Walk:
     random-direction hit-and-run; images of bodies are sampled before the map.
     """
     hull = body.affine_hull()
+    if hull.dimension == 0:
+        raise ValueError(f"body must have dimension at least 1 to be walked, got {body!r}")
     offset = np.zeros(body.dimension) if body.symmetric else interior_point(body, hull)
     if hull.dimension == hull.ambient:
         hull = AffineHull.whole_space(hull.ambient)
