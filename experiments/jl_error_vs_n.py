@@ -17,7 +17,7 @@ body grows as rows^(1/4), and this balances their squares at n^(-2/3). Theorem 2
 rows, for K-norm noise that has no exact sampler known. From the dimension of the answers on there
 is nothing to project and JL is left out.
 
-Run time on one core: quick 20 s, full 10 minutes.
+Run time on one core: quick 10 s, full 3 minutes.
 """
 
 from __future__ import annotations

@@ -171,4 +171,4 @@ def _bounds(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], t
 
 
 def _words(key: tuple[Any, ...]) -> str:
-    return ", ".join(str(part) for part in key)
+    return ", ".join(str(part) for part in key) or "the only one"
