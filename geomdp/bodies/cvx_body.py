@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,22 +13,11 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector, whole
 from geomdp.bodies.arguments import rays
-from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.conic_programs import KeptProblem
 from geomdp.bodies.oracles import Body, Halfspace
 
 #: Accuracy of points found: residuals of 1e-8 or less (below) leave it room.
 CONIC_TOLERANCE = 1e-6
-#: Residuals at which Clarabel stops, and those with which it may stop where it cannot go on.
-CLARABEL_SETTINGS = {
-    "tol_gap_abs": 1e-10,
-    "tol_gap_rel": 1e-10,
-    "tol_feas": 1e-10,
-    "reduced_tol_gap_abs": 1e-8,
-    "reduced_tol_gap_rel": 1e-8,
-    "reduced_tol_feas": 1e-8,
-}
-#: Residuals at which SCS stops; left alone, first-order methods stop at 1e-4.
-SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 #: Public seed of the directions that find the affine hull. An unusual number: directions equal to
 #: data that a user drew with seed 0 would not be generic.
 SEED = 20220810
@@ -100,32 +88,32 @@ class CvxBody(Body):
         return self.m
 
     @cached_property
-    def _highest(self) -> _KeptProblem:
+    def _highest(self) -> KeptProblem:
         """Maximise <u, x> over the body; parameter u."""
         import cvxpy as cp
 
         point, direction = cp.Variable(self.m), cp.Parameter(self.m)
         objective = cp.Maximize(direction @ point)
-        return _KeptProblem(objective, self._constraints(point), [direction], point, self.solver)
+        return KeptProblem(objective, self._constraints(point), [direction], point, self.solver)
 
     @cached_property
-    def _nearest(self) -> _KeptProblem:
+    def _nearest(self) -> KeptProblem:
         """Minimise ||x - y||^2 over the body; parameter y."""
         import cvxpy as cp
 
         point, target = cp.Variable(self.m), cp.Parameter(self.m)
         objective = cp.Minimize(cp.sum_squares(point - target))
-        return _KeptProblem(objective, self._constraints(point), [target], point, self.solver)
+        return KeptProblem(objective, self._constraints(point), [target], point, self.solver)
 
     @cached_property
-    def _farthest(self) -> _KeptProblem:
+    def _farthest(self) -> KeptProblem:
         """Maximise t with x + t u in the body; parameters x and u."""
         import cvxpy as cp
 
         point, time = cp.Variable(self.m), cp.Variable()
         start, direction = cp.Parameter(self.m), cp.Parameter(self.m)
         constraints = [*self._constraints(point), point == start + time * direction]
-        return _KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
+        return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, one conic program each."""
@@ -142,7 +130,7 @@ class CvxBody(Body):
             points[i] = self._solved(self._highest, direction / length)
         return points
 
-    def _solved(self, problem: _KeptProblem, *values: FloatArray) -> FloatArray:
+    def _solved(self, problem: KeptProblem, *values: FloatArray) -> FloatArray:
         """Solution of a problem that has one, unless the body is empty or unbounded."""
         status, solution = problem.solve(*values)
         if status != "optimal":
@@ -263,48 +251,3 @@ class CvxBody(Body):
     def __getstate__(self) -> dict[str, Any]:
         """The description alone: kept problems hold solver state."""
         return {"m": self.m, "build": self.build, "solver": self.solver}
-
-
-class _KeptProblem:
-    """A parametrised CVXPY problem, compiled once and solved for many parameter values."""
-
-    def __init__(
-        self,
-        objective: Any,
-        constraints: list[Any],
-        parameters: list[Any],
-        wanted: Any,
-        solver: str,
-    ) -> None:
-        import cvxpy as cp
-
-        self._problem = cp.Problem(objective, constraints)
-        self._parameters = parameters
-        self._wanted = wanted
-        self._solver = solver
-        known: dict[str, dict[str, Any]] = {cp.CLARABEL: CLARABEL_SETTINGS, cp.SCS: SCS_SETTINGS}
-        self._settings = dict(known.get(solver, {}))
-        # With the settings above "inaccurate" means residuals of 1e-8 for Clarabel.
-        self._accepted = (
-            (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == cp.CLARABEL else (cp.OPTIMAL,)
-        )
-
-    def solve(self, *values: FloatArray) -> tuple[str, Any]:
-        """Status (optimal, infeasible or unbounded) and, if optimal, the value wanted."""
-        import cvxpy as cp
-
-        for parameter, value in zip(self._parameters, values, strict=True):
-            parameter.value = value
-        try:
-            with warnings.catch_warnings():
-                # The status is judged below.
-                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-                self._problem.solve(solver=self._solver, **self._settings)
-        except cp.error.SolverError as error:
-            raise SolverError(f"{self._solver} failed: {error}") from error
-        status = self._problem.status
-        if status in self._accepted:
-            return "optimal", self._wanted.value
-        if status in (cp.INFEASIBLE, cp.UNBOUNDED):
-            return status, None
-        raise SolverError(f"{self._solver} stopped with status {status}")

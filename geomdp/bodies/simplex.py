@@ -20,7 +20,7 @@ from geomdp.bodies.positive_parts import exit_time
 
 @dataclass(frozen=True, eq=False)
 class Simplex(Body):
-    """The hull of r + 1 affinely independent points in R^m.
+    """The hull of r + 1 affinely independent points in R^m. O(m r) per point in all verbs.
 
     Parameters
     ----------
@@ -30,8 +30,7 @@ class Simplex(Body):
     Raises
     ------
     ValueError
-        Vertices that are not affinely independent (found at first use, by one singular value
-        decomposition, O(m r^2); after that O(m r) per point).
+        Vertices that are not affinely independent (found when first needed).
     """
 
     vertices: FloatArray
