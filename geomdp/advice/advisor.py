@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from geomdp._validation import whole
 from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question, jl
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Projected
-from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency
+from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
-from geomdp.workloads import Workload
+from geomdp.workloads import Workload, WorkloadSizeError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ def advise(
     adjacency = checked_adjacency(adjacency)
     question = Question(workload, whole(n, "n"), privacy, adjacency, exact_only)
     # A constant workload is refused here, not by every candidate in turn.
-    answer_hull(workload, adjacency)
+    l1_sensitivity(workload, adjacency)
     built, refused = _try_all(question)
     ranked = _rank(built)
     return Advice(ranked[0].mechanism, _table(ranked, refused), _reasons(ranked, question))
@@ -133,7 +133,7 @@ def _try_all(question: Question) -> tuple[list[Built], dict[str, str]]:
         try:
             mechanism = build()
             prediction = mechanism.predicted_rmse
-        except InapplicableError as reason:
+        except (InapplicableError, WorkloadSizeError) as reason:
             refused[name] = str(reason)
         else:
             built.append(Built(name, mechanism, prediction, time.perf_counter() - start))

@@ -66,7 +66,8 @@ def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 def _not_constant(sensitivity: float) -> float:
     if not (math.isfinite(sensitivity) and sensitivity > 0):
         raise ValueError(
-            f"workload must have a sensitivity that is finite and above 0, got {sensitivity!r}"
+            f"workload must have a sensitivity that is finite and above 0, got {sensitivity!r}; "
+            "a constant one needs no mechanism"
         )
     return sensitivity
 

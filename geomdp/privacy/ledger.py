@@ -38,9 +38,9 @@ class Ledger:
     """A privacy budget kept in one SQLite file, or in memory.
 
     Spends compose adaptively: under a `PureDP` budget epsilons add up; under an `ApproxDP` budget
-    epsilons and deltas add up (basic composition), with the zCDP spends pooled into one rho and
-    converted once, at the delta that is left, to rho + 2 sqrt(rho ln(1/delta)); under a `ZCDP`
-    budget rhos add up, a pure spend counting epsilon^2 / 2 (GEN-2).
+    epsilons and deltas add up (basic composition), and zCDP spends are refused; under a `ZCDP`
+    budget rhos add up, a pure spend counting epsilon^2 / 2, and the total implies
+    (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
     A context manager: leaving it closes the file.
 

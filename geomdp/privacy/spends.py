@@ -32,8 +32,9 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     """Whether `spends`, composed adaptively, stay within `budget` (GEN-2).
 
     Pure budget: epsilons add up. zCDP budget: rhos add up, a pure spend counting epsilon^2 / 2.
-    Approximate budget: epsilons and deltas add up, and the sum of the rhos is converted once, at
-    the delta that is left, to rho + 2 sqrt(rho ln(1/delta)).
+    Approximate budget: epsilons and deltas add up. Each sum bounds the loss even where a spend is
+    chosen after the answers of those before (Feldman-Zrnic 2021). An approximate budget takes no
+    zCDP spend: which delta to convert at would be chosen after the fact, which no theorem covers.
 
     Raises
     ------
@@ -47,15 +48,9 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
         case ZCDP(rho=limit):
             return math.fsum(_rho(s.privacy) for s in spends) <= limit * slack
         case ApproxDP(epsilon=limit, delta=delta_limit):
-            epsilon, delta, rho = _basic_totals(spends)
-            if delta > delta_limit * slack:
-                return False
-            if rho > 0:
-                left = delta_limit - delta
-                if left <= 0:
-                    return False
-                epsilon += rho + 2 * math.sqrt(rho * math.log(1 / left))
-            return epsilon <= limit * slack
+            epsilon = math.fsum(_basic(s.privacy, budget)[0] for s in spends)
+            delta = math.fsum(_basic(s.privacy, budget)[1] for s in spends)
+            return epsilon <= limit * slack and delta <= delta_limit * slack
 
 
 def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:
@@ -74,8 +69,17 @@ def _rho(privacy: PureDP | ApproxDP | ZCDP) -> float:
             raise ValueError(f"a zCDP budget cannot pay for {privacy}")
 
 
-def _basic_totals(spends: Sequence[Spend]) -> tuple[float, float, float]:
-    epsilon = math.fsum(s.privacy.epsilon for s in spends if not isinstance(s.privacy, ZCDP))
-    delta = math.fsum(s.privacy.delta for s in spends if isinstance(s.privacy, ApproxDP))
-    rho = math.fsum(s.privacy.rho for s in spends if isinstance(s.privacy, ZCDP))
-    return epsilon, delta, rho
+def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, float]:
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return epsilon, 0.0
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return epsilon, delta
+        case ZCDP():
+            # rho + 2 sqrt(rho L) = epsilon, L = ln(1/delta): sqrt(rho) = sqrt(L + eps) - sqrt(L).
+            log = math.log(1 / budget.delta)
+            rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2
+            raise ValueError(
+                f"an approximate budget cannot pay for {privacy}: open a ledger of "
+                f"ZCDP({rho:.6g}), which implies {budget} and takes pure and zCDP spends"
+            )

@@ -1,6 +1,6 @@
 """Universes and workloads of linear queries on them."""
 
-from geomdp.workloads.base import Block, Totals, Workload
+from geomdp.workloads.base import Block, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.boolean import Marginals, Parities
 from geomdp.workloads.box_second_moment import BoxSecondMoment
 from geomdp.workloads.enumeration import explicit_answers
@@ -51,6 +51,7 @@ __all__ = [
     "UnitBall",
     "Universe",
     "Workload",
+    "WorkloadSizeError",
     "conjunction",
     "conjunctions",
     "explicit_answers",

@@ -21,6 +21,10 @@ MAX_SCORES = 1 << 24
 MAX_ENTRIES = 1 << 26
 
 
+class WorkloadSizeError(ValueError):
+    """A workload is too large for what was asked of it; the message states the limit."""
+
+
 @dataclass(frozen=True)
 class Block:
     """One orthogonal direction set of the answer space, with the reach of the workload along it.

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload
+from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universes import BooleanCube, Records
 
 #: Records packed into bits at a time, 64 to a machine word.
@@ -106,7 +106,9 @@ class _SubsetQueries(Workload):
             return self.evaluate(((high - low) * directions > 0).astype(np.int64))
         size = 1 << self.d
         if size > MAX_SCORES:
-            raise ValueError(f"d must be at most 24 for extreme answers with k > 1, got {self.d}")
+            raise WorkloadSizeError(
+                f"d must be at most 24 for extreme answers with k > 1, got {self.d}"
+            )
         rows = max(1, MAX_SCORES // size)
         winners = np.empty(len(directions), dtype=np.int64)
         for start in range(0, len(directions), rows):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Workload
+from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Workload, WorkloadSizeError
 
 
 def explicit_answers(workload: Workload) -> FloatArray:
@@ -18,7 +18,7 @@ def explicit_answers(workload: Workload) -> FloatArray:
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None or size * m > MAX_ENTRIES:
-        raise ValueError(
+        raise WorkloadSizeError(
             f"workload must have at most 2^26 answers over all elements, got {workload!r} "
             f"with {m} queries on {'infinitely many' if size is None else size} elements"
         )

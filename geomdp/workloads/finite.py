@@ -17,7 +17,7 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload
+from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universes import FiniteUniverse, Records
 
 #: Codes counted at a time: 8 MB of integers, so that counting costs O(n + N) rather than O(n N).
@@ -244,7 +244,7 @@ class Ranges(FiniteWorkload):
         Raises ``ValueError`` if m N > 2^26 (N > 511), where the basis would exceed 512 MB.
         """
         if self.n_queries * self.N > MAX_ENTRIES:
-            raise ValueError(f"N must be at most 511 for an affine hull, got {self.N}")
+            raise WorkloadSizeError(f"N must be at most 511 for an affine hull, got {self.N}")
         elements = self.evaluate(self.universe.elements())
         offset = elements.mean(axis=0)
         basis = np.linalg.qr((elements[1:] - elements[:-1]).T)[0]

@@ -14,7 +14,14 @@ import scipy.sparse as sp
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.workloads.base import MAX_ENTRIES, MAX_SCORES, Block, Totals, Workload
+from geomdp.workloads.base import (
+    MAX_ENTRIES,
+    MAX_SCORES,
+    Block,
+    Totals,
+    Workload,
+    WorkloadSizeError,
+)
 from geomdp.workloads.finite import zero_sum_basis
 from geomdp.workloads.universes import CategoricalProduct, Records
 
@@ -158,7 +165,7 @@ class MarginalTables(Workload):
         directions = batch(directions, self.n_queries, "directions")
         size = self.universe.size
         if size > MAX_SCORES:
-            raise ValueError(
+            raise WorkloadSizeError(
                 f"columns must have at most 2^24 level combinations for extreme answers, got {size}"
             )
         levels = np.array(self.levels)
@@ -212,7 +219,7 @@ class MarginalTables(Workload):
         ]
         rank = sum(math.prod(n - 1 for n in self.shape(S)) for S in sets)
         if rank * self.n_queries > MAX_ENTRIES:
-            raise ValueError(
+            raise WorkloadSizeError(
                 "number of cells times dimension of the affine hull must be at most 2^26 for a "
                 f"basis, got {self.n_queries} times {rank}"
             )

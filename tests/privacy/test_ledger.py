@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import re
 import signal
 import sqlite3
 import subprocess
@@ -26,6 +27,7 @@ from geomdp.privacy import (
     PureDP,
     SamplerStatus,
     Spend,
+    zcdp_to_approx,
 )
 
 
@@ -53,27 +55,28 @@ def test_zcdp_budget_takes_pure_spends_as_half_their_square() -> None:
         Ledger(ZCDP(1.0)).spend(claim(ApproxDP(0.1, 1e-6)), "approximate")
 
 
-def test_approximate_budget_mixes_all_three_by_the_stated_conversion() -> None:
-    """Pure and approximate add up; zCDP is pooled and converted once at the delta that is left."""
-    rho, delta = 0.01, 1e-6
-    converted = 2 * rho + 2 * math.sqrt(2 * rho * math.log(1 / (delta - 4e-7)))
-    ledger = Ledger(ApproxDP(0.5 + 0.25 + converted * (1 + 1e-9), delta))
+def test_approximate_budget_adds_up_both_parameters() -> None:
+    ledger = Ledger(ApproxDP(0.75, 1e-6))
     ledger.spend(claim(PureDP(0.5)), "pure")
-    ledger.spend(claim(ApproxDP(0.25, 4e-7)), "approximate")
-    ledger.spend(claim(ZCDP(rho)), "first")
-    ledger.spend(claim(ZCDP(rho)), "second")
+    ledger.spend(claim(ApproxDP(0.125, 4e-7)), "first")
+    ledger.spend(claim(ApproxDP(0.125, 6e-7)), "second")
     with pytest.raises(BudgetExhausted):
         ledger.spend(claim(PureDP(1e-6)), "one more")
+    assert len(ledger.spends()) == 3
+    other = Ledger(ApproxDP(5.0, 1e-6))
+    other.spend(claim(ApproxDP(0.1, 1e-6)), "all of delta")
     with pytest.raises(BudgetExhausted):
-        ledger.spend(claim(ApproxDP(1e-9, 1e-7)), "more delta")
-    assert len(ledger.spends()) == 4
+        other.spend(claim(ApproxDP(0.1, 1e-9)), "more delta")
 
 
-def test_zcdp_needs_some_delta_left() -> None:
-    ledger = Ledger(ApproxDP(5.0, 1e-6))
-    ledger.spend(claim(ApproxDP(0.1, 1e-6)), "all of delta")
-    with pytest.raises(BudgetExhausted):
-        ledger.spend(claim(ZCDP(1e-6)), "nothing left to convert at")
+def test_approximate_budget_names_the_zcdp_budget_that_implies_it() -> None:
+    budget = ApproxDP(1.0, 1e-6)
+    with pytest.raises(ValueError, match=r"ZCDP\(([0-9.]+)\)") as refusal:
+        Ledger(budget).spend(claim(ZCDP(1e-3)), "gaussian")
+    named = re.search(r"ZCDP\(([0-9.]+)\)", str(refusal.value))
+    assert named is not None
+    implied = zcdp_to_approx(ZCDP(float(named[1])), budget.delta)
+    assert implied.epsilon == pytest.approx(budget.epsilon, rel=1e-5)
 
 
 def test_approximate_samplers_cost_what_is_proved_of_them() -> None:
