@@ -29,7 +29,7 @@ from geomdp.geometry.separation import DirectionSource, direction_source
 from geomdp.workloads.symmetries import RandomSymmetry
 
 #: Default budget. Measured on 2-way tables of 10 binary columns (dimension 55): the error falls by
-#: 27% from the first 55 slabs to 1100 and by another 9% to 2200, at twice the time.
+#: 32% from the first 55 slabs to 1100 and by another 6% to 2000, at twice the time.
 SLABS_PER_DIMENSION = 20
 #: Every half-width is this much larger than the support function, so that rounding in its
 #: evaluation (relative error near 1e-13) cannot make a slab too narrow (SAM-5).
