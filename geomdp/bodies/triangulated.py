@@ -20,7 +20,7 @@ from geomdp.bodies.arguments import (
     rays,
 )
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets
-from geomdp.bodies.triangulation import Triangulation, triangulate
+from geomdp.bodies.triangulation import Triangulation, can_triangulate, triangulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,3 +222,13 @@ class TriangulatedPolytope(Body):
 
         weights = cp.Variable(len(self._corners), nonneg=True)
         return [variable == self._corners.T @ weights, cp.sum(weights) == 1]
+
+
+def triangulated(body: Body) -> TriangulatedPolytope | None:
+    """The body cut into simplices, if it lists vertices and they are few enough; None otherwise."""
+    if not body.implements("vertex_list"):
+        return None
+    vertices = body.vertex_list()
+    if not can_triangulate(len(vertices), body.affine_hull().dimension):
+        return None
+    return TriangulatedPolytope(vertices)

@@ -10,9 +10,9 @@ from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.bodies.oracles import Body, MissingOracle
 from geomdp.bodies.products import Product
+from geomdp.bodies.triangulated import triangulated
 from geomdp.geometry.concentration import checked_level, hoeffding_deviation
 from geomdp.geometry.results import Estimate
-from geomdp.geometry.volume import triangulated
 
 
 def second_moment(

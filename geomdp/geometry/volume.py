@@ -11,8 +11,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies.balls import log_unit_ball_volume
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, MissingOracle
-from geomdp.bodies.triangulated import TriangulatedPolytope
-from geomdp.bodies.triangulation import can_triangulate
+from geomdp.bodies.triangulated import triangulated
 from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate
 
@@ -120,16 +119,6 @@ def volume_radius(
     value = radius(estimate.value)
     relative = estimate.stderr / estimate.value if estimate.value > 0 else 0.0
     return Estimate(value, value * relative / rank, (low, high), estimate.samples)
-
-
-def triangulated(body: Body) -> TriangulatedPolytope | None:
-    """The body cut into simplices, if it lists vertices and they are few enough; None otherwise."""
-    if not body.implements("vertex_list"):
-        return None
-    vertices = body.vertex_list()
-    if not can_triangulate(len(vertices), body.affine_hull().dimension):
-        return None
-    return TriangulatedPolytope(vertices)
 
 
 def _by_rejection(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:

@@ -12,6 +12,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.bodies import Body
 from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.triangulated import triangulated
 from geomdp.geometry.results import Diagnostics, Samples
 from geomdp.geometry.sampling.chains import Mixing, measure_mixing, run_chains
 from geomdp.geometry.sampling.diagnostics import diagnose
@@ -161,7 +162,8 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
-    Exact and independent where the body has a sampler of its own. Otherwise hit-and-run in rounded
+    Exact and independent where the body has a sampler of its own, and for small polytopes with
+    listed vertices, which are cut into simplices. Otherwise hit-and-run in rounded
     coordinates, coordinate hit-and-run on polytopes with listed facets: `CHAINS` independent
     chains (fewer for fewer points), burnt in for `RELAXATIONS` autocorrelation times as measured
     by a pilot run, one point kept every `SPACING` of them. Points of one chain are then nearly,
@@ -192,6 +194,9 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     n, rng = whole(n, "n"), np.random.default_rng(rng)
     if body.implements("sample_uniform"):
         return Samples(body.sample_uniform(n, rng), Exact())
+    simplices = triangulated(body)
+    if simplices is not None:
+        return Samples(simplices.sample_uniform(n, rng), Exact())
     sampler = ChainSampler(body, rng=rng)
     walk, chains = sampler.walk, min(CHAINS, n)
     run = run_chains(
