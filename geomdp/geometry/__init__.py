@@ -4,9 +4,10 @@ from geomdp.geometry.gaussian import mean_gaussian_norm, unit_ball_volume
 from geomdp.geometry.jl import jl_map, rademacher_jl_map
 from geomdp.geometry.moments import second_moment
 from geomdp.geometry.projection import Projector, project, project_image
+from geomdp.geometry.refinery import SlabRefinement
 from geomdp.geometry.results import Diagnostics, Estimate, Projection, Samples
 from geomdp.geometry.sampling import sample_uniform
-from geomdp.geometry.slabs import SlabRefinement, refine_slabs
+from geomdp.geometry.slabs import refine_slabs
 from geomdp.geometry.volume import volume, volume_radius
 from geomdp.geometry.width import gaussian_width
 
