@@ -2,6 +2,8 @@
 
 SCRIPTS = (
     "experiments.jl_error_vs_n",
+    "experiments.recursive_noise",
+    "experiments.covariance_error",
     "experiments.sparse_vector",
     "experiments.update_bounds",
     "experiments.online_error",
