@@ -47,7 +47,7 @@ WORKLOAD = workload(Queries.MARGINALS)
 
 
 class Family(enum.StrEnum):
-    """Mechanisms, best first."""
+    """Mechanisms, in the order of the figure."""
 
     CONE = "cone over the elliptope"
     SLABS = "K-norm, outer slab body"
