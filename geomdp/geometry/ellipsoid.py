@@ -263,9 +263,8 @@ class _Columns:
         values, axes = np.linalg.eigh(W)
         if values[-1] <= 0:
             raise ValueError("vectors must not all be 0")
-        # Below this share of the largest, eigenvalues are rounding.
+        # What is below is rounding; the dual value is that of W itself, without it.
         floor = np.finfo(np.float64).eps * len(values) * values[-1]
-        #: t for the dual value, from W itself.
         self.dual_root = float(np.sqrt(values[values > floor]).sum())
         values = np.maximum(values, floor)
         #: t = tr W^(1/2), of W with its eigenvalues lifted to the floor.

@@ -11,7 +11,7 @@ import pytest
 
 import geomdp.mechanisms as mechanisms
 from geomdp.audit import audit
-from geomdp.mechanisms import AdditiveMechanism, Mechanism, PredictionKind
+from geomdp.mechanisms import JL, AdditiveMechanism, Mechanism, PredictionKind
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import Explicit, Marginals, explicit_answers
 from tests.mechanisms.catalogue import (
@@ -265,11 +265,15 @@ def test_constant_workloads_are_refused(name, adjacency):
 AUDITED = Marginals(2, 1)
 
 
-def neighbours(adjacency):
-    """Sums of two neighbouring data sets near the centre, a longest difference apart."""
-    base = np.full(2, N / 2)
-    far = np.ones(2)
-    return (base, base + far) if adjacency is ADD else (base - far / 2, base + far / 2)
+def neighbours(mechanism):
+    """Sums of two neighbouring data sets near the centre, as far apart as the noise can feel."""
+    base, far = np.full(2, N / 2), np.ones(2)
+    if isinstance(mechanism, JL):
+        # The difference of corners that A stretches most.
+        far = np.where(mechanism.matrix[0] > 0, 1.0, -1.0)
+    if mechanism.guarantee.adjacency is ADD:
+        return base, base + far
+    return base - far / 2, base + far / 2
 
 
 def sampler(mechanism, sums):
@@ -282,8 +286,8 @@ def audited(name, adjacency, claim, privacy):
     """Audit the mechanism built for `privacy` against `claim`, on its worst neighbours."""
     entry = MECHANISMS[name]
     mechanism = entry.build(AUDITED, N, privacy, adjacency)
-    first, second = neighbours(adjacency)
-    score, trials = None, 3000 if name.startswith("JL") else 10_000
+    first, second = neighbours(mechanism)
+    score, trials = None, 4000 if name.startswith("JL") else 20_000
     if isinstance(mechanism, AdditiveMechanism):
         trials = 6000 if isinstance(mechanism.guarantee.sampler, Heuristic) else 200_000
     if entry.density and isinstance(mechanism, AdditiveMechanism):

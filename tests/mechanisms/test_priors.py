@@ -42,7 +42,7 @@ def test_additive_mechanisms_meet_their_exact_prediction(prior):
 def test_projection_does_better_at_a_vertex_than_its_bound():
     mechanism = Projected(Laplace(WORKLOAD, **SETTING))
     vertex = FixedDataset(np.zeros((30, 3), dtype=int))
-    predicted = predict_on_prior(mechanism, vertex, 300, rng=1)
+    predicted = predict_on_prior(mechanism, vertex, 3000, rng=1)
     assert predicted.value + 6 * predicted.stderr < mechanism.predicted_rmse.value
     assert "FixedDataset" in predicted.source
 
