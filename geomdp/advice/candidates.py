@@ -23,10 +23,11 @@ from geomdp.mechanisms.cone import cone_body
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Workload
 
-#: Largest product of universe size and effective dimension for which an outer slab body is
-#: refined: 4096 elements in dimension 64, 1700 in dimension 150. Its facets come from linear
-#: programs of that size; beyond, they and the chains take minutes.
-MAX_REFINED = 1 << 18
+#: Largest effective dimension, and largest product of universe size and effective dimension, for
+#: which an outer slab body is refined. Chains cost dimension^2 slabs, facets linear programs of that
+#: size. Measured on one core: 7 s at 1024 elements in dimension 55, 21 s at 1440 in 94, and 60 s at
+#: 1600 in 132, which is more than a release should wait for.
+MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Seed of the public map of an advised JL mechanism.
 JL_SEED = 0
 
@@ -129,10 +130,12 @@ def knorm(question: Question) -> AdditiveMechanism:
         raise InapplicableError("its sampler would be heuristic, and exact_only rules that out")
     if not body.implements("sample_uniform"):
         size, dimension = question.workload.universe.size, body.affine_hull().dimension
-        if size is None or size * dimension > MAX_REFINED:
+        large = size is None or size * dimension > MAX_REFINED
+        if large or dimension > MAX_REFINED_DIMENSION:
             raise InapplicableError(
-                f"its outer slab body would take minutes to refine: {size or 'infinitely many'} "
-                f"elements in dimension {dimension}, the product above 2^18"
+                f"its outer slab body would take too long to refine: {size or 'infinitely many'} "
+                f"elements in dimension {dimension}, of at most {MAX_REFINED} / dimension in at "
+                f"most {MAX_REFINED_DIMENSION}"
             )
     return KNorm(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 

@@ -23,8 +23,8 @@ from geomdp.workloads import Workload
 from geomdp.workloads.symmetries import random_symmetry
 
 #: Slabs per dimension at most, and bound on slabs^2 x dimension, to which the sweeps of one
-#: refinement are proportional: 1100 slabs in dimension 55, 1260 in 94, 1000 in 150.
-SLABS_PER_DIMENSION, SLAB_WORK = 20, 150_000_000
+#: refinement are proportional: 1100 slabs in dimension 55, 1030 in 94, 816 in 150.
+SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
 class KNorm(AdditiveMechanism):
@@ -37,7 +37,7 @@ class KNorm(AdditiveMechanism):
     * with `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2;
     * otherwise the neighbour body itself (K_Q - K_Q for replace-one, the hull of K_Q and -K_Q for
       add/remove) where it can be sampled exactly, else its refined outer slab body (X-OUT), sampled
-      by hit-and-run. It has at most 20 slabs per dimension, fewer above dimension 72 (see
+      by hit-and-run. It has at most 20 slabs per dimension, fewer above dimension 62 (see
       `slab_budget`); refining takes seconds in dimension 50 and minutes above 100 or so.
 
     Parameters
@@ -164,6 +164,6 @@ class KNorm(AdditiveMechanism):
 
 
 def slab_budget(dimension: int) -> int:
-    """Number of slabs of an outer body: 20 r, at most (1.5e8 / r)^(1/2), at least 2 r."""
+    """Number of slabs of an outer body: 20 r, at most (1e8 / r)^(1/2), at least 2 r."""
     affordable = math.isqrt(SLAB_WORK // dimension)
     return max(2 * dimension, min(SLABS_PER_DIMENSION * dimension, affordable))
