@@ -24,9 +24,8 @@ from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Workload
 
 #: Largest effective dimension, and largest product of universe size and effective dimension, for
-#: which an outer slab body is refined. Chains cost dimension^2 slabs, facets linear programs of that
-#: size. Measured on one core: 7 s at 1024 elements in dimension 55, 21 s at 1440 in 94, and 60 s at
-#: 1600 in 132, which is more than a release should wait for.
+#: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
+#: 21 s at 1440 in 94, and 60 s at 1600 in 132, which is more than a release should wait for.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
 #: Seed of the public map of an advised JL mechanism.
 JL_SEED = 0
