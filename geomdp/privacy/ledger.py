@@ -7,6 +7,7 @@ spend and the answer has spent: the count can be too high, never too low.
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -77,6 +78,8 @@ class Ledger:
         self._path = ":memory:" if path is None else str(path)
         try:
             self._connection = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None)
+            # A ledger that is dropped rather than closed must not leave its file open.
+            weakref.finalize(self, self._connection.close)
         except sqlite3.OperationalError as error:
             raise OSError(f"{self._path} cannot be opened: {error}") from error
         try:

