@@ -42,6 +42,8 @@ PUBLIC_NAMES = {
         "IterativeConstruction",
         "SparseMultiplicativeWeights",
         "SparseProject",
+        "Ledger",
+        "BudgetExhausted",
     ],
     "geomdp.workloads": [
         "Explicit",
@@ -54,9 +56,22 @@ PUBLIC_NAMES = {
         "RandomSigns",
         "Ranges",
         "SecondMoment",
+        "SparseQueries",
     ],
     "geomdp.bodies": ["Difference"],
-    "geomdp.mechanisms": ["KNorm", "Laplace", "Gaussian", "Ball", "Ellipsoid", "Projected", "JL"],
+    "geomdp.mechanisms": [
+        "Ball",
+        "Cone",
+        "Covariance",
+        "Ellipsoid",
+        "Gaussian",
+        "JL",
+        "KNorm",
+        "Laplace",
+        "Projected",
+        "Recursive",
+        "SecondMoment",
+    ],
 }
 
 
