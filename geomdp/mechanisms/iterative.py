@@ -9,15 +9,13 @@ from typing import Any, Generic
 
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
+from geomdp.mechanisms.attainable_accuracy import smallest_accuracy
 from geomdp.mechanisms.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.transcript import Answer, exchanges_to_json_lines
 from geomdp.mechanisms.updates.base import Hypothesis, UpdateRule
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.ledger import Ledger
-
-#: Bisection on the accuracy stops at this relative width.
-ACCURACY_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -195,16 +193,13 @@ class IterativeConstruction(Generic[AnyQuery]):
         return noise <= self.design.noise * alpha and loss <= self.design.loss * alpha
 
     def _solve_accuracy(self) -> float:
-        if not self._enough(1.0):
+        alpha = smallest_accuracy(self._enough)
+        if alpha is None:
             raise ValueError(
                 f"n must be larger for {self.distinguisher.size} queries at "
                 f"{self.privacy}, got {self.n}"
             )
-        low, high = 0.0, 1.0
-        while high - low > ACCURACY_TOLERANCE * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if self._enough(middle) else (middle, high)
-        return high
+        return alpha
 
     def release(
         self,

@@ -8,15 +8,13 @@ from typing import Any, Generic
 
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
+from geomdp.mechanisms.attainable_accuracy import smallest_accuracy
 from geomdp.mechanisms.sparse_vector import NumericSparse
 from geomdp.mechanisms.sparse_vector_accuracy import numeric_sparse
 from geomdp.mechanisms.transcript import Answer, Transcript, exchanges_to_json_lines
 from geomdp.mechanisms.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
-
-#: Bisection on the accuracy stops at this relative width.
-ACCURACY_TOLERANCE = 1e-12
 
 
 def solve_accuracy(
@@ -58,13 +56,10 @@ def solve_accuracy(
         noise = numeric_sparse(privacy, cutoff=updates, queries=2 * queries, beta=beta)
         return alpha >= noise / n
 
-    if not enough(1.0):
+    alpha = smallest_accuracy(enough)
+    if alpha is None:
         raise ValueError(f"n must be larger for {queries} queries at {privacy}, got {n}")
-    low, high = 0.0, 1.0
-    while high - low > ACCURACY_TOLERANCE * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return alpha
 
 
 class OnlineConstruction(Generic[Query]):
