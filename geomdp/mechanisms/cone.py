@@ -13,10 +13,10 @@ from geomdp.bodies import Elliptope, PsdBox, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
-from geomdp.mechanisms.sign_products import sign_products
 from geomdp.noise.cone import ConeNoise
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import BoxSecondMoment, Workload
+from geomdp.workloads.sign_products import sign_products
 
 
 class Cone(AdditiveMechanism):

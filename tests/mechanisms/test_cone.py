@@ -9,7 +9,6 @@ import pytest
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone
-from geomdp.mechanisms.sign_products import sign_products
 from geomdp.noise import ConeNoise
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import (
@@ -21,6 +20,7 @@ from geomdp.workloads import (
     SecondMoment,
     explicit_answers,
 )
+from geomdp.workloads.sign_products import sign_products
 from tests.stats import ks_same, ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)

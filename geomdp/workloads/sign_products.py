@@ -9,7 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads.base import Workload
+from geomdp.workloads.boolean import Marginals, Parities
+from geomdp.workloads.tables import MarginalTables
 
 
 @dataclass(frozen=True)
