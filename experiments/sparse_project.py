@@ -30,8 +30,8 @@ from experiments.engine.checks import is_below, slopes_are, slopes_by, stays_bel
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from geomdp.bounds.sparse_project_sizes import paper_accuracy
 from geomdp.geometry.hashing import HashedSigns
-from geomdp.mechanisms.sparse_project_sizes import paper_accuracy
 from geomdp.mechanisms.sparse_summary import measured_distortion
 from geomdp.workloads import SparseQuery
 

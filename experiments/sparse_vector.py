@@ -29,7 +29,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL
-from geomdp.mechanisms import sparse_vector_accuracy as accuracy
+from geomdp.bounds import sparse_vector_accuracy as accuracy
 from geomdp.mechanisms import sparse_vector_scales as scales
 
 BETA = 0.05
@@ -92,7 +92,9 @@ def stated_accuracy(config: Config) -> float:
             return accuracy.above_threshold(PURE.epsilon, queries=k, beta=BETA)
         case Family.KEPT:
             kept = scales.kept(PURE, c, monotone=False)
-            return accuracy.sparse_kept(kept, queries=k, beta=BETA)
+            return accuracy.sparse_kept(
+                threshold=kept.threshold, query=kept.query, queries=k, beta=BETA
+            )
         case Family.REDRAWN:
             return accuracy.sparse(PURE, cutoff=c, queries=k, beta=BETA)
         case Family.NUMERIC:

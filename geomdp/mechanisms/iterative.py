@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
-from geomdp.mechanisms.attainable_accuracy import smallest_accuracy
+from geomdp.bounds.attainable_accuracy import smallest_accuracy
 from geomdp.mechanisms.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.transcript import Answer, exchanges_to_json_lines
 from geomdp.mechanisms.updates.base import Hypothesis, UpdateRule

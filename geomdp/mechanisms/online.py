@@ -8,9 +8,9 @@ from typing import Any, Generic
 
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
-from geomdp.mechanisms.attainable_accuracy import smallest_accuracy
+from geomdp.bounds.attainable_accuracy import smallest_accuracy
+from geomdp.bounds.sparse_vector_accuracy import numeric_sparse
 from geomdp.mechanisms.sparse_vector import NumericSparse
-from geomdp.mechanisms.sparse_vector_accuracy import numeric_sparse
 from geomdp.mechanisms.transcript import Answer, Transcript, exchanges_to_json_lines
 from geomdp.mechanisms.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP

@@ -11,15 +11,15 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
-from geomdp.geometry.hashing import HashedSigns
-from geomdp.mechanisms.elements import ElementEncoding, IntegerElements
-from geomdp.mechanisms.sparse_project_sizes import (
+from geomdp.bounds.sparse_project_sizes import (
     MAX_ROWS,
     MIN_ROWS,
     feasible_rows,
     independence,
     paper_sizes,
 )
+from geomdp.geometry.hashing import HashedSigns
+from geomdp.mechanisms.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse_summary import SparseSummary
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale

@@ -231,7 +231,7 @@ class PrintedNumericSparse(_SparseVectorStream):
     """NumericSparse with the split printed for delta > 0, kept to show where it fails (DISC-11).
 
     As private as `NumericSparse`, but for few queries the noise on its values exceeds the
-    accuracy stated for it (`sparse_vector_accuracy.numeric_sparse_printed`).
+    accuracy stated for it (`bounds.sparse_vector_accuracy.numeric_sparse_printed`).
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from geomdp.bounds import sparse_project_sizes as sizes
 from geomdp.geometry.hashing import HashedSigns
-from geomdp.mechanisms import sparse_project_sizes as sizes
 from geomdp.mechanisms.elements import DigestedElements, IntegerElements
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import SparseSummary, measured_distortion

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-import geomdp.mechanisms.sparse_vector_accuracy as accuracy
+import geomdp.bounds.sparse_vector_accuracy as accuracy
 import geomdp.mechanisms.sparse_vector_scales as scales
 from geomdp.mechanisms.sparse_vector import (
     AboveThreshold,
@@ -275,7 +275,12 @@ def test_sparse_accuracy_theorems(redraw: bool) -> None:
     if redraw:
         alpha = accuracy.sparse(privacy, cutoff=cutoff, queries=queries, beta=beta)
     else:
-        alpha = accuracy.sparse_kept(stream.scales, queries=queries, beta=beta)
+        alpha = accuracy.sparse_kept(
+            threshold=stream.scales.threshold,
+            query=stream.scales.query,
+            queries=queries,
+            beta=beta,
+        )
     truths = np.full(queries, -1.001 * alpha)
     truths[[5, 20, 41, 59]] = 1.001 * alpha
     good = 0

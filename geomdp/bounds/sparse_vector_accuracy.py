@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 from geomdp._validation import positive, whole
-from geomdp.mechanisms.sparse_vector_scales import Scales
 from geomdp.privacy import ApproxDP, PureDP
 
 
@@ -42,15 +41,15 @@ def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float
             return math.sqrt(512 * cutoff * math.log(1 / delta)) * logs / epsilon
 
 
-def sparse_kept(scales: Scales, *, queries: int, beta: float) -> float:
-    """Accuracy of a mechanism that draws its threshold noise once, from its `scales`.
+def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) -> float:
+    """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
 
-    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta): with probability 1 - beta neither the
-    one threshold draw nor any of the k query draws exceeds its share (GEN-3, union bound).
+    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), from the Laplace scales `threshold` and
+    `query`: with probability 1 - beta neither the one threshold draw nor any of the k query draws
+    exceeds its share (GEN-3, union bound).
     """
-    if scales.redraw:
-        raise ValueError("scales must be those of a threshold drawn once, got redraw=True")
-    return scales.threshold * _logs(1, beta, 2) + scales.query * _logs(queries, beta, 2)
+    share = positive(threshold, "threshold") * _logs(1, beta, 2)
+    return share + positive(query, "query") * _logs(queries, beta, 2)
 
 
 def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
