@@ -1,3 +1,6 @@
-"""Upper and lower bounds on the error of private mechanisms."""
+"""Upper and lower bounds on the number of records private mechanisms need."""
 
-__all__: list[str] = []
+from geomdp.bounds.bound import Bound, Side
+from geomdp.bounds.metrics import RMS, MeanL2, Metric, WorstCase
+
+__all__ = ["RMS", "Bound", "MeanL2", "Metric", "Side", "WorstCase"]

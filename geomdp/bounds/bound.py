@@ -1,0 +1,98 @@
+"""A bound on sample complexity, with what it says, what it assumes and what proves it."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from geomdp._validation import real_number
+
+
+class Side(enum.Enum):
+    """Which side of the sample complexity a bound is on."""
+
+    #: No mechanism reaches the error with so few records.
+    LOWER = "lower"
+    #: Some mechanism reaches the error with so many records.
+    UPPER = "upper"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the sample complexity sc of a workload at privacy epsilon and error alpha.
+
+    sc is the least number of records n at which some epsilon-DP mechanism has error at most alpha
+    on every data set of n records (JL-DEF). The error, the neighbour relation, epsilon and alpha
+    are those of `statement`.
+
+    Parameters
+    ----------
+    value : float
+        A number of records v, at least 0.
+
+        * ``Side.LOWER``: no epsilon-DP mechanism has error at most alpha at any n <= v, so
+          sc > v. Data sets have a whole number of records, so v and its floor say the same; 0 says
+          nothing. Finite.
+        * ``Side.UPPER``: some epsilon-DP mechanism has error at most alpha at n = ceil(v), so
+          sc <= ceil(v). Infinity says nothing.
+
+        A lower and an upper bound on the same question therefore satisfy
+        floor(lower) < ceil(upper).
+    side : Side
+        Which of the two.
+    statement : str
+        What is proved, in one sentence.
+    assumptions : tuple of str
+        Everything the proof takes for granted beyond the statement: side conditions, probability
+        over public draws, checks made on samples only. Empty for an unconditional bound.
+    certificate : object or None
+        What proves it, if there is an object that does: it can be checked again.
+
+    Raises
+    ------
+    ValueError
+        If `value` is negative or NaN, or an infinite lower bound.
+    """
+
+    value: float
+    side: Side
+    statement: str
+    assumptions: tuple[str, ...] = ()
+    certificate: object | None = None
+
+    def __post_init__(self) -> None:
+        value = real_number(self.value)
+        if not value >= 0 or (self.side is Side.LOWER and math.isinf(value)):
+            limit = " and finite" if self.side is Side.LOWER else ""
+            raise ValueError(
+                f"value of the {self.side.value} bound must be at least 0{limit}, "
+                f"got {self.value!r}"
+            )
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+
+    @property
+    def records(self) -> float:
+        """The whole number the bound amounts to: floor(value) below, ceil(value) above."""
+        if math.isinf(self.value):
+            return self.value
+        return float(math.floor(self.value) if self.side is Side.LOWER else math.ceil(self.value))
+
+    def __str__(self) -> str:
+        relation = ">" if self.side is Side.LOWER else "<="
+        return f"sc {relation} {self.records:.10g}: {self.statement}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; of the certificate only its type.
+
+        An infinite `value` becomes None, for which JSON has a word.
+        """
+        return {
+            "value": None if math.isinf(self.value) else self.value,
+            "side": self.side.value,
+            "statement": self.statement,
+            "assumptions": list(self.assumptions),
+            "certificate": None if self.certificate is None else type(self.certificate).__name__,
+        }
