@@ -1,0 +1,277 @@
+"""The upper side of a bracket: how many records the mechanisms of this library need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from geomdp.advice.advisor import MAX_PROJECTED_UNIVERSE
+from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question
+from geomdp.bodies import MissingOracle, sensitivity_polytope
+from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Projected, SecondMoment
+from geomdp.mechanisms.projected import STANDARD_ERRORS, squared_noise_limit
+from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise.maxima import expected_maximum
+from geomdp.privacy import Adjacency, Exact, PureDP
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
+from geomdp.workloads import Workload, WorkloadSizeError
+
+#: Records beyond which a mechanism is not asked for: float64 still holds whole numbers exactly.
+MOST_RECORDS = 1 << 53
+#: Relative difference by which a prediction is told from the smaller bound behind it, above the
+#: duality gap that predictions of projections include.
+TELLS_APART = 1e-5
+#: Workloads with more queries have no answer per coordinate tried: it takes k support values.
+MAX_COORDINATES = 1 << 12
+
+
+@dataclass(frozen=True)
+class ErrorLimit:
+    """An upper bound on a mechanism's error at one n, for every data set of n records.
+
+    Parameters
+    ----------
+    value : float
+        The bound, per query.
+    reason : str
+        What proves it.
+    simulated : bool
+        Whether it rests on an upper confidence limit from public draws.
+    """
+
+    value: float
+    reason: str
+    simulated: bool
+
+
+def upper_bounds(
+    workload: Workload, *, epsilon: float, alpha: float, metric: Metric, adjacency: Adjacency
+) -> tuple[list[Bound], dict[str, str]]:
+    """Upper bounds on the sample complexity from every mechanism that applies, best first.
+
+    A constant answer; Laplace, ball, cone, ellipsoid, K-norm and recursive noise with exact
+    samplers, each as it is and projected on the sensitivity polytope; for `SecondMoment` workloads
+    also that mechanism, all of whose error bound is closed. JL mechanisms are left out: what is
+    proved for them is an average over the map, and their geometry depends on n. The geometry of
+    each mechanism is done once; errors of additive noise fall as 1/n, others are inverted by
+    bisection.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries.
+    epsilon : float
+        Pure differential privacy.
+    alpha : float
+        Target error per query.
+    metric : Metric
+        `MeanL2`, `RMS` or `WorstCase`.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    list of Bound
+        Each with the mechanism's name in its statement, and the mechanism itself, built for
+        ceil(value) records, as certificate.
+    dict of str to str
+        Why the others do not apply.
+
+    Raises
+    ------
+    ValueError
+        For a metric other than the three.
+    """
+    question = Question(workload, 1, PureDP(epsilon), adjacency, exact_only=True)
+    built, refused = _built(question)
+    constant = _constant_answer(workload, metric)
+    words = f"{metric.name} at most {alpha:g} under {epsilon:g}-DP ({adjacency.value})"
+    found = []
+    if constant.value <= alpha:
+        found.append(Bound(1.0, Side.UPPER, f"a constant answer has {words}: {constant.reason}"))
+    else:
+        refused["a constant answer"] = f"its error is {constant.value:.4g}: {constant.reason}"
+    for name, mechanism in built.items():
+        n = _least_records(mechanism, alpha, metric)
+        if n is None:
+            refused[name] = f"it needs more than {MOST_RECORDS} records"
+            continue
+        winner = mechanism.with_n(n)
+        limit = error_limit(metric, winner)
+        statement = f"{name} has {words} on every data set of {n} records, by {limit.reason}"
+        assumptions = (_SIMULATED,) if limit.simulated else ()
+        found.append(Bound(float(n), Side.UPPER, statement, assumptions, winner))
+    return sorted(found, key=lambda bound: bound.value), refused
+
+
+_SIMULATED = (
+    "the mean of the support function over the noise enters through an upper confidence limit at "
+    "level 1e-6 from public draws (Student, asymptotic)"
+)
+
+
+def _built(question: Question) -> tuple[dict[str, Mechanism], dict[str, str]]:
+    """Mechanisms with exact samplers by name, all geometry done, and why the others are not."""
+    built: dict[str, Mechanism] = {}
+    refused: dict[str, str] = {}
+
+    def attempt(name: str, build: Callable[[], Mechanism]) -> None:
+        try:
+            mechanism = build()
+            _ = mechanism.predicted_rmse
+        except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
+            refused[name] = str(reason)
+            return
+        if mechanism.guarantee.sampler == Exact():
+            built[name] = mechanism
+        else:
+            refused[name] = "its sampler is not exact"
+
+    for name, build in ADDITIVE.items():
+        attempt(name, lambda build=build: build(question))  # type: ignore[misc]
+    additive = {name: it for name, it in built.items() if isinstance(it, AdditiveMechanism)}
+    size = question.workload.universe.size
+    if size is not None and size > MAX_PROJECTED_UNIVERSE:
+        best = min(additive, key=lambda name: additive[name].predicted_rmse.value)
+        additive = {best: additive[best]}
+    for name, inner in additive.items():
+        attempt(f"Projected({name})", lambda inner=inner: Projected(inner))  # type: ignore[misc]
+    if isinstance(question.workload, SecondMomentWorkload):
+        attempt("SecondMoment", lambda: _second_moment(question))
+    return built, refused
+
+
+def _second_moment(question: Question) -> Mechanism:
+    assert isinstance(question.workload, SecondMomentWorkload)
+    return SecondMoment(
+        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
+    )
+
+
+def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | None:
+    """The least n at which the error limit is at most alpha; None above `MOST_RECORDS`."""
+
+    def enough(n: int) -> bool:
+        return error_limit(metric, mechanism.with_n(n)).value <= alpha
+
+    high = 1
+    if isinstance(mechanism, AdditiveMechanism):
+        # The error is that at n = 1 over n; rounding may ask for one record more.
+        exact = error_limit(metric, mechanism.with_n(1)).value / alpha
+        if not exact <= MOST_RECORDS:
+            return None
+        high = max(1, math.ceil(exact * (1 - 1e-12)))
+        return high if enough(high) else high + 1
+    while not enough(high):
+        high *= 2
+        if high > MOST_RECORDS:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+@singledispatch
+def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
+    """Upper bound on the error of `mechanism` in `metric`, for every data set of its n records.
+
+    Parameters
+    ----------
+    metric : MeanL2, RMS or WorstCase
+        How error is measured.
+    mechanism : Mechanism
+        Built for the n in question, with an exact sampler.
+
+    Returns
+    -------
+    ErrorLimit
+
+    Raises
+    ------
+    ValueError
+        For another metric.
+
+    References
+    ----------
+    Formula sheet JL-DEF, JL-KN, JL-L13, JL-L13b.
+    """
+    del mechanism
+    raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {metric!r}")
+
+
+@error_limit.register
+def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
+    del metric
+    prediction = mechanism.predicted_rmse
+    value = prediction.value + STANDARD_ERRORS * prediction.stderr
+    return ErrorLimit(value, prediction.source, prediction.stderr > 0 or _simulated(mechanism))
+
+
+@error_limit.register
+def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
+    """E Y <= (E Y^2)^(1/2); for K-norm noise R U, E R = ((r + 1) / (r + 2) E R^2)^(1/2)."""
+    del metric
+    limit = error_limit(RMS(), mechanism)
+    if not isinstance(mechanism, AdditiveMechanism):
+        return limit
+    noise = mechanism.noise
+    if isinstance(noise, KNormNoise):
+        r = noise.effective_dimension
+    elif isinstance(noise, LaplaceNoise):
+        r = noise.dimension
+    else:
+        return limit
+    reason = f"{limit.reason} and the mean of its radius (JL-KN)"
+    return ErrorLimit(limit.value * math.sqrt((r + 1) / (r + 2)), reason, limit.simulated)
+
+
+@error_limit.register
+def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
+    """The largest coordinate of the noise, or the Euclidean norm of the error."""
+    del metric
+    root = error_limit(RMS(), mechanism)
+    value = root.value * math.sqrt(mechanism.workload.n_queries)
+    euclidean = ErrorLimit(value, f"{root.reason}, in l2 norm", root.simulated)
+    if not isinstance(mechanism, AdditiveMechanism):
+        return euclidean
+    largest = expected_maximum(mechanism.noise) / mechanism.n
+    if largest > euclidean.value:
+        return euclidean
+    return ErrorLimit(largest, "the expected largest coordinate of its noise", simulated=False)
+
+
+def _simulated(mechanism: Mechanism) -> bool:
+    """Whether a prediction rests on a simulated E h_K(Z): it is below both bounds beside it."""
+    if not isinstance(mechanism, Projected):
+        return False
+    others = min(squared_noise_limit(mechanism.inner), mechanism.workload.l2_diameter() ** 2)
+    closed = math.sqrt(others / mechanism.workload.n_queries)
+    return mechanism.predicted_rmse.value < closed * (1 - TELLS_APART)
+
+
+def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
+    """The error of the best constant answer known, without a look at the records."""
+    hull, diameter, k = workload.affine_hull(), workload.l2_diameter(), workload.n_queries
+    K = sensitivity_polytope(workload)
+    if isinstance(metric, WorstCase):
+        if k > MAX_COORDINATES:
+            return ErrorLimit(diameter, "the l2 diameter of the answers", simulated=False)
+        axes = np.eye(k)
+        half = float((K.support(axes) + K.support(-axes)).max()) / 2
+        return ErrorLimit(half, "half the widest range of a query", simulated=False)
+    r = hull.dimension
+    radius, reason = diameter * math.sqrt(r / (2 * (r + 1))), "a ball around the answers (Jung)"
+    if K.implements("vertex_list"):
+        points = K.vertex_list()
+        middle = (points.max(axis=0) + points.min(axis=0)) / 2
+        listed = float(np.linalg.norm(points - middle, axis=1).max())
+        if listed < radius:
+            radius, reason = listed, "all answers are as close to the middle of their ranges"
+    return ErrorLimit(radius / math.sqrt(k), reason, simulated=False)
