@@ -14,6 +14,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -24,7 +25,9 @@ from experiments.catalogue import SCRIPTS
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.claims import claims_table
 from experiments.engine.figures import read_table
+from experiments.engine.processes import Processes
 from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce
+from experiments.engine.run import Executor, ExecutorError, in_process
 from experiments.engine.script import (
     LoadedScript,
     Preset,
@@ -55,6 +58,21 @@ Full = Annotated[
         help="The committed figures, or a smaller sweep written to paper_figures/quick.",
     ),
 ]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--workers", min=1, help="Processes on this machine; 1 computes in the command's own."
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Compute on the workers of this Dask scheduler (extra `cluster`).",
+        show_default=False,
+    ),
+]
 ResultsFolder = Annotated[Path, typer.Option("--results", help="Folder of the SQLite files.")]
 FiguresFolder = Annotated[Path, typer.Option("--figures", help="Folder of the figures.")]
 RESULTS, FIGURES = Folders().results, Folders().figures
@@ -75,20 +93,29 @@ def list_scripts() -> None:
 def run(
     names: Annotated[list[str], typer.Argument(help="Scripts to run; see `list`.")],
     full: Full = False,
+    workers: Workers = 1,
+    scheduler: Scheduler = None,
     results: ResultsFolder = RESULTS,
     figures: FiguresFolder = FIGURES,
 ) -> None:
     """Run scripts, draw their figures and check their claims."""
     scripts = [_find(name) for name in dict.fromkeys(names)]
-    _run_all(scripts, _preset(full), Folders(results, figures))
+    with _executor(workers, scheduler) as executor:
+        _run_all(scripts, _preset(full), Folders(results, figures), executor)
 
 
 @app.command("reproduce")
 def reproduce_all(
-    full: Full = False, results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES
+    full: Full = False,
+    workers: Workers = 1,
+    scheduler: Scheduler = None,
+    results: ResultsFolder = RESULTS,
+    figures: FiguresFolder = FIGURES,
 ) -> None:
     """Run every script; the exit code is 0 if all claims hold."""
-    _run_all([load(module) for module in SCRIPTS], _preset(full), Folders(results, figures))
+    scripts = [load(module) for module in SCRIPTS]
+    with _executor(workers, scheduler) as executor:
+        _run_all(scripts, _preset(full), Folders(results, figures), executor)
 
 
 @app.command()
@@ -124,19 +151,27 @@ def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -
     console.print(table)
 
 
-def _run_all(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> None:
+def _run_all(
+    scripts: Sequence[LoadedScript], preset: Preset, folders: Folders, executor: Executor
+) -> None:
     reports: list[Report] = []
     try:
         with _reporting_errors(), _progress() as progress:
+            tasks: list[TaskID] = []
             for script in scripts:
                 total = len(script.sweep(preset).cells())
                 done = contents(script, preset, folders).completed
-                task = progress.add_task(script.name, total=total, completed=done)
+                tasks.append(
+                    progress.add_task(script.name, start=False, total=total, completed=done)
+                )
+            for script, task in zip(scripts, tasks, strict=True):
+                progress.start_task(task)
                 reports.append(
                     reproduce(
                         script,
                         preset,
                         folders,
+                        executor,
                         observe=lambda _outcome, task=task: progress.advance(task),  # type: ignore[misc]
                     )
                 )
@@ -146,6 +181,24 @@ def _run_all(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) 
     _show(scripts, reports)
     if not all(report.passed for report in reports):
         raise typer.Exit(1)
+
+
+@contextmanager
+def _executor(workers: int, scheduler: str | None) -> Iterator[Executor]:
+    """Where the flags want cells to run."""
+    if scheduler is not None:
+        if workers > 1:
+            _fail("give either --workers or --scheduler: a cluster brings its own workers")
+        try:
+            from experiments.engine.cluster import DaskCluster
+        except ModuleNotFoundError as error:
+            _fail(f"--scheduler needs the extra `cluster`: pip install -e '.[cluster]' ({error})")
+        yield DaskCluster(scheduler)
+    elif workers > 1:
+        with Processes(workers) as processes:
+            yield processes
+    else:
+        yield in_process
 
 
 def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
@@ -191,10 +244,10 @@ def _progress() -> Progress:
 
 @contextmanager
 def _reporting_errors() -> Iterator[None]:
-    """Turn an unusable store into one line and exit code 1."""
+    """Turn unusable files, full disks and lost workers into one line and exit code 1."""
     try:
         yield
-    except StoreError as error:
+    except (StoreError, ExecutorError, OSError) as error:
         _fail(str(error))
 
 

@@ -19,7 +19,7 @@ from experiments.engine.figures import (
 )
 from experiments.engine.provenance import commit, versions
 from experiments.engine.run import Executor, SweepResult, ignore, in_process, run_sweep
-from experiments.engine.script import LoadedScript, Preset
+from experiments.engine.script import LoadedScript, Preset, TakesTime
 from experiments.engine.store import Contents, Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +74,8 @@ def reproduce(
     result.
     """
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
+    if isinstance(script.module, TakesTime):
+        executor = in_process
     with Store(folders.store(script.name, preset), script.code) as store:
         result = run_sweep(script.module.compute, sweep, store, executor, observe)
     if result.failures:

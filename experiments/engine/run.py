@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
 from experiments.engine.cells import C, Cell, Outcome, Row, Sweep, configuration_fields, plain
+from experiments.engine.provenance import Code
 from experiments.engine.store import Store
 
 #: What a script offers for one cell: (configuration, generator) to rows.
 Compute = Callable[[C, np.random.Generator], Sequence[Row]]
-#: What an executor applies to each cell; picklable when the script is an importable module.
-Work = Callable[[Cell[Any]], Outcome[Any]]
+
+
+class ExecutorError(Exception):
+    """The processes or machines that were to run cells cannot; what is stored stays."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an executor applies to each cell; picklable when `compute` is that of a module.
+
+    Parameters
+    ----------
+    compute : callable
+        (configuration, generator) to rows.
+    code : Code
+        Content hashes under which the outcomes will be stored.
+    """
+
+    compute: Compute[Any]
+    code: Code
+
+    def __call__(self, cell: Cell[Any]) -> Outcome[Any]:
+        """Outcome of one cell, in the process that knows the code."""
+        return run_cell(self.compute, cell)
+
+    def checked(self, cell: Cell[Any]) -> Outcome[Any]:
+        """Outcome of one cell in any process, after making sure of its code.
+
+        Raises
+        ------
+        ExecutorError
+            If this process has loaded other code than the one its outcomes would be stored under:
+            edited since the sweep began, or a different checkout on another machine.
+        """
+        if _code_here(self.compute.__module__) != self.code:
+            raise ExecutorError(
+                f"{self.compute.__module__} or geomdp differs from the code of this sweep; "
+                "it was edited meanwhile, or a worker has another version: start both again"
+            )
+        return self(cell)
+
+
+@cache
+def _code_here(module_name: str) -> Code:
+    """Code of a script as it was when this process first met it."""
+    return Code.of(importlib.import_module(module_name))
 
 
 class Executor(Protocol):
@@ -124,7 +170,7 @@ def run_sweep(
     cells = sweep.cells()
     done = {outcome.cell.key for outcome in store.outcomes(cells) if not outcome.failed}
     pending = [cell for cell in cells if cell.key not in done]
-    for outcome in executor(partial(run_cell, compute), pending):
+    for outcome in executor(Work(compute, store.code), pending):
         store.record(outcome)
         observe(outcome)
     outcomes = store.outcomes(cells)

@@ -58,6 +58,16 @@ class Reports(Protocol):
         """The numbers, for the terminal."""
 
 
+@runtime_checkable
+class TakesTime(Protocol):
+    """A script that measures time: its cells run one by one, whatever the executor.
+
+    ``TIMED`` says in words what would be disturbed.
+    """
+
+    TIMED: str
+
+
 @dataclass(frozen=True)
 class LoadedScript:
     """A script with its short name.
@@ -104,6 +114,9 @@ def load(module_name: str) -> LoadedScript:
         raise TypeError(
             f"{module_name} must have a docstring, QUICK, FULL, compute, plot and claims"
         )
+    if module.compute.__module__ != module_name:
+        # Workers know a script by the module of its function.
+        raise TypeError(f"compute must be defined in {module_name}, not imported there")
     return LoadedScript(module_name.rpartition(".")[2], module, Code.of(source))
 
 

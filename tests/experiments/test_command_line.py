@@ -60,10 +60,7 @@ def test_run_fails_with_the_traceback_when_a_cell_fails(
 def test_an_interrupt_says_how_to_go_on(
     folders: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(config: toy_script.Config, rng: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(toy_script, "compute", interrupt)
+    monkeypatch.setattr(toy_script, "INTERRUPTED", {2})
     result = call("reproduce", *folders)
     assert result.exit_code == 130
     assert "run again to resume" in result.output

@@ -21,13 +21,16 @@ class Config:
 QUICK = Sweep(tuple(Config(n) for n in (1, 2, 3)), trials=2, seed=0)
 FULL = Sweep(tuple(Config(n) for n in range(1, 11)), trials=2, seed=0)
 
-#: Configurations that fail; tests put some in.
+#: Configurations that fail, and that the user breaks off; tests put some in.
 BROKEN: set[int] = set()
+INTERRUPTED: set[int] = set()
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     if config.n in BROKEN:
         raise RuntimeError(f"n = {config.n} broke")
+    if config.n in INTERRUPTED:
+        raise KeyboardInterrupt
     return [{"square": config.n**2, "noise": rng.random()}]
 
 

@@ -1,0 +1,107 @@
+"""An executor on a Dask cluster, which may lose workers and even its scheduler on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+from distributed import Client, Future, as_completed
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker
+
+from experiments.engine.cells import Cell, Outcome
+from experiments.engine.processes import died
+from experiments.engine.run import ExecutorError, Work
+
+#: Seconds to wait for a scheduler, also one that is being restarted, and for its first worker.
+PATIENCE = 60.0
+#: Schedulers in a row that may be lost before any cell completes.
+LOSSES = 3
+
+
+class DaskCluster:
+    """Runs cells on the workers of a Dask scheduler; an `Executor`.
+
+    Cells of a worker that dies run again on another one; if a cell was on as many dying workers as
+    the scheduler allows (its setting ``allowed-failures``), it is a failed cell. If the scheduler
+    is lost, the cells without an outcome are submitted again as soon as one answers at the same
+    address. Workers need this code and its packages (``pip install -e '.[cluster]'``); one with
+    other code refuses the sweep.
+
+    Parameters
+    ----------
+    address : str
+        Of the scheduler, such as ``tcp://host:8786``.
+    patience : float
+        Seconds to wait for the scheduler, and then for a worker.
+    """
+
+    def __init__(self, address: str, patience: float = PATIENCE) -> None:
+        self.address = address
+        self.patience = patience
+
+    def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+        """Outcomes of all `cells`, as they complete.
+
+        Raises
+        ------
+        ExecutorError
+            If no scheduler or worker answers in time, or a worker cannot run the script or has
+            other code.
+        """
+        waiting, losses = {cell.key: cell for cell in cells}, 0
+        while waiting:
+            losses += 1
+            with self._connected() as client:
+                for outcome in _outcomes(client, work, list(waiting.values())):
+                    del waiting[outcome.cell.key]
+                    losses = 0
+                    yield outcome
+            if waiting and losses == LOSSES:
+                raise ExecutorError(
+                    f"the scheduler at {self.address} was lost {LOSSES} times without completing "
+                    "a cell"
+                )
+
+    def _connected(self) -> Client:
+        try:
+            client = Client(self.address, timeout=self.patience, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ExecutorError(f"no Dask scheduler at {self.address}: {error}") from error
+        try:
+            client.wait_for_workers(1, timeout=self.patience)
+        except (TimeoutError, CommClosedError) as error:
+            client.close()
+            raise ExecutorError(
+                f"the scheduler at {self.address} has no workers; start some with "
+                f"`dask worker {self.address}`"
+            ) from error
+        return client
+
+
+def _outcomes(client: Client, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+    """Outcomes until all cells have one or the scheduler is lost."""
+    try:
+        # Not pure: what was asked before says nothing about what the store lacks.
+        futures = client.map(work.checked, cells, pure=False)
+        by_future = dict(zip(futures, cells, strict=True))
+        del futures
+        for future in as_completed(list(by_future), loop=client.loop):
+            yield _outcome(future, by_future.pop(future))
+            del future  # the scheduler forgets what nobody holds
+    except (CancelledError, CommClosedError):
+        return
+
+
+def _outcome(future: Future, cell: Cell[Any]) -> Outcome[Any]:
+    try:
+        return future.result()  # type: ignore[no-any-return]
+    except (CancelledError, CommClosedError):
+        raise
+    except KilledWorker:
+        return died(cell, 0.0, "the worker that ran it")
+    except Exception as error:
+        raise ExecutorError(
+            f"a worker cannot run the sweep: {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,202 @@
+"""An executor on this machine: processes that take one cell at a time and may die doing so."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Self
+
+from experiments.engine.cells import Cell, Outcome
+from experiments.engine.run import ExecutorError, Work
+
+#: Deaths of its process after which a cell counts as failed: as many as Dask allows by default.
+DEATHS = 3
+
+
+class Processes:
+    """Runs cells in `count` processes of this machine; a context manager and an `Executor`.
+
+    Each process holds one cell, so a killed process loses that cell alone and is known to have
+    lost it: the cell runs again in a new process, and is a failed cell when `DEATHS` of them died
+    with it. Processes are spawned, not forked, start when cells wait for them, serve one sweep
+    after another, and end with this object or with the process that made it, however that ends.
+
+    Parameters
+    ----------
+    count : int
+        Number of processes, at least 1.
+    """
+
+    def __init__(self, count: int) -> None:
+        if count < 1:
+            raise ValueError(f"count must be at least 1, got {count}")
+        self.count = count
+        self._processes: list[_Process] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop(self._processes)
+
+    @property
+    def identifiers(self) -> tuple[int, ...]:
+        """Process ids of those that run."""
+        return tuple(process.identifier for process in self._processes)
+
+    def __call__(self, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
+        """Outcomes of all `cells`, as they complete.
+
+        Raises
+        ------
+        ExecutorError
+            If a process cannot start, cannot load the script, or finds other code than this one.
+        """
+        self._stop(self._busy())  # of a sweep that was broken off
+        waiting, deaths = deque(cells), Counter[tuple[str, int, int]]()
+        while True:
+            self._hand_out(work, waiting)
+            if not self._busy():
+                return
+            ready: list[Outcome[Any]] = []
+            for process in self._answering():
+                answer = process.answer()
+                if isinstance(answer, Exception):
+                    raise ExecutorError(f"a process cannot run the sweep: {answer}") from answer
+                if answer is not None:
+                    ready.append(answer)
+                elif not process.alive:
+                    self._processes.remove(process)
+                    cell, seconds = process.stop()
+                    deaths[cell.key] += 1
+                    if deaths[cell.key] < DEATHS:
+                        waiting.appendleft(cell)
+                    else:
+                        ready.append(died(cell, seconds, "the process that ran it"))
+            # Processes compute while the caller writes what the others returned.
+            self._hand_out(work, waiting)
+            yield from ready
+
+    def _busy(self) -> list[_Process]:
+        return [process for process in self._processes if process.cell is not None]
+
+    def _answering(self) -> list[_Process]:
+        """Busy processes that have answered or died; waits for the first."""
+        by_connection = {process.connection: process for process in self._busy()}
+        return [by_connection[ready] for ready in wait(list(by_connection))]  # type: ignore[index]
+
+    def _hand_out(self, work: Work, waiting: deque[Cell[Any]]) -> None:
+        while waiting:
+            idle = [process for process in self._processes if process.cell is None]
+            if not idle and len(self._processes) < self.count:
+                idle = [_Process()]
+                self._processes += idle
+            if not idle:
+                return
+            idle[0].start(work, waiting.popleft())
+
+    def _stop(self, processes: Sequence[_Process]) -> None:
+        for process in list(processes):
+            self._processes.remove(process)
+            process.stop()
+
+
+def died(cell: Cell[Any], seconds: float, what: str) -> Outcome[Any]:
+    """A cell that takes the process that runs it down with it."""
+    reason = f"{what} died {DEATHS} times: killed, out of memory, or a crash in compiled code\n"
+    return Outcome(cell, seconds, None, reason)
+
+
+class _Process:
+    """One process, at most one cell in it."""
+
+    def __init__(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        # Ctrl-C reaches the whole process group. The caller decides: children are born deaf to it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()  # now the connection ends with the process
+        self.alive, self._ready = True, False
+        self.cell: Cell[Any] | None = None
+        self._since = 0.0
+
+    @property
+    def identifier(self) -> int:
+        """Process id."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def start(self, work: Work, cell: Cell[Any]) -> None:
+        """Send a cell; a process that is dead already shows when it is asked for its answer."""
+        self.cell, self._since = cell, time.perf_counter()
+        try:
+            self.connection.send((work, cell))
+        except OSError:
+            self.alive = False
+
+    def answer(self) -> Outcome[Any] | Exception | None:
+        """The outcome, or why there can be none; None of a process that just started or died."""
+        try:
+            received = self.connection.recv()
+        except (EOFError, OSError):
+            self.alive = False
+            self._process.join()
+            code = self._process.exitcode
+            # Negative codes are signals, which may hit a process at any time.
+            if not self._ready and code is not None and code >= 0:
+                return ExecutorError(f"it ended with code {code} before it was ready")
+            return None
+        if not self._ready:
+            self._ready = True
+            return None
+        self.cell = None
+        return received  # type: ignore[no-any-return]
+
+    def stop(self) -> tuple[Cell[Any], float]:
+        """End the process at once; the cell it held, if any, and for how long."""
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self.connection.close()
+        return self.cell, time.perf_counter() - self._since  # type: ignore[return-value]
+
+
+def _serve(connection: Connection[Any, Any]) -> None:
+    """What a process does: answer (work, cell) with an outcome until nobody asks any more."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    connection.send("ready")
+    while True:
+        try:
+            work, cell = connection.recv()
+            answer: Outcome[Any] | Exception = work.checked(cell)
+        except EOFError:
+            return
+        except Exception as error:
+            # Not of the cell, whose exceptions are its outcome: the script cannot be loaded here.
+            answer = ExecutorError(f"{type(error).__name__}: {error}")
+        connection.send(answer)
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed takes its processes along: nobody would read their outcomes."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
