@@ -1,0 +1,125 @@
+"""Bounds on the error of polynomial approximation on the cube, from bounds on derivatives."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+
+def angular_bounds(bounds: FloatArray) -> FloatArray:
+    """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from those of f.
+
+    By Faa di Bruno's formula, as all derivatives of cos are at most 1 in size,
+    |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers of the second kind.
+
+    Parameters
+    ----------
+    bounds : (J + 1,) array
+        Bounds on derivatives of f of order 0..J; infinite ones are allowed.
+
+    Returns
+    -------
+    (J + 1,) array
+        The same for g.
+    """
+    angular = np.empty_like(bounds)
+    stirling = np.zeros(len(bounds))
+    stirling[0] = 1.0
+    orders = np.arange(len(bounds))
+    with np.errstate(over="ignore"):
+        for order in orders:
+            used = stirling > 0
+            angular[order] = stirling[used] @ bounds[used]
+            stirling = orders * stirling + np.concatenate([[0.0], stirling[:-1]])
+    return angular
+
+
+def best_approximation(bounds: FloatArray, size: int) -> float:
+    """Bound on the distance of a function on [-1, 1] from the polynomials of degree < t.
+
+    The least of, for K = 0..J and with D_K, G_K the bounds on derivatives in x and in the angle,
+    the error of 0, D_0; Favard's (pi / 2) G_K / t^K; Jackson's
+    (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t; and the error of interpolation at
+    Chebyshev nodes, D_t / (2^(t - 1) t!).
+
+    Parameters
+    ----------
+    bounds : (J + 1,) array
+        D_0..D_J.
+    size : int
+        t >= 1.
+
+    References
+    ----------
+    Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
+    """
+    angular = angular_bounds(bounds)
+    least = float(bounds[0])
+    jackson = 1.0
+    for order in range(1, len(bounds)):
+        least = min(least, math.pi / 2 * angular[order] / float(size) ** order)
+        if order <= size:
+            jackson *= math.pi / 2 / (size - order + 1)
+            least = min(least, jackson * bounds[order])
+    if size < len(bounds):
+        least = min(least, bounds[size] / (2.0 ** (size - 1) * math.factorial(size)))
+    return float(least)
+
+
+def truncation_norm(size: int, nodes: int) -> float:
+    """Bound on the norm of truncation to degree < t of the discrete Chebyshev series.
+
+    The coefficients are taken from N Chebyshev nodes. The Lebesgue constant of Fourier partial
+    sums of degree t - 1, by Fejer's exact formula, times 1 + pi (t - 1) / (2 N) for the sum over
+    nodes in place of the integral (by Bernstein's inequality in the mean).
+
+    Parameters
+    ----------
+    size : int
+        t, at most `nodes`.
+    nodes : int
+        N.
+    """
+    degree = size - 1
+    odd = 2 * degree + 1
+    k = np.arange(1, size)
+    lebesgue = 1 / odd + 2 / math.pi * float((np.tan(math.pi * k / odd) / k).sum())
+    return lebesgue * (1 + math.pi * degree / (2 * nodes))
+
+
+def tensor_bound(error: float, norm: float, dimension: int) -> float:
+    """Error of P_1 ... P_d when each P_i errs by at most `error` and has at most the norm `norm`.
+
+    f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f), so error * sum_{i<d} norm^i.
+
+    Parameters
+    ----------
+    error : float
+        Bound on |f - P_i f| for each variable.
+    norm : float
+        Bound on the norms in the maximum norm, at least 1.
+    dimension : int
+        d.
+    """
+    return error * sum(norm**i for i in range(dimension))
+
+
+def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
+    """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
+
+    A projection P on the polynomials errs at most 1 + ||P|| times as much as the best one.
+
+    Parameters
+    ----------
+    bounds : (J + 1,) array
+        Bounds on all derivatives of order 0..J.
+    size, nodes : int
+        t degrees from N >= t Chebyshev nodes in each variable.
+    dimension : int
+        d.
+    """
+    norm = truncation_norm(size, nodes)
+    return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

@@ -1,0 +1,236 @@
+"""Answering smooth queries from Chebyshev moments: the coefficients of a query, and their error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, finite_array, whole
+from geomdp.workloads.smooth.approximation_bounds import truncation_bound
+from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
+from geomdp.workloads.smooth.filters import Filter
+from geomdp.workloads.smooth.grids import MAX_NODES, Grid, TensorGrid
+from geomdp.workloads.smooth.queries import Function, SmoothQuery, values_of
+from geomdp.workloads.smooth.sparse_grids import SparseGrid
+
+#: Public points at which the error of an approximation is measured, besides the corners.
+PROBE_POINTS = 1024
+#: Largest d for which all 2^d corners of the cube are among them.
+MAX_CORNER_DIMENSION = 8
+#: Products of polynomials held at a time: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+#: Relative difference of a value computed in two batches that rounding may explain.
+ROW_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) in place of a query f.
+
+    The answer from Chebyshev product moments M_m is sum_m c_m M_m, the mean of p over the records,
+    so it errs by at most max |f - p| besides the noise on the moments.
+
+    Parameters
+    ----------
+    values : (t,) * d array
+        c_m.
+    approximation_error : float
+        Largest |f - p| at 1024 public points and the corners of the cube: an estimate of the
+        maximum from below.
+    error_bound : float
+        Proved upper bound on max |f - p| in real arithmetic; infinite where the query states no
+        bounds on its derivatives, and only max |f| + sum |c_m| for a sparse grid.
+    """
+
+    values: FloatArray
+    approximation_error: float
+    error_bound: float = math.inf
+
+    @property
+    def size(self) -> int:
+        """Number t of degrees in each variable."""
+        return len(self.values)
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables d."""
+        return self.values.ndim
+
+    def __call__(self, points: npt.ArrayLike) -> FloatArray:
+        """Values (n,) of the polynomial at points (n, d) of the cube, O(n t^d)."""
+        points = batch(points, self.dimension, "points")
+        if (np.abs(points) > 1).any():
+            raise ValueError("points must lie in the cube [-1, 1]^d")
+        return polynomial_values(self.values, np.arccos(points))
+
+    def answer(self, moments: npt.ArrayLike) -> float:
+        """The answer sum_m c_m M_m from moments (t,) * d, noisy or not."""
+        return float(np.vdot(self.values, self._like(moments, "moments")))
+
+    def noise_std(self, deviations: npt.ArrayLike) -> float:
+        """Standard deviation of the answer for independent noise of these deviations (t,) * d."""
+        return float(np.linalg.norm(self.values * self._like(deviations, "deviations")))
+
+    def _like(self, array: npt.ArrayLike, name: str) -> FloatArray:
+        array = finite_array(array, name, self.dimension)
+        if array.shape != self.values.shape:
+            raise ValueError(f"{name} must have shape {self.values.shape}, got {array.shape}")
+        return array
+
+
+def approximate(
+    query: Function, size: int, dimension: int, filter: Filter, grid: Grid | None = None
+) -> Coefficients:
+    """Coefficients of one query; see `approximate_many`."""
+    return approximate_many([query], size, dimension, filter, grid)[0]
+
+
+def approximate_many(
+    queries: Sequence[Function],
+    size: int,
+    dimension: int,
+    filter: Filter,
+    grid: Grid | None = None,
+) -> tuple[Coefficients, ...]:
+    """Chebyshev coefficients of queries for moments of degrees 0..t-1 in each variable.
+
+    Parameters
+    ----------
+    queries : sequence of callable
+        Functions f of points (n, d) in [-1, 1]^d with values (n,); a `SmoothQuery` states bounds
+        on its derivatives and gets a proved bound on the error.
+    size : int
+        t, the number of moments in each variable.
+    dimension : int
+        d.
+    filter : Filter
+        `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
+    grid : Grid, optional
+        By default `TensorGrid()`, 2 t nodes in each variable; where these are more than 2^24, the
+        `SparseGrid` of level t - 1.
+
+    Returns
+    -------
+    tuple of Coefficients
+        One for each query.
+
+    Raises
+    ------
+    ValueError
+        For t or d out of range or more than 2^24 coefficients; for queries that are not callable
+        on arrays of points, return another shape than (n,), values that are not finite real
+        numbers, or values that depend on the other points of the array; for a SmoothQuery in
+        another number of variables.
+
+    Notes
+    -----
+    Cost: the evaluations of the grid, one cosine transform, and 1024 t^d for the error.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Algorithm 2; formula sheet SM-A2, SM-JK, DISC-16.
+    """
+    size, dimension = whole(size, "size"), whole(dimension, "dimension")
+    if size**dimension > MAX_NODES:
+        raise ValueError(
+            f"size^dimension must be at most {MAX_NODES}, got {size}^{dimension}: the moments "
+            "would not fit into memory"
+        )
+    if not isinstance(filter, Filter):
+        raise ValueError(f"filter must be a Filter, got {type(filter).__name__}")
+    angles = probe_angles(dimension)
+    points = np.cos(angles)
+    truths = [_probed(query, points, position) for position, query in enumerate(queries)]
+    grid = default_grid(size, dimension) if grid is None else grid
+    raw = grid.coefficients(queries, size, dimension)
+    weights = filter.weights(size, dimension)
+    found = []
+    for query, truth, coefficients in zip(queries, truths, raw, strict=True):
+        values = coefficients * weights
+        error = float(np.abs(polynomial_values(values, angles) - truth).max())
+        lost = float(np.abs(values - coefficients).sum())
+        found.append(Coefficients(values, error, _proved(query, filter, grid, values, lost)))
+    return tuple(found)
+
+
+def default_grid(size: int, dimension: int) -> Grid:
+    """The full grid of 2 t nodes in each variable where it fits, else a sparse one."""
+    full = TensorGrid()
+    if full.nodes_per_axis(size) ** dimension <= MAX_NODES:
+        return full
+    return SparseGrid(size - 1)
+
+
+def _proved(query: Function, filter: Filter, grid: Grid, values: FloatArray, lost: float) -> float:
+    """Proved bound on the error: the least of three.
+
+    That of truncation and what the filter takes, `lost` = sum of |c_m| times |1 - weight|; that of
+    the filter itself; and max |f| + sum of the |c_m| kept.
+    """
+    size, dimension = len(values), values.ndim
+    nodes = grid.nodes_per_axis(size)
+    if not isinstance(query, SmoothQuery):
+        return math.inf
+    bounds = query.order_bounds(MAX_ORDER)
+    sizes = float(bounds[0] + np.abs(values).sum())
+    if nodes is None:
+        return sizes
+    whole_series = truncation_bound(bounds, size, nodes, dimension) + lost
+    return min(whole_series, filter.error_bound(bounds, size, nodes, dimension), sizes)
+
+
+def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
+    """Values of a query at the public points, after checks on how it takes them."""
+    if not callable(query):
+        raise ValueError(f"queries must be callable, number {position} is a {type(query).__name__}")
+    if isinstance(query, SmoothQuery) and query.dimension != points.shape[1]:
+        raise ValueError(
+            f"query must have {points.shape[1]} variables, number {position} has {query.dimension}"
+        )
+    values = values_of(query, points)
+    some = slice(None, None, 3)
+    again = values_of(query, points[some])
+    scale = float(np.abs(values).max())
+    if (np.abs(again - values[some]) > ROW_TOLERANCE * scale).any():
+        raise ValueError(
+            f"query must give each point its own value, number {position} changes it with the "
+            "other points of the array"
+        )
+    return values
+
+
+def probe_angles(dimension: int) -> FloatArray:
+    """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread, and the corners.
+
+    A Kronecker sequence with the powers of 1 / phi, phi^(d+1) = phi + 1, as steps.
+    """
+    root = 2.0
+    for _ in range(64):  # a contraction by more than 2 at each step
+        root = (1 + root) ** (1 / (dimension + 1))
+    steps = root ** -np.arange(1, dimension + 1)
+    spread = math.pi * ((0.5 + np.outer(np.arange(PROBE_POINTS), steps)) % 1)
+    if dimension > MAX_CORNER_DIMENSION:
+        return spread
+    corners = np.indices((2,) * dimension).reshape(dimension, -1).T * math.pi
+    return np.concatenate([spread, corners])
+
+
+def polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
+    """Values (n,) of sum_m c_m prod_i cos(m_i a_i) at angles (n, d), one variable at a time."""
+    size, dimension = len(coefficients), coefficients.ndim
+    values = np.empty(len(angles))
+    step = max(1, BLOCK_ENTRIES // size ** max(1, dimension - 1))
+    degrees = np.arange(size)
+    for start in range(0, len(angles), step):
+        block = angles[start : start + step]
+        partial = np.cos(np.multiply.outer(block[:, 0], degrees)) @ coefficients.reshape(size, -1)
+        for i in range(1, dimension):
+            waves = np.cos(np.multiply.outer(block[:, i], degrees))
+            partial = np.einsum("nt,ntr->nr", waves, partial.reshape(len(block), size, -1))
+        values[start : start + step] = partial[:, 0]
+    return values

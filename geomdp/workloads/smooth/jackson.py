@@ -1,0 +1,102 @@
+"""The Jackson-type operator as a multiplier on Chebyshev coefficients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+
+#: Highest K: the alternating sums of binomials below lose K + 1 binary digits.
+MAX_SMOOTHNESS = 30
+
+
+def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
+    """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
+
+    The operator replaces g by I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds
+    in each variable. H is the kernel of `kernel_coefficients`; on cos(n a) that is multiplication
+    by lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}, with lambda_0 = 1 and |lambda_n| <= 2^K.
+
+    Parameters
+    ----------
+    smoothness : int
+        K, from 1 to 30.
+    size : int
+        t, the number of degrees; all degrees are at most t - 1.
+
+    Raises
+    ------
+    ValueError
+        For K or t out of range.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK, DISC-16, DISC-18.
+    """
+    rho = kernel_coefficients(smoothness, size)
+    padded = np.concatenate([rho, np.zeros((smoothness + 1) * size)])
+    degrees = np.arange(size)
+    multiplier = np.zeros(size)
+    for k in range(1, smoothness + 2):
+        multiplier -= (-1) ** k * math.comb(smoothness + 1, k) * padded[k * degrees]
+    multiplier[0] = 1.0  # the sum of the signed binomials
+    return multiplier
+
+
+def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
+    """Cosine moments rho_l = int H(s) cos(l s) ds in [0, 1] of the kernel, l = 0..t-1.
+
+    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi], of integral 1, with
+    r = ceil((K + 3) / 2) and t' = floor((t - 1) / r) + 1: a cosine polynomial of degree
+    r (t' - 1) <= t - 1, whose coefficients are those of (1 + z + ... + z^(t'-1))^(2 r).
+
+    Parameters
+    ----------
+    smoothness : int
+        K, from 1 to 30.
+    size : int
+        t.
+    """
+    half_power, terms = kernel_orders(smoothness, size)
+    # As probabilities of a sum of uniform variables: no overflow, no cancellation.
+    uniform = np.full(terms, 1.0 / terms)
+    law = np.ones(1)
+    for _ in range(2 * half_power):
+        law = np.convolve(law, uniform)
+    centre = half_power * (terms - 1)
+    rho = np.zeros(size)
+    rho[: centre + 1] = law[centre:] / law[centre]
+    return rho
+
+
+def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
+    """The pair r = ceil((K + 3) / 2) and t' = floor((t - 1) / r) + 1."""
+    smoothness = whole(smoothness, "smoothness", maximum=MAX_SMOOTHNESS)
+    size = whole(size, "size")
+    half_power = (smoothness + 4) // 2
+    return half_power, (size - 1) // half_power + 1
+
+
+def kernel_moment(smoothness: int, size: int) -> float:
+    """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K; mu_K t^K tends to a constant.
+
+    Gauss-Legendre quadrature, to rounding.
+
+    Parameters
+    ----------
+    smoothness : int
+        K, from 1 to 30.
+    size : int
+        t.
+    """
+    half_power, terms = kernel_orders(smoothness, size)
+    # A polynomial of degree N in cos and sin of angles up to pi is resolved by somewhat more
+    # than pi N / 2 nodes.
+    nodes, weights = scipy.special.roots_legendre(4 * half_power * terms + 64)
+    angles = np.pi / 2 * (nodes + 1)
+    kernel = (np.sin(terms * angles / 2) / (terms * np.sin(angles / 2))) ** (2 * half_power)
+    return float(weights @ (kernel * angles**smoothness) / (weights @ kernel))

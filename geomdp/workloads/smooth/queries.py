@@ -1,0 +1,180 @@
+"""Smooth queries: functions on the cube with bounded derivatives."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, positive, whole
+from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
+
+#: A function on arrays of points (n, d) with one value (n,) for each.
+Function = Callable[[FloatArray], npt.NDArray[Any]]
+
+#: What goes wrong inside functions of one point when they are given an array of them.
+_NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
+
+
+class SmoothQuery(ABC):
+    """A function f on [-1, 1]^d with bounds on its derivatives; its answer is a mean over records.
+
+    f is in the class C^K_B, sup over |k| <= K and over the cube of |D^k f| at most B with
+    |k| = k_1 + ... + k_d, for every K with B = `derivative_bound(K)`.
+    """
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of variables d."""
+
+    @abstractmethod
+    def _values(self, points: FloatArray) -> FloatArray:
+        """Values (n,) at checked points (n, d)."""
+
+    @abstractmethod
+    def _order_bounds(self, order: int) -> FloatArray:
+        """As `order_bounds`, without care for what is beyond float64."""
+
+    def order_bounds(self, order: int) -> FloatArray:
+        """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order`: (order + 1,).
+
+        Infinite where no bound is known, or where it is beyond float64.
+
+        Parameters
+        ----------
+        order : int
+            Highest |k|, from 0 to 60.
+        """
+        order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bounds = self._order_bounds(order)
+        # Not a number stands for 0 times infinity.
+        return np.where(np.isnan(bounds), np.inf, bounds)
+
+    def __call__(self, points: npt.ArrayLike) -> FloatArray:
+        """Values (n,) at points (n, d)."""
+        return self._values(batch(points, self.dimension, "points"))
+
+    def derivative_bound(self, smoothness: int) -> float:
+        """The number B for which the query is in C^K_B; infinite where none is known.
+
+        Parameters
+        ----------
+        smoothness : int
+            K, from 0 to 60.
+        """
+        return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
+
+
+class ClosedForm(SmoothQuery):
+    """A smooth query, a frozen dataclass of numbers and arrays, that can be written to a file."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name of the class under ``"kind"`` and the parameters, as JSON values."""
+        return {"kind": type(self).__name__, **{name: _plain(self, name) for name in _names(self)}}
+
+    @classmethod
+    def from_dict(cls, parameters: dict[str, Any]) -> Self:
+        """The query with these parameters, named as in the constructor.
+
+        Raises
+        ------
+        ValueError
+            For a parameter that is missing, unknown or out of range.
+        """
+        known = _names(cls)
+        if parameters.keys() != set(known):
+            raise ValueError(
+                f"{cls.__name__} must have the parameters {', '.join(known)}, "
+                f"got {', '.join(map(str, parameters)) or 'none'}"
+            )
+        return cls(**parameters)
+
+
+def _names(query: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(query)]
+
+
+def _plain(query: object, name: str) -> Any:
+    value = getattr(query, name)
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+@dataclass(frozen=True)
+class StatedSmoothness(SmoothQuery):
+    """A function of the user's own that is known to be in C^K_B.
+
+    Parameters
+    ----------
+    function : callable
+        f, from points (n, d) to values (n,).
+    d : int
+        Number of variables.
+    smoothness : int
+        K, from 1 to 60.
+    bound : float
+        B, not checked: error bounds hold as far as it does.
+    """
+
+    function: Function
+    d: int
+    smoothness: int
+    bound: float
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(f"function must be callable, got {type(self.function).__name__}")
+        object.__setattr__(self, "d", whole(self.d, "d"))
+        smoothness = whole(self.smoothness, "smoothness", maximum=MAX_ORDER)
+        object.__setattr__(self, "smoothness", smoothness)
+        object.__setattr__(self, "bound", positive(self.bound, "bound"))
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables d."""
+        return self.d
+
+    def _values(self, points: FloatArray) -> FloatArray:
+        return values_of(self.function, points)
+
+    def _order_bounds(self, order: int) -> FloatArray:
+        return np.where(np.arange(order + 1) <= self.smoothness, self.bound, np.inf)
+
+
+def values_of(function: Function, points: FloatArray) -> FloatArray:
+    """Values (n,) of a user's function at points (n, d) of the cube.
+
+    Raises
+    ------
+    ValueError
+        If the function fails on arrays of points, returns another shape, or a value that is not a
+        finite real number.
+    """
+    try:
+        returned = function(points)
+    except _NOT_VECTORISED as error:
+        raise ValueError(
+            f"query must take an array of points (n, d) and return values (n,); given shape "
+            f"{points.shape} it raised {type(error).__name__}: {error}"
+        ) from error
+    values = np.asarray(returned)
+    if values.shape != (len(points),):
+        raise ValueError(
+            f"query must return values ({len(points)},) for points {points.shape}, "
+            f"got shape {values.shape}"
+        )
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"query must return real numbers, got {values.dtype}")
+    if not np.isfinite(values).all():
+        first = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ValueError(
+            f"query must be finite on the cube, got {values[first]} at {points[first].tolist()}"
+        )
+    return values.astype(np.float64)
