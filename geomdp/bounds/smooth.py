@@ -43,7 +43,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     """
     exponent = _exponent(d, order)
     scale = positive(constant, "constant") * max(1.0, 1 / positive(epsilon, "epsilon"))
-    return scale * float(whole(n, "n")) ** -exponent
+    return scale * math.pow(whole(n, "n"), -exponent)
 
 
 def smooth_least_failure(d: int, order: int, *, n: int) -> float:

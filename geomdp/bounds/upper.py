@@ -85,7 +85,7 @@ def monotone_marginals(
     """
     d = whole(attributes, "attributes")
     ell = whole(order, "order", maximum=d)
-    reach = min(float(d**ell), float(d) ** ((ell + 1) / 2), d / alpha)
+    reach = min(float(d**ell), math.pow(d, (ell + 1) / 2), d / alpha)
     return _scale(constant, epsilon, alpha) * reach
 
 

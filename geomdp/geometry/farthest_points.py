@@ -1,0 +1,108 @@
+"""Farthest-point order of a finite set: separated subsets at every scale from one pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, whole
+
+#: The norm of every row of differences (b, m): (b,).
+Norm = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class FarthestPoints:
+    """Points of a finite set in an order in which each is as far as possible from those before.
+
+    Parameters
+    ----------
+    order : (M,) array of int
+        Row numbers; the first is that of the point the order starts from.
+    radii : (M,) array
+        Distance of each point from those before it, not increasing; infinity for the first.
+    rest : float
+        Largest distance of any point of the set from the M points; 0 if all are listed.
+
+    Notes
+    -----
+    The first N points are pairwise at least `radii[N - 1]` apart, and every point of the set is
+    within `radii[N]` of them (`rest` for N = M): a maximal separated subset at any scale between.
+    """
+
+    order: IntArray
+    radii: FloatArray
+    rest: float
+
+    def count(self, separation: float) -> int:
+        """Size of the maximal subset whose points are at least `separation` > 0 apart.
+
+        Raises
+        ------
+        ValueError
+            If the order was cut off above this scale.
+        """
+        if not separation > 0 or separation <= self.rest:
+            raise ValueError(
+                f"separation must be above {max(self.rest, 0.0):g}, where the order stops, "
+                f"got {separation!r}"
+            )
+        return int(np.count_nonzero(self.radii >= separation))
+
+
+def farthest_points(
+    points: FloatArray, norm: Norm, *, least: float = 0.0, most: int | None = None
+) -> FarthestPoints:
+    """Order the rows of `points` so that each is as far as possible from all before it.
+
+    Starts from the row farthest from the mean. The subset it gives at a scale t is at most the
+    separation number at t and at least that at 2 t.
+
+    Parameters
+    ----------
+    points : (N, m) array
+        The set.
+    norm : callable
+        Maps differences (b, m) to norms (b,).
+    least : float
+        Points closer than this to those before them, or at distance 0, are left out.
+    most : int, optional
+        Most points listed.
+
+    Returns
+    -------
+    FarthestPoints
+
+    Raises
+    ------
+    ValueError
+        For no points, or points that are not finite.
+
+    Notes
+    -----
+    Cost: one pass over the set, O(N m), for each point listed.
+
+    References
+    ----------
+    Gonzalez 1985; formula sheet JL-L7, JL-A2.
+    """
+    points = finite_array(points, "points", ndim=2)
+    if len(points) == 0:
+        raise ValueError("points must have at least one row, got none")
+    limit = len(points) if most is None else min(whole(most, "most"), len(points))
+    following = int(norm(points - points.mean(axis=0)).argmax())
+    distances = np.full(len(points), math.inf)
+    order, radii = [], []
+    reach = math.inf
+    while len(order) < limit and reach >= least and reach > 0:
+        order.append(following)
+        radii.append(reach)
+        distances = np.minimum(distances, norm(points - points[following]))
+        distances[following] = 0.0
+        following = int(distances.argmax())
+        reach = float(distances[following])
+    return FarthestPoints(np.array(order, dtype=np.int64), np.array(radii), reach)
