@@ -144,3 +144,7 @@ def _check_separation(factor: float) -> None:
     number = real_number(factor)
     if not (math.isfinite(number) and number > 2):
         raise ValueError(f"separation must be a finite number above 2, got {factor!r}")
+
+
+#: The error of JL-DEF with the separation of JL-L6.
+MEAN_L2 = MeanL2()
