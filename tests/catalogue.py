@@ -42,8 +42,9 @@ from geomdp.bodies import (
     TriangulatedPolytope,
     VPolytope,
     WorkloadPolytope,
+    moment_relaxation,
 )
-from geomdp.workloads import MarginalTables, Parities
+from geomdp.workloads import Marginals, MarginalTables, Parities
 
 #: Relative accuracy that a body of each kind promises.
 CLOSED_FORM = 1e-10
@@ -337,9 +338,24 @@ BODIES: tuple[BodyCase, ...] = (
         "elliptope",
         enlarged(Elliptope(3)),
         3,
-        "gauge facets sample_uniform second_moment volume cvxpy_constraints",
+        "support gauge facets project sample_uniform second_moment volume cvxpy_constraints",
+        tolerance=2e-9,
         volume=math.pi**2 / 2,
         spread=3 / 4,
+    ),
+    BodyCase(
+        "relaxed 2-way marginals",
+        enlarged(moment_relaxation(Marginals(3, 2))),
+        3,
+        "support project cvxpy_constraints",
+        CONIC_PROGRAM,
+    ),
+    BodyCase(
+        "relaxed 3-way parities",
+        enlarged(moment_relaxation(Parities(4, 3))),
+        4,
+        "support gauge facets project cvxpy_constraints",
+        CONIC_PROGRAM,
     ),
     BodyCase(
         "psd box",

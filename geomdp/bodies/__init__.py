@@ -22,6 +22,7 @@ from geomdp.bodies.oracles import (
 )
 from geomdp.bodies.products import Product
 from geomdp.bodies.psd_box import PsdBox
+from geomdp.bodies.relaxations import MomentRelaxation, moment_relaxation
 from geomdp.bodies.sensitivity import (
     exact_noise_bodies,
     neighbour_body,
@@ -54,6 +55,7 @@ __all__ = [
     "HasSupport",
     "LinearImage",
     "MissingOracle",
+    "MomentRelaxation",
     "NamedBody",
     "NuclearBall",
     "Product",
@@ -74,6 +76,7 @@ __all__ = [
     "check_contains_neighbours",
     "difference_body",
     "exact_noise_bodies",
+    "moment_relaxation",
     "neighbour_body",
     "sensitivity_polytope",
     "symmetric_hull",

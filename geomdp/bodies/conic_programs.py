@@ -8,21 +8,17 @@ from typing import Any
 from geomdp._typing import FloatArray
 from geomdp.bodies.linear_programs import SolverError
 
-#: Residuals at which Clarabel stops, and those with which it may stop where it cannot go on.
-CLARABEL_SETTINGS = {
-    "tol_gap_abs": 1e-10,
-    "tol_gap_rel": 1e-10,
-    "tol_feas": 1e-10,
-    "reduced_tol_gap_abs": 1e-8,
-    "reduced_tol_gap_rel": 1e-8,
-    "reduced_tol_feas": 1e-8,
-}
+#: Residuals at which Clarabel stops.
+CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 #: Residuals at which SCS stops; left alone, first-order methods stop at 1e-4.
 SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 
 class KeptProblem:
-    """A parametrised CVXPY problem, compiled once and solved for many parameter values."""
+    """A parametrised CVXPY problem, compiled once and solved for many parameter values.
+
+    `reduced` are the residuals with which Clarabel may stop where it cannot go on.
+    """
 
     def __init__(
         self,
@@ -31,6 +27,7 @@ class KeptProblem:
         parameters: list[Any],
         wanted: Any,
         solver: str,
+        reduced: float = 1e-8,
     ) -> None:
         import cvxpy as cp
 
@@ -38,9 +35,13 @@ class KeptProblem:
         self._parameters = parameters
         self._wanted = wanted
         self._solver = solver
-        known: dict[str, dict[str, Any]] = {cp.CLARABEL: CLARABEL_SETTINGS, cp.SCS: SCS_SETTINGS}
+        names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
+        known: dict[str, dict[str, Any]] = {
+            cp.CLARABEL: CLARABEL_SETTINGS | dict.fromkeys(names, reduced),
+            cp.SCS: SCS_SETTINGS,
+        }
         self._settings = dict(known.get(solver, {}))
-        # With the settings above "inaccurate" means residuals of 1e-8 for Clarabel.
+        # With the settings above "inaccurate" means the residuals allowed for Clarabel.
         self._accepted = (
             (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == cp.CLARABEL else (cp.OPTIMAL,)
         )

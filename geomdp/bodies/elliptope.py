@@ -12,6 +12,8 @@ import scipy.special
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
+from geomdp.bodies.correlation_projection import nearest_with_diagonal
+from geomdp.bodies.correlation_support import highest_correlation
 from geomdp.bodies.oracles import Body, Facets
 
 #: Entries of Gaussian vectors held at a time while sampling: 2^24 float64 are 128 MB.
@@ -55,6 +57,33 @@ class Elliptope(Body):
         matrices += np.swapaxes(matrices, 1, 2)
         matrices[:, np.arange(self.order), np.arange(self.order)] = 1.0
         return matrices
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Upper bounds on the largest <u, R>, too large by at most a relative 1e-9.
+
+        The optimum of the MaxCut relaxation, from its dual: a bound that holds to rounding, so
+        halfspaces made of it hold the body. For cost see `highest_correlation`.
+        """
+        return highest_correlation(self._weights(directions)).bounds
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """A matrix at which <u, R> is within a relative 1e-9 of its maximum."""
+        rows, columns = self._upper
+        return highest_correlation(self._weights(directions)).matrices[:, rows, columns]
+
+    def _weights(self, directions: FloatArray) -> FloatArray:
+        """Symmetric matrices C (b, p, p) with zero diagonal and <C, R> / 2 = <u, R>."""
+        weights = self.matrices(batch(directions, self.dimension, "directions"))
+        weights[:, np.arange(self.order), np.arange(self.order)] = 0.0
+        return weights
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest correlation matrices, each by some ten eigendecompositions of order p."""
+        rows, columns = self._upper
+        ones = np.ones(self.order)
+        return np.array(
+            [nearest_with_diagonal(each, ones)[rows, columns] for each in self.matrices(points)]
+        ).reshape(-1, self.dimension)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """-lambda_min(R - I), since I + X / t is psd iff t >= -lambda_min(X); O(p^3)."""

@@ -1,0 +1,107 @@
+"""Largest linear functions of correlation matrices, from below and, with a certificate, from above.
+
+    max { <C, R> / 2 : R psd, R_ii = 1 },    C symmetric with zero diagonal,
+
+is solved in factored form R = V V^T with unit rows v_i. One step replaces v_i by the direction of
+g_i = sum_j C_ij v_j, the best choice with the others fixed; with sqrt(2 p) columns or more no other
+local maximum is stable and the steps converge linearly from almost every start. The dual value
+
+    (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2,    y_i = <g_i, v_i>,
+
+bounds the maximum for any y and closes the gap at the optimum.
+
+References
+----------
+Wang, Chang and Kolter 2018 (the mixing method); Boumal, Voroninski and Bandeira 2016 (the rank).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+#: Certified gap, relative to the dual value, at which the steps stop.
+GAP = 1e-9
+#: Sweeps over all rows before the gap is looked at for the first time, and the most there are.
+FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
+#: Seed of the public, data-independent start.
+SEED = 20220810
+
+
+class Highest(NamedTuple):
+    """Maximisers (b, p, p) with unit diagonal, and upper bounds (b,) on the maxima."""
+
+    matrices: FloatArray
+    bounds: FloatArray
+
+
+@numba.njit(cache=True)
+def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
+    """`times` rounds of v_i <- g_i / ||g_i||, in place."""
+    order, rank = vectors.shape
+    pull = np.empty(rank)
+    for _ in range(times):
+        for i in range(order):
+            pull[:] = 0.0
+            for j in range(order):
+                weight = weights[i, j]
+                if weight != 0.0:
+                    for k in range(rank):
+                        pull[k] += weight * vectors[j, k]
+            length = math.sqrt((pull * pull).sum())
+            if length > 0.0:
+                for k in range(rank):
+                    vectors[i, k] = pull[k] / length
+
+
+def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
+    """Value of the factor and an upper bound on the maximum (both for <C, R>, not halved)."""
+    multipliers = np.einsum("ik,ik->i", weights @ vectors, vectors)
+    slack = float(np.linalg.eigvalsh(weights - np.diag(multipliers))[-1])
+    value = float(multipliers.sum())
+    return value, value + len(weights) * max(slack, 0.0)
+
+
+def highest_correlation(weights: FloatArray) -> Highest:
+    """Correlation matrices that maximise <C, R> / 2 for each C of a batch, with upper bounds.
+
+    Parameters
+    ----------
+    weights : (b, p, p) array
+        Symmetric matrices C with zero diagonal.
+
+    Returns
+    -------
+    Highest
+        The bounds hold whatever the number of steps; they exceed the value of the matrices by at
+        most a relative 1e-9 unless 200,000 sweeps did not suffice.
+
+    Notes
+    -----
+    A sweep costs O(p^2 sqrt(p)), a look at the gap O(p^3). Random C take 20 to 1000 sweeps at
+    p = 101, some several 10^4.
+    """
+    count, order, _ = weights.shape
+    rank = math.ceil(math.sqrt(2 * order)) + 1
+    start = np.random.default_rng(SEED).standard_normal((order, rank))
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    matrices, bounds = np.empty(weights.shape), np.empty(count)
+    for row, each in enumerate(weights):
+        scale = float(np.abs(each).max(initial=0.0)) or 1.0
+        scaled, vectors = np.ascontiguousarray(each / scale), start.copy()
+        done, step = 0, FIRST_SWEEPS
+        while True:
+            _sweep(scaled, vectors, step)
+            done += step
+            value, bound = _dual(scaled, vectors)
+            if bound - value <= GAP * bound or done >= MOST_SWEEPS:
+                break
+            step = min(done // 2 + FIRST_SWEEPS, MOST_SWEEPS - done)
+        matrices[row], bounds[row] = vectors @ vectors.T, scale * bound / 2
+        np.fill_diagonal(matrices[row], 1.0)
+    return Highest(matrices, bounds)

@@ -1,0 +1,150 @@
+"""Correlation matrices and moment relaxations: optima with certificates, and what they hold."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from geomdp.bodies import Box, Elliptope, MomentRelaxation, moment_relaxation, sensitivity_polytope
+from geomdp.bodies.correlation_projection import nearest_with_diagonal
+from geomdp.bodies.correlation_support import GAP, highest_correlation
+from geomdp.bodies.moment_matrix import MomentMatrix
+from geomdp.workloads import Marginals, Parities, Prefixes
+from tests.catalogue import CONIC_PROGRAM, gaussian
+
+WORKLOADS = [
+    Marginals(4, 2),
+    Marginals(6, 2),
+    Marginals(5, 3),
+    Marginals(5, 4),
+    Parities(5, 2),
+    Parities(5, 3),
+    Parities(6, 4),
+]
+
+
+def symmetric(order: int, seed: int) -> np.ndarray:
+    matrix = gaussian(order, order, seed=seed)
+    matrix = matrix + matrix.T
+    np.fill_diagonal(matrix, 0.0)
+    return matrix
+
+
+@pytest.mark.parametrize("order", [2, 3, 6, 15])
+def test_highest_correlation_against_a_conic_solver(order):
+    weights = np.stack([symmetric(order, seed) for seed in range(3)])
+    weights[2] = np.sign(weights[2])  # ties
+    best = highest_correlation(weights)
+    attained = (weights * best.matrices).sum(axis=(1, 2)) / 2
+    assert (attained <= best.bounds * (1 + 1e-14)).all()
+    np.testing.assert_allclose(attained, best.bounds, rtol=2 * GAP)
+    assert np.linalg.eigvalsh(best.matrices).min() > -1e-12
+    R = cp.Variable((order, order), PSD=True)
+    for each, bound in zip(weights, best.bounds, strict=True):
+        problem = cp.Problem(cp.Maximize(cp.trace(each @ R) / 2), [cp.diag(R) == 1])
+        problem.solve(solver=cp.CLARABEL)
+        np.testing.assert_allclose(bound, problem.value, rtol=1e-6)
+
+
+def test_highest_correlation_known_values():
+    # The pentagon: sum over edges of -R_ij is at most 5 (sqrt 5 + 1) / 4; the triangle: 3/2.
+    for order, value in ((5, 5 * (math.sqrt(5) + 1) / 4), (3, 1.5)):
+        weights = np.zeros((order, order))
+        for i in range(order):
+            weights[i, (i + 1) % order] = weights[(i + 1) % order, i] = -1.0
+        np.testing.assert_allclose(highest_correlation(weights[None]).bounds, value, rtol=1e-8)
+    assert highest_correlation(np.zeros((1, 4, 4))).bounds[0] == 0
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
+@pytest.mark.parametrize("order", [2, 5, 40])
+def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
+    for seed, rounded in itertools.product(range(4), (False, True)):
+        target = scale * symmetric(order, seed)
+        target = scale * np.round(target / scale) if rounded else target
+        nearest = nearest_with_diagonal(target, np.ones(order))
+        assert (np.diag(nearest) == 1).all()
+        assert np.linalg.eigvalsh(nearest)[0] > -1e-13 * order
+        away = target - nearest
+        np.fill_diagonal(away, 0.0)
+        bound = 2 * highest_correlation(away[None]).bounds[0]
+        assert bound - (away * nearest).sum() <= 2e-9 * bound + 1e-12 * order
+
+
+def test_nearest_with_another_diagonal_against_a_conic_solver():
+    target, diagonal = 3 * symmetric(5, 1), np.array([4.0, 1, 1, 2, 0.5])
+    X = cp.Variable((5, 5), PSD=True)
+    off = 1 - np.eye(5)
+    distance = cp.sum_squares(cp.multiply(off, X - target))
+    cp.Problem(cp.Minimize(distance), [cp.diag(X) == diagonal]).solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(nearest_with_diagonal(target, diagonal), X.value, atol=1e-4)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=str)
+def test_relaxation_holds_the_polytope(workload):
+    body, K = moment_relaxation(workload), sensitivity_polytope(workload)
+    directions = gaussian(6, body.dimension)
+    directions[-1] = 1.0
+    high, true = body.support(directions), K.support(directions)
+    assert (high >= true * (1 - 1e-12) - 1e-12).all()
+    points = body.extreme_point(directions)
+    slack = CONIC_PROGRAM * np.abs(high).max()
+    np.testing.assert_allclose((points * directions).sum(axis=1), high, rtol=0, atol=slack)
+    assert body.contains(K.extreme_point(directions)).all()
+    np.testing.assert_allclose(
+        body.project(K.extreme_point(directions[:2])),
+        K.extreme_point(directions[:2]),
+        rtol=0,
+        atol=1e-4,
+    )
+
+
+def test_first_level_is_strict_and_the_lift_is_closer():
+    """Parities of a pentagon's edges reach 5 on the elliptope's optimum, but only 3 on signs."""
+    edges = np.zeros((5, 5))
+    for i in range(5):
+        edges[i, (i + 1) % 5] = edges[(i + 1) % 5, i] = -1.0
+    direction = edges[np.triu_indices(5, 1)][None]
+    level = Elliptope(5).support(direction)[0]
+    np.testing.assert_allclose(level, 5 * (math.sqrt(5) + 1) / 4, rtol=1e-8)
+    np.testing.assert_allclose(sensitivity_polytope(Parities(5, 2)).support(direction), 3)
+    sets = [each for size in (0, 1, 2) for each in itertools.combinations(range(5), size)]
+    pairs = [{pair: 1.0} for pair in itertools.combinations(range(5), 2)]
+    second = MomentRelaxation(MomentMatrix(sets), pairs).support(direction)[0]
+    assert 3 - 1e-9 <= second <= level - 0.1
+
+
+def test_small_cases_are_exact_bodies():
+    assert isinstance(moment_relaxation(Marginals(4, 1)), Box)
+    assert isinstance(moment_relaxation(Parities(4, 1)), Box)
+    assert moment_relaxation(Parities(4, 2)) == Elliptope(4)
+    segment = moment_relaxation(Parities(3, 3))
+    np.testing.assert_allclose(segment.support(np.array([[2.0], [-3.0]])), [2, 3])
+
+
+def test_pair_marginals_are_the_moment_matrix_with_diagonal_equal_to_the_first_row():
+    body, m = moment_relaxation(Marginals(4, 2)), 6
+    M = cp.Variable((5, 5), PSD=True)
+    y = M[1:, 1:][np.triu_indices(4, 1)]
+    for direction in gaussian(4, m, seed=3):
+        constraints = [M[0, 0] == 1, cp.diag(M) == M[0]]
+        problem = cp.Problem(cp.Maximize(direction @ y), constraints)
+        problem.solve(solver=cp.CLARABEL)
+        np.testing.assert_allclose(body.support(direction[None]), problem.value, rtol=1e-6)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="Prefixes"):
+        moment_relaxation(Prefixes(4))
+    with pytest.raises(ValueError, match="200"):
+        moment_relaxation(Parities(22, 4))
+    with pytest.raises(ValueError, match="distinct"):
+        MomentMatrix([(0,), (0,)])
+    with pytest.raises(ValueError, match="no entry"):
+        MomentRelaxation(MomentMatrix([(0,), (1,)]), [{(0, 2): 1.0}])
+    with pytest.raises(ValueError, match="directions"):
+        moment_relaxation(Marginals(4, 2)).support(np.full((1, 6), np.nan))
