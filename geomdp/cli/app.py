@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
 from geomdp.advice import Advice, advise
@@ -13,7 +11,6 @@ from geomdp.cli import display
 from geomdp.cli.inputs import (
     RecordSource,
     chosen_columns,
-    described_schema,
     record_source,
     split_columns,
 )
@@ -38,6 +35,7 @@ from geomdp.cli.options import (
     WorkloadOption,
 )
 from geomdp.cli.output_files import OutputFiles, answers_csv
+from geomdp.cli.planned import asked, planned_task
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.record import Provenance, mechanism_name
 from geomdp.cli.workload_specs import WORKLOAD_KINDS, Task, parse_workload
@@ -99,7 +97,7 @@ def release_answers(
     display.print_rows(
         [
             ("records", f"{n} ({n_source}), {source.name}"),
-            *_asked(task),
+            *asked(task),
             ("mechanism", f"{mechanism_name(chosen)}, chosen by {chosen_by}"),
             ("privacy", provenance.claim(released)),
             ("rmse", display.in_words(released.predicted_rmse)),
@@ -126,14 +124,14 @@ def advise_mechanism(
     """Compare the mechanisms for a workload, without any records."""
     _check_whole("--n", n, minimum=1)
     privacy = parse_privacy(epsilon, delta, rho)
-    task = _planned_task(workload, columns, sample, schema)
+    task = planned_task(workload, columns, sample, schema)
     with display.working("preparing the mechanisms"):
         advice = _advice(Question(task.workload, n, privacy, adjacency.relation(), exact))
     table = advice.table
     applies = table.predicted_rmse.notna()
     display.print_rows(
         [
-            *_asked(task),
+            *asked(task),
             ("best", f"{mechanism_name(advice.best)} for {n} records"),
             ("privacy", str(advice.best.guarantee)),
         ]
@@ -170,7 +168,7 @@ def width(
 ) -> None:
     """Gaussian mean width of a workload's sensitivity polytope."""
     _check_whole("--seed", seed, minimum=0)
-    task = _planned_task(workload, columns, sample, schema)
+    task = planned_task(workload, columns, sample, schema)
     with display.working("estimating"):
         estimate = gaussian_width(sensitivity_polytope(task.workload), rng=seed, level=WIDTH_LEVEL)
     if estimate.samples == 0:
@@ -183,7 +181,7 @@ def width(
         )
     hull = task.workload.affine_hull()
     display.print_rows(
-        [*_asked(task), ("dimension", f"{hull.dimension} of {hull.ambient}"), ("width", value)]
+        [*asked(task), ("dimension", f"{hull.dimension} of {hull.ambient}"), ("width", value)]
     )
 
 
@@ -237,19 +235,6 @@ def _number_of_records(
     if counted == 0:
         raise ValueError(f"{source.name} must hold at least 1 record, got 0")
     return counted if declared is None else declared
-
-
-def _planned_task(
-    workload: str, columns: str | None, sample: str | None, schema: Path | None
-) -> Task:
-    """What would be asked, from a declared schema alone."""
-    described = described_schema(sample, schema)
-    return parse_workload(workload, chosen_columns(described.schema, split_columns(columns)))
-
-
-def _asked(task: Task) -> list[tuple[str, str]]:
-    """The workload in words."""
-    return [("queries", f"{task.workload.n_queries}: {task.description}")]
 
 
 def _check_whole(flag: str, value: int | None, minimum: int) -> None:

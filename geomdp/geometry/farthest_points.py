@@ -96,7 +96,8 @@ def farthest_points(
     limit = len(points) if most is None else min(whole(most, "most"), len(points))
     following = int(norm(points - points.mean(axis=0)).argmax())
     distances = np.full(len(points), math.inf)
-    order, radii = [], []
+    order: list[int] = []
+    radii: list[float] = []
     reach = math.inf
     while len(order) < limit and reach >= least and reach > 0:
         order.append(following)
