@@ -101,7 +101,7 @@ def _outcome(future: Future, cell: Cell[Any]) -> Outcome[Any]:
         raise
     except KilledWorker:
         return died(cell, 0.0, "the worker that ran it")
+    except ExecutorError as error:
+        raise ExecutorError(f"on a worker: {error}") from error
     except Exception as error:
-        raise ExecutorError(
-            f"a worker cannot run the sweep: {type(error).__name__}: {error}"
-        ) from error
+        raise ExecutorError(f"a worker cannot load the script: {error}") from error

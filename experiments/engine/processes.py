@@ -65,7 +65,7 @@ class Processes:
             If a process cannot start, cannot load the script, or finds other code than this one.
         """
         self._stop(self._busy())  # of a sweep that was broken off
-        waiting, deaths = deque(cells), Counter[tuple[str, int, int]]()
+        waiting, deaths, stillborn = deque(cells), Counter[tuple[str, int, int]](), 0
         while True:
             self._hand_out(work, waiting)
             if not self._busy():
@@ -74,17 +74,22 @@ class Processes:
             for process in self._answering():
                 answer = process.answer()
                 if isinstance(answer, Exception):
-                    raise ExecutorError(f"a process cannot run the sweep: {answer}") from answer
+                    raise ExecutorError(f"in a process: {answer}") from answer
                 if answer is not None:
                     ready.append(answer)
+                    stillborn = 0
                 elif not process.alive:
                     self._processes.remove(process)
                     cell, seconds = process.stop()
-                    deaths[cell.key] += 1
+                    # One that dies before it is ready has not touched its cell.
+                    deaths[cell.key] += process.ready
+                    stillborn += not process.ready
                     if deaths[cell.key] < DEATHS:
                         waiting.appendleft(cell)
                     else:
                         ready.append(died(cell, seconds, "the process that ran it"))
+            if stillborn > DEATHS * self.count:
+                raise ExecutorError(f"{stillborn} processes in a row were killed as they started")
             # Processes compute while the caller writes what the others returned.
             self._hand_out(work, waiting)
             yield from ready
@@ -133,7 +138,7 @@ class _Process:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()  # now the connection ends with the process
-        self.alive, self._ready = True, False
+        self.alive, self.ready = True, False  # ready once it has said so
         self.cell: Cell[Any] | None = None
         self._since = 0.0
 
@@ -160,11 +165,11 @@ class _Process:
             self._process.join()
             code = self._process.exitcode
             # Negative codes are signals, which may hit a process at any time.
-            if not self._ready and code is not None and code >= 0:
+            if not self.ready and code is not None and code >= 0:
                 return ExecutorError(f"it ended with code {code} before it was ready")
             return None
-        if not self._ready:
-            self._ready = True
+        if not self.ready:
+            self.ready = True
             return None
         self.cell = None
         return received  # type: ignore[no-any-return]
@@ -188,9 +193,11 @@ def _serve(connection: Connection[Any, Any]) -> None:
             answer: Outcome[Any] | Exception = work.checked(cell)
         except EOFError:
             return
+        except ExecutorError as error:
+            answer = error
         except Exception as error:
             # Not of the cell, whose exceptions are its outcome: the script cannot be loaded here.
-            answer = ExecutorError(f"{type(error).__name__}: {error}")
+            answer = ExecutorError(f"it cannot load the script: {error}")
         connection.send(answer)
 
 

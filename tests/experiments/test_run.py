@@ -1,12 +1,7 @@
-"""Running sweeps: resume after kill -9, interrupts, failures, executors, changed configurations."""
+"""Running sweeps: interrupts, failures, executors, changed configurations."""
 
 from __future__ import annotations
 
-import random
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,11 +16,8 @@ from experiments.engine.cells import Cell, Outcome, Row, Sweep
 from experiments.engine.provenance import Code
 from experiments.engine.run import SweepResult, Work, in_process, run_cell, run_sweep
 from experiments.engine.store import Contents, Store
-from tests.experiments import trivial_sweep
 
-ROOT = Path(__file__).parents[2]
 CODE = Code("script", "library")
-KILLS = 4
 
 
 @dataclass(frozen=True)
@@ -38,40 +30,6 @@ SWEEP = Sweep(tuple(Config(n) for n in range(6)), trials=2, seed=1)
 
 def draw(config: Config, rng: np.random.Generator) -> list[Row]:
     return [{"value": config.n + rng.random()}]
-
-
-def test_a_sweep_killed_at_random_moments_ends_as_if_uninterrupted(tmp_path: Path) -> None:
-    path = tmp_path / "killed.sqlite"
-    chance = random.Random(20240501)
-    cells = trivial_sweep.SWEEP.cells()
-    seconds: dict[tuple[str, int, int], float] = {}
-    for kill in range(KILLS):
-        _run_and_kill(path, after=chance.randint(1, 40), delay=chance.uniform(0, 0.01))
-        with Store(path, trivial_sweep.CODE) as store:
-            stored = {outcome.cell.key: outcome.seconds for outcome in store.outcomes(cells)}
-        # Every cell stored before the kill is still there and was not computed again.
-        assert len(stored) > kill
-        assert len(stored) < len(cells)
-        assert seconds.items() <= stored.items()
-        seconds = stored
-    with Store(path, trivial_sweep.CODE) as store:
-        resumed = run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store)
-        assert store.contents(cells) == Contents(completed=len(cells), failed=0, stale=0)
-    with Store(tmp_path / "straight.sqlite", trivial_sweep.CODE) as store:
-        straight = run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store)
-    pd.testing.assert_frame_equal(resumed.table(), straight.table(), check_exact=True)
-
-
-def _run_and_kill(path: Path, after: int, delay: float) -> None:
-    """Run the trivial sweep and kill it `delay` seconds after its `after`-th outcome."""
-    command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        for _ in range(after):
-            assert process.stdout.readline(), "the sweep ended before it could be killed"
-        time.sleep(delay)
-        process.kill()
-    assert process.returncode == -signal.SIGKILL
 
 
 def test_an_interrupt_keeps_what_is_done(tmp_path: Path) -> None:

@@ -1,0 +1,114 @@
+"""kill -9 at random moments: what was stored stays, and the resumed sweep is the uninterrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from experiments.engine.run import run_sweep
+from experiments.engine.store import Contents, Store
+from tests.experiments import trivial_sweep
+
+ROOT = Path(__file__).parents[2]
+KILLS = 20
+
+
+def uninterrupted(folder: Path) -> pd.DataFrame:
+    with Store(folder / "straight.sqlite", trivial_sweep.code()) as store:
+        return run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store).table()
+
+
+def check_resumed(path: Path, folder: Path) -> None:
+    """Resume the killed sweep: no row lost, doubled or torn."""
+    cells = trivial_sweep.SWEEP.cells()
+    with Store(path, trivial_sweep.code()) as store:  # which also checks every page
+        done = store.contents(cells).completed
+        computed: list[object] = []
+        resumed = run_sweep(
+            trivial_sweep.compute, trivial_sweep.SWEEP, store, observe=computed.append
+        )
+        assert len(computed) == len(cells) - done
+        assert store.contents(cells) == Contents(completed=len(cells), failed=0, stale=0)
+    pd.testing.assert_frame_equal(resumed.table(), uninterrupted(folder), check_exact=True)
+
+
+def kill_forked(folder: Path, seed: int) -> None:
+    path = folder / f"killed-{seed}.sqlite"
+    program = [sys.executable, "-m", "tests.experiments.forked_kills"]
+    result = subprocess.run(
+        [*program, str(path), str(KILLS), str(seed)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    snapshots = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(snapshots) == KILLS
+    for before, after in zip([{}, *snapshots], snapshots, strict=False):
+        # What is stored has been computed once: its seconds are those of the first time.
+        assert before.items() <= after.items()
+    assert 0 < len(snapshots[-1]) < len(trivial_sweep.SWEEP.cells())
+    check_resumed(path, folder)
+
+
+def test_twenty_kills_of_a_sweep(tmp_path: Path) -> None:
+    kill_forked(tmp_path, seed=20240501)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_twenty_kills_of_a_sweep_at_many_seeds(tmp_path: Path, seed: int) -> None:
+    kill_forked(tmp_path, seed)
+
+
+def kill_with_workers(path: Path, after: int, delay: float) -> None:
+    """Kill a sweep on two processes; they must not outlive it."""
+    command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(after)]
+        assert all(lines), "the sweep ended before it could be killed"
+        workers = [int(word) for word in lines[-1].split()]
+        time.sleep(delay)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert len(workers) == 2
+    for worker in workers:
+        wait_for_end(worker)
+
+
+def wait_for_end(process: int) -> None:
+    """Until the process is gone; seconds are plenty, and a test that hangs says nothing."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(ProcessLookupError):
+            os.kill(process, 0)
+            # An orphan that ended stays in the table until init collects it.
+            status = Path(f"/proc/{process}/stat")
+            if status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z":
+                return
+            time.sleep(0.02)
+            continue
+        return
+    raise AssertionError(f"process {process} outlives its sweep")
+
+
+def test_a_kill_of_a_parallel_sweep_takes_its_processes_along(tmp_path: Path) -> None:
+    path = tmp_path / "killed.sqlite"
+    kill_with_workers(path, after=30, delay=0.003)
+    check_resumed(path, tmp_path)
+
+
+@pytest.mark.slow
+def test_twenty_kills_of_a_parallel_sweep(tmp_path: Path) -> None:
+    path, chance = tmp_path / "killed.sqlite", random.Random(5)
+    for _ in range(KILLS):
+        kill_with_workers(path, chance.randint(1, 9), chance.uniform(0, 0.005))
+    check_resumed(path, tmp_path)
