@@ -4,6 +4,7 @@ SCRIPTS = (
     "experiments.jl_error_vs_n",
     "experiments.recursive_noise",
     "experiments.covariance_error",
+    "experiments.relaxation_widths",
     "experiments.sparse_vector",
     "experiments.update_bounds",
     "experiments.online_error",
