@@ -10,7 +10,7 @@ import typer
 from geomdp.cli.privacy_flags import AdjacencyFlag
 
 
-def _real(text: str) -> float:
+def real(text: str) -> float:
     """A flag's number; the shell's own parsers do not repeat the value in their messages."""
     try:
         return float(text)
@@ -58,14 +58,14 @@ ColumnsOption: TypeAlias = Annotated[
 EpsilonOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
-        "--epsilon", parser=_real, metavar="E", help="E-DP, pure.", rich_help_panel=PRIVACY
+        "--epsilon", parser=real, metavar="E", help="E-DP, pure.", rich_help_panel=PRIVACY
     ),
 ]
 DeltaOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         "--delta",
-        parser=_real,
+        parser=real,
         metavar="D",
         help="With --epsilon: (E, D)-DP.",
         rich_help_panel=PRIVACY,
@@ -75,7 +75,7 @@ RhoOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         "--rho",
-        parser=_real,
+        parser=real,
         metavar="R",
         help="Instead of --epsilon: R-zCDP.",
         rich_help_panel=PRIVACY,

@@ -1,0 +1,258 @@
+"""Volume radii of projections, and the lower bound on error that they prove.
+
+vr_i(K) = max over subspaces V of dimension i of vr(Pi_V K) is enclosed from both sides: below by
+the volume radius of one projection, or of a body inside it, above by Urysohn's inequality. The
+bound on error is for **add/remove neighbours and data sets of every size**; it says nothing about
+data sets of n records under replace-one, and never enters a bracket there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import positive
+from geomdp.bodies import Body, neighbour_body
+from geomdp.bodies.balls import log_unit_ball_volume
+from geomdp.bodies.shadows import shadow
+from geomdp.bodies.triangulated import triangulated
+from geomdp.bounds.bound import Bound, Side
+from geomdp.bounds.certificate import SideConditionError
+from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.geometry.gaussian import mean_gaussian_norm
+from geomdp.geometry.volume import volume_radius
+from geomdp.geometry.width import gaussian_width
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload
+
+#: Chance that the upper sides miss, where the Gaussian width is simulated.
+LEVEL = 1e-6
+#: Random directions per dimension in which points of a body without listed vertices are found.
+DIRECTIONS = 8
+#: Relative margin taken off volumes, far above the rounding of a product of pivots.
+MARGIN = 1e-9
+#: Highest dimension in which projections on principal axes are cut into simplices: more dimensions
+#: take minutes where they are within the limit of `triangulate` at all.
+MAX_CUT = 5
+
+
+@dataclass(frozen=True)
+class VolumeRadius:
+    """vr_i(K), the largest volume radius of a projection on i dimensions, from both sides.
+
+    Parameters
+    ----------
+    dimension : int
+        i.
+    lower : float
+        Proved lower bound: never from an outer relaxation.
+    upper : float
+        Urysohn's bound w(K) / mu_i.
+    source : str
+        What the lower bound is the volume radius of.
+    """
+
+    dimension: int
+    lower: float
+    upper: float
+    source: str
+
+
+def urysohn(width: float, dimension: int) -> float:
+    """Explicit upper bound on vr_i(K) for a K of Gaussian `width` w: w / mu_i, i = `dimension`.
+
+    vr(K) <= w(K) / mu_i in dimension i, with equality for balls, and projecting does not increase
+    the width. As mu_i >= i / sqrt(i + 1), i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
+
+    References
+    ----------
+    Urysohn 1924; Nikolov 2022, (13) and Lemma 20; formula sheet JL-URY.
+    """
+    return positive(width, "width") / mean_gaussian_norm(dimension)
+
+
+def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...]:
+    """vr_1(K), ..., vr_r(K) of a symmetric body of dimension r, each from both sides.
+
+    Below, the best of
+
+    * the volume radius of K itself (i = r) where it is known exactly: closed forms and small
+      polytopes, cut into simplices;
+    * that of the projection on the first i principal axes of its points, where it is known exactly;
+    * that of conv(+-v_1, ..., +-v_i) on its own span, for points v_1, v_2, ... of K chosen greedily
+      for their volume (QR with pivoting): 2^i |det| / i!;
+    * any of these in a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, symmetric, not the point 0.
+    rng : Generator, int or None
+        Directions in which points of K are found where it lists no vertices, and those of the
+        Gaussian width where that has no closed form.
+
+    Returns
+    -------
+    tuple of VolumeRadius
+        For i = 1, ..., r. Upper sides of a simulated width miss with probability at most 1e-6.
+
+    Raises
+    ------
+    ValueError
+        If K is not known to be symmetric or is a single point.
+
+    References
+    ----------
+    Hardt-Talwar 2010; Nikolov 2022, Lemmas 17 and 20; formula sheet JL-VR, JL-L17, JL-URY.
+    """
+    if not body.symmetric:
+        raise ValueError(f"body must be symmetric, got {body!r}")
+    basis = body.affine_hull().basis
+    rank = basis.shape[1]
+    if rank == 0:
+        raise ValueError(f"body must have more than one point, got {body!r}")
+    generator = np.random.default_rng(rng)
+    points = _points(body, basis, generator)
+    found = _inner_cross_polytopes(points @ basis)
+    for i, radius in _exact_projections(body, basis, points).items():
+        found[i - 1] = max(found[i - 1], radius)
+    width = gaussian_width(body, rng=generator, level=LEVEL).interval[1]
+    radii: list[VolumeRadius] = []
+    best = (0.0, "")
+    for i in range(rank, 0, -1):
+        best = max(best, found[i - 1])
+        radii.append(VolumeRadius(i, best[0], urysohn(width, i), best[1]))
+    return tuple(reversed(radii))
+
+
+def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
+    """Explicit: error in counts, in l2 norm, that no epsilon-DP mechanism can be below.
+
+    For the counts F x of histograms x of every size under add/remove, sup over x of
+    E ||M(x) - F x||_2 >= i vr_i(K) / (8 e^2 epsilon), K = F B_1: pack points 2R apart into the
+    projection of (i / epsilon) K, at least (i vr_i / (2 R epsilon))^i of them, within 2 i / epsilon
+    changes of each other, with R = i vr_i / (4 e^2 epsilon). By the lower side of vr_i.
+
+    References
+    ----------
+    Hardt-Talwar 2010, with the constant of formula sheet JL-VR.
+    """
+    share = radius.dimension * radius.lower / (8 * math.e**2)
+    return share / positive(epsilon, "epsilon")
+
+
+def volume_bound(
+    workload: Workload,
+    *,
+    epsilon: float,
+    alpha: float,
+    adjacency: Adjacency,
+    metric: Metric = MEAN_L2,
+    rng: RandomState = None,
+) -> Bound:
+    """Lower bound on the declared n at which answers to data sets of every size err at most alpha.
+
+    Sums of answers divided by a public n, under add/remove. The error in counts of
+    `count_error` is at most n alpha sqrt(k), so n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)).
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries.
+    epsilon : float
+        Pure differential privacy.
+    alpha : float
+        Error per query.
+    adjacency : Adjacency
+        Must be add/remove.
+    metric : MeanL2, RMS or WorstCase
+        How error is measured; the bound is the same, as the first is the smallest of the three.
+    rng : Generator, int or None
+        See `volume_radii`.
+
+    Returns
+    -------
+    Bound
+        Its certificate is the `VolumeRadius` used. It speaks of data sets of every size, and must
+        not be set against an upper bound for data sets of n records.
+
+    Raises
+    ------
+    SideConditionError
+        Under replace-one.
+
+    References
+    ----------
+    Formula sheet JL-VR.
+    """
+    if adjacency is not Adjacency.ADD_REMOVE:
+        raise SideConditionError(
+            "a volume bound needs add/remove neighbours and data sets of every size; it says "
+            f"nothing for {adjacency.value}"
+        )
+    alpha = positive(alpha, "alpha")
+    radii = volume_radii(neighbour_body(workload, adjacency), rng)
+    winner = max(radii, key=lambda radius: radius.dimension * radius.lower)
+    least = count_error(winner, epsilon=epsilon) / (alpha * math.sqrt(workload.n_queries))
+    value = max(0, math.ceil(least) - 1)
+    statement = (
+        f"no {epsilon:g}-DP mechanism (add/remove) for data sets of every size has {metric.name} "
+        f"at most {alpha:g} after division by a declared n <= {value}: the sensitivity body has a "
+        f"projection of volume radius {winner.lower:.4g} on {winner.dimension} dimensions "
+        f"({winner.source})"
+    )
+    assumptions = ("data sets of every size", "counts are treated as real numbers")
+    return Bound(float(value), Side.LOWER, statement, assumptions, winner)
+
+
+def _points(body: Body, basis: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Points of the body (N, m): its vertices, or extreme points in many directions."""
+    if body.implements("vertex_list"):
+        return body.vertex_list()
+    rank = basis.shape[1]
+    directions = np.vstack([np.eye(rank), rng.standard_normal((DIRECTIONS * rank, rank))])
+    return body.extreme_point(directions @ basis.T)
+
+
+def _inner_cross_polytopes(points: FloatArray) -> list[tuple[float, str]]:
+    """Volume radii of conv(+-v_1, ..., +-v_i) for the pivots of `points` (N, r): r of them."""
+    pivots = np.abs(np.diag(scipy.linalg.qr(points.T, mode="r", pivoting=True)[0]))
+    radii: list[tuple[float, str]] = []
+    log_volume = 0.0
+    with np.errstate(divide="ignore"):
+        logs = np.log(2 * pivots * (1 - MARGIN))
+    for i, log_pivot in enumerate(logs.tolist(), start=1):
+        log_volume += log_pivot - math.log(i)
+        radius = math.exp((log_volume - log_unit_ball_volume(i)) / i)
+        radii.append((radius, f"hull of {i} answer vectors and their negatives"))
+    return radii
+
+
+def _exact_projections(
+    body: Body, basis: FloatArray, points: FloatArray
+) -> dict[int, tuple[float, str]]:
+    """Volume radii known exactly, by dimension: of the body, and along its principal axes."""
+    rank = basis.shape[1]
+    within = points @ basis
+    axes = (basis @ np.linalg.eigh(within.T @ within)[1][:, ::-1]).T
+    # A shadow on a line may be an outer segment; its half-width is the support function itself.
+    exact = {1: (float(body.support(axes[:1])[0]) * (1 - MARGIN), "its widest principal axis")}
+    if _is_exact(body):
+        exact[rank] = (volume_radius(body).value * (1 - MARGIN), "the body itself")
+    for i in range(2, min(rank - 1, MAX_CUT) + 1):
+        image = shadow(body, axes[:i])
+        if _is_exact(image):
+            radius = volume_radius(image).value * (1 - MARGIN)
+            exact[i] = (radius, f"its projection on {i} principal axes")
+    return exact
+
+
+def _is_exact(body: Body) -> bool:
+    if body.implements("volume"):
+        return True
+    small = body.affine_hull().dimension <= MAX_CUT
+    return small and triangulated(body) is not None
