@@ -24,7 +24,9 @@ of the inverse, O(m^2).
 * The ratio test is that of Harris (1973): among the vertices that become tight within a tolerance
   far below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
-* Every ray starts at the facet, among the last ones found in the call, that cuts it shortest.
+* Every ray starts at the facet, among the last ones found in the call, that cuts it shortest. A
+  ray that fails is tried again from the first facet with larger pivots and a fresher inverse, and
+  then given to HiGHS.
 
 K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices do for its up
 to N^2.
@@ -43,6 +45,7 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array
+from geomdp.bodies.linear_programs import ConicProgram
 
 #: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
 PERTURBATION = 1e-8
@@ -69,8 +72,7 @@ class Exits:
     pivots : (b,) array
         Simplex pivots used.
     converged : (b,) array
-        False where the pivot limit stopped the search; then `normals` is still a valid slab and
-        `times` an upper bound.
+        False where neither pivots nor HiGHS found the exit: `times` and `normals` are NaN there.
     """
 
     times: FloatArray
@@ -177,21 +179,38 @@ class RayShooter:
             raise ValueError(f"directions must have shape {points.shape}, got {directions.shape}")
         if not np.abs(directions).max(axis=1, initial=0.0).all():
             raise ValueError("directions must not be 0")
+        starts, ways = self._lifted(points), self._lifted(directions)
         normals, pivots, converged = shoot(
-            self.columns,
-            self._bounds,
-            self.lower,
-            self._basis,
-            self._signs,
-            self._lifted(points),
-            self._lifted(directions),
+            self.columns, self._bounds, self.lower, self._basis, self._signs, starts, ways
         )
+        for ray in np.flatnonzero(~converged):
+            normal = self._by_linear_program(starts[ray], ways[ray])
+            if normal is not None:
+                normals[ray], converged[ray] = normal, True
+        normals[~converged] = np.nan
         if self.section:
             normals = normals[:, :-1] / 2
         normals = normals @ self.whitening.T
         reach = np.einsum("bm,bm->b", normals, directions)
         left = np.maximum(0.0, 1 - np.einsum("bm,bm->b", normals, points))
         return Exits(left / reach, normals, pivots, converged)
+
+    def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
+        """The facet normal (R,) from HiGHS, for a ray that defeats the pivots; None if it does too.
+
+        max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0} over the columns c_i;
+        its dual solution is (-<z, .>, 1) times a positive number.
+        """
+        columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
+        sums = np.append(np.ones(len(columns)), 0.0)
+        rows = np.vstack([np.column_stack([columns.T, -direction]), sums])
+        program = ConicProgram(rows, np.append(np.zeros(len(columns)), -1.0))
+        times, duals = program.solve(np.append(point, 1.0)[None])
+        normal = duals[0, :-1]
+        height = float((columns @ normal).max())
+        if not np.isfinite(times[0]) or height <= 0 or normal @ direction <= 0:
+            return None
+        return normal / height
 
     def _lifted(self, vectors: FloatArray) -> FloatArray:
         """Vectors (b, m) in the coordinates of the columns."""
