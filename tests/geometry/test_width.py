@@ -22,6 +22,7 @@ from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation
+from geomdp.geometry.control_variates import EllipsoidControl
 from geomdp.geometry.diameter import half_diameter
 from geomdp.geometry.gaussian import mean_gaussian_maximum, mean_gaussian_norm
 from geomdp.geometry.width import gaussian_width
@@ -106,8 +107,32 @@ def test_interval_length_follows_the_stated_formula() -> None:
     body = OracleOnly(Box(np.zeros(4), np.full(4, 2.0)))
     estimate = gaussian_width(body, rng=0, samples=128, level=1e-4)
     half = 2 * math.sqrt(2 * math.log(2e4) / 128)  # half the diameter of the cube of side 2 is 2
-    assert math.isclose(estimate.interval[1] - estimate.value, half, rel_tol=1e-12)
+    low, high = estimate.interval
+    assert math.isclose((high - low) / 2, half, rel_tol=1e-12)
     assert estimate.samples == 128
+
+
+@pytest.mark.statistical
+def test_control_is_unbiased_and_pays() -> None:
+    """A long box: the ellipsoid of its corners tells most of its width."""
+    sides = 2.0 ** np.arange(8)
+    body, exact = OracleOnly(Box(np.zeros(8), sides)), sides.sum() / math.sqrt(2 * math.pi)
+    estimates = [gaussian_width(body, rng=seed, samples=64) for seed in range(1000)]
+    values = np.array([estimate.value for estimate in estimates])
+    mean_agrees(values, exact, LEVEL)
+    # The standard errors stated are those seen, and the control takes more than half of them.
+    stated = math.sqrt(np.mean([estimate.stderr**2 for estimate in estimates]))
+    assert 0.8 < values.std(ddof=1) / stated < 1.25
+    directions = np.random.default_rng(9).standard_normal((100_000, 8))
+    plain = (np.abs(directions) @ sides / 2).std() / 8
+    assert stated < plain / 2
+
+
+def test_control_has_the_mean_it_states() -> None:
+    control = EllipsoidControl(CLOUD)
+    directions = np.random.default_rng(10).standard_normal((100_000, 4))
+    mean_agrees(control.values(directions), control.mean, LEVEL)
+    assert EllipsoidControl(np.zeros((2, 4))).mean == 0
 
 
 @pytest.mark.statistical
