@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
 import subprocess
@@ -75,6 +76,89 @@ def test_a_foreign_store_is_one_line_and_stays(folders: list[str], tmp_path: Pat
         assert result.exit_code == 1
         assert "not an SQLite file" in result.output
     assert store.read_text() == "precious"
+
+
+#: Runs the toy with a limit on the size of every file, as a full disk has one: both kinds of error
+#: come from the kernel's write. The signal of the limit is ignored, as the shell's default is not.
+LIMITED = """
+import resource, signal, sys
+from experiments import __main__ as command_line
+command_line.SCRIPTS = ("tests.experiments.toy_script",)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+command_line.app(["run", "toy_script", *sys.argv[2:]])
+"""
+
+
+def test_a_full_disk_is_one_line_and_a_later_run_completes(
+    folders: list[str], tmp_path: Path
+) -> None:
+    def limited(size: int) -> str:
+        command = [sys.executable, "-c", LIMITED, str(size), *folders]
+        result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert result.returncode == 1
+        assert "Traceback" not in result.stdout + result.stderr
+        return result.stdout
+
+    # Pages have 4096 bytes. Too little for the table of the store; then enough for that, and too
+    # little for the index of the write-ahead log.
+    assert "cannot keep results in" in limited(4000)
+    assert "disk I/O error" in limited(16_000)
+    assert not (tmp_path / "figures").exists()
+    result = call("run", "toy_script", *folders)
+    assert result.exit_code == 0
+    assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
+
+
+def test_a_full_disk_leaves_the_figure_that_was_there(
+    folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("run", "toy_script", *folders)
+    image = tmp_path / "figures" / "quick" / "toy_script.png"
+    before = image.read_bytes()
+
+    def full(*arguments: object, **settings: object) -> None:
+        Path(str(arguments[1])).write_bytes(before[:100])
+        raise OSError(errno.ENOSPC, "No space left on device", str(arguments[1]))
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    result = call("run", "toy_script", *folders)
+    assert result.exit_code == 1
+    assert "No space left on device" in result.output
+    assert image.read_bytes() == before
+    assert sorted(path.suffix for path in image.parent.iterdir()) == [
+        ".csv",
+        ".json",
+        ".png",
+        ".svg",
+    ]
+
+
+@pytest.mark.parametrize("flags", [["--workers", "2"], ["--workers", "1"]])
+def test_workers_do_not_change_what_is_written(
+    folders: list[str], tmp_path: Path, flags: list[str]
+) -> None:
+    call("run", "toy_script", "--results", str(tmp_path / "r"), "--figures", str(tmp_path / "f"))
+    assert call("run", "toy_script", *flags, *folders).exit_code == 0
+    for name in ("toy_script.csv", "toy_script.png", "toy_script.svg"):
+        one, two = (tmp_path / folder / "quick" / name for folder in ("f", "figures"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_flags_that_contradict_each_other_are_refused(folders: list[str]) -> None:
+    result = call("run", "toy_script", "--workers", "2", "--scheduler", "tcp://x:1", *folders)
+    assert result.exit_code == 1
+    assert "either --workers or --scheduler" in result.output
+    assert call("run", "toy_script", "--workers", "0", *folders).exit_code == 2
+
+
+def test_scripts_that_measure_time_run_alone(
+    folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy_script, "TIMED", "nothing, in fact", raising=False)
+    # Nobody answers at this address, so it is not asked.
+    result = call("run", "toy_script", "--scheduler", "tcp://127.0.0.1:1", *folders)
+    assert result.exit_code == 0
 
 
 def test_unknown_names_suggest_near_ones(folders: list[str]) -> None:

@@ -170,6 +170,30 @@ def test_unusable_files_are_named_and_left_as_they_are(tmp_path: Path, spoil, me
     assert path.read_bytes() == before
 
 
+def test_a_full_disk_is_named_and_what_is_stored_stays(tmp_path: Path) -> None:
+    path, stored = tmp_path / "s.sqlite", []
+    with Store(path, CODE) as store:
+        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+        store._connection.execute(f"PRAGMA max_page_count = {pages + 5}")
+
+        def fill() -> None:
+            for n in range(1000):
+                store.record(completed(n))
+                stored.append(completed(n))
+
+        with pytest.raises(StoreError, match="disk is full") as caught:
+            fill()
+        assert str(path) in str(caught.value)
+        assert store.outcomes(outcome.cell for outcome in stored) == stored
+    assert len(stored) > 5
+    # With room again, the rest goes in.
+    cells = [completed(n).cell for n in range(1000)]
+    with Store(path, CODE) as store:
+        assert store.outcomes(cells) == stored
+        store.record(completed(len(stored)))
+        assert store.contents(cells) == Contents(completed=len(stored) + 1, failed=0, stale=0)
+
+
 def test_a_folder_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "s.sqlite").mkdir()
     with pytest.raises(StoreError, match=r"s\.sqlite"):

@@ -1,8 +1,8 @@
 """A sweep of many trivial cells, run as a program so that a test can kill it.
 
-Usage: python -m tests.experiments.trivial_sweep STORE [WORKERS]; prints the process ids of its
-workers and the trial of each outcome once it is stored. Configurations can be made to take their
-process down: they kill it unless the file they name exists.
+Usage: python -m tests.experiments.trivial_sweep STORE WORKERS, their number or the address of a
+Dask scheduler; prints one line per stored outcome, with the process ids of the workers if they are
+its own. A configuration may take its process down: it does unless the file it names exists.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import numpy as np
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.processes import Processes
 from experiments.engine.provenance import Code
-from experiments.engine.run import in_process, run_sweep
+from experiments.engine.run import Executor, run_sweep
 from experiments.engine.store import Store
 
 
@@ -48,17 +48,25 @@ def code() -> Code:
     return Code.of(trivial_sweep)
 
 
-def main(path: Path, workers: int) -> None:
+def main(path: Path, workers: str) -> None:
     """Run the sweep under the module's importable name, as workers must know it."""
     from tests.experiments import trivial_sweep as module
 
-    with Store(path, code()) as store, Processes(workers) if workers else nullcontext() as pool:
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(path, code()))
+        executor: Executor
+        if workers.isdigit():
+            executor = stack.enter_context(Processes(int(workers)))
+        else:
+            from experiments.engine.cluster import DaskCluster  # slow to import
+
+            executor = DaskCluster(workers)
 
         def tell(outcome: object) -> None:
-            print(*(() if pool is None else pool.identifiers), flush=True)
+            print(*getattr(executor, "identifiers", ()), flush=True)
 
-        run_sweep(module.compute, module.SWEEP, store, pool or in_process, tell)
+        run_sweep(module.compute, module.SWEEP, store, executor, tell)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,181 @@
+"""A Dask cluster: the results of one process, also when a worker or the scheduler is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments.engine.cells import Outcome, Sweep
+from experiments.engine.cluster import DaskCluster
+from experiments.engine.provenance import Code
+from experiments.engine.run import ExecutorError, ignore, in_process, run_sweep
+from experiments.engine.store import Contents, Store
+from tests.experiments import trivial_sweep
+from tests.experiments.trivial_sweep import Config
+
+ROOT = Path(__file__).parents[2]
+#: 200 cells long enough that those in flight are lost with a worker.
+SWEEP = Sweep(tuple(Config(n, seconds=0.005) for n in range(50)), trials=4, seed=7)
+
+
+class Machines:
+    """A scheduler and its workers as processes of this machine, to be killed one by one."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self._folder, self._stack = folder, stack
+
+    def start_scheduler(self) -> subprocess.Popen[bytes]:
+        where = ["--host", "127.0.0.1", "--port", str(self.port)]
+        return self._start("scheduler", *where)
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        one = ["--nworkers", "1", "--nthreads", "1", "--no-nanny"]
+        return self._start("worker", self.address, *one, "--local-directory", str(self._folder))
+
+    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+        log = self._stack.enter_context((self._folder / f"{arguments[0]}.log").open("ab"))
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return process
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Machines]:
+    with ExitStack() as stack:
+        yield Machines(tmp_path, stack)
+
+
+def run(
+    path: Path, machines: Machines, observe: Callable[[Outcome[Any]], None] = ignore
+) -> pd.DataFrame:
+    cluster = DaskCluster(machines.address)
+    with Store(path, trivial_sweep.code()) as store:
+        table = run_sweep(trivial_sweep.compute, SWEEP, store, cluster, observe).table()
+        assert store.contents(SWEEP.cells()) == Contents(completed=200, failed=0, stale=0)
+    return table
+
+
+def in_one_process(folder: Path) -> pd.DataFrame:
+    with Store(folder / "straight.sqlite", trivial_sweep.code()) as store:
+        return run_sweep(trivial_sweep.compute, SWEEP, store, in_process).table()
+
+
+def after(outcomes: int, action: Callable[[], object]) -> Callable[[Outcome[Any]], None]:
+    """Observe: act once, after so many outcomes."""
+    count = 0
+
+    def observe(outcome: Outcome[Any]) -> None:
+        nonlocal count
+        count += 1
+        if count == outcomes:
+            action()
+
+    return observe
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path, machines: Machines) -> None:
+    machines.start_scheduler()
+    workers = [machines.start_worker() for _ in range(2)]
+    found = run(tmp_path / "s.sqlite", machines, after(60, workers[0].kill))
+    assert workers[0].wait() == -signal.SIGKILL
+    pd.testing.assert_frame_equal(found, in_one_process(tmp_path), check_exact=True)
+    # A worker with other code refuses, and nothing is stored.
+    with Store(tmp_path / "t.sqlite", Code("edited", trivial_sweep.code().library)) as store:
+        with pytest.raises(ExecutorError, match="differs from the code of this sweep"):
+            run_sweep(trivial_sweep.compute, SWEEP, store, DaskCluster(machines.address))
+        assert store.contents(SWEEP.cells()) == Contents(completed=0, failed=0, stale=0)
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_awaited(tmp_path: Path, machines: Machines) -> None:
+    running = [machines.start_scheduler(), machines.start_worker()]
+
+    def lose_and_restart() -> None:
+        for process in running:
+            process.kill()
+            process.wait()
+        machines.start_scheduler()
+        machines.start_worker()
+
+    found = run(tmp_path / "s.sqlite", machines, after(60, lose_and_restart))
+    pd.testing.assert_frame_equal(found, in_one_process(tmp_path), check_exact=True)
+
+
+@pytest.mark.slow
+def test_a_deadly_cell_is_a_failed_cell(tmp_path: Path, machines: Machines) -> None:
+    machines.start_scheduler()
+    for _ in range(5):  # one more than a cell may take down, as Dask counts
+        machines.start_worker()
+    sweep = Sweep((Config(0), Config(1, deadly_without=str(tmp_path / "antidote"))), 1, 0)
+    with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
+        cluster = DaskCluster(machines.address)
+        result = run_sweep(trivial_sweep.compute, sweep, store, cluster)
+    assert [outcome.failed for outcome in result.outcomes] == [False, True]
+    assert "the worker that ran it died" in (result.failures[0].traceback or "")
+
+
+@pytest.mark.slow
+def test_the_sweep_itself_killed_resumes_on_the_cluster(tmp_path: Path, machines: Machines) -> None:
+    machines.start_scheduler()
+    machines.start_worker()
+    path = tmp_path / "s.sqlite"
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), machines.address],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+    )
+    with child:
+        assert child.stdout is not None
+        for _ in range(30):
+            assert child.stdout.readline(), "the sweep ended before it could be killed"
+        os.kill(child.pid, signal.SIGKILL)
+    time.sleep(0.1)
+    cells = trivial_sweep.SWEEP.cells()
+    with Store(path, trivial_sweep.code()) as store:
+        done = store.contents(cells).completed
+        assert 30 <= done < len(cells)
+        seen: list[Outcome[Any]] = []
+        cluster = DaskCluster(machines.address)
+        resumed = run_sweep(
+            trivial_sweep.compute, trivial_sweep.SWEEP, store, cluster, observe=seen.append
+        )
+        assert len(seen) == len(cells) - done
+    with Store(tmp_path / "straight.sqlite", trivial_sweep.code()) as store:
+        straight = run_sweep(trivial_sweep.compute, trivial_sweep.SWEEP, store)
+    pd.testing.assert_frame_equal(resumed.table(), straight.table(), check_exact=True)
+
+
+def test_an_address_without_scheduler_is_named(tmp_path: Path, machines: Machines) -> None:
+    with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
+        cluster = DaskCluster(machines.address, patience=0.5)
+        with pytest.raises(ExecutorError, match=f"no Dask scheduler at {machines.address}"):
+            run_sweep(trivial_sweep.compute, SWEEP, store, cluster)
+        cluster = DaskCluster("nonsense://there", patience=0.5)
+        with pytest.raises(ExecutorError, match="no Dask scheduler at nonsense"):
+            run_sweep(trivial_sweep.compute, SWEEP, store, cluster)
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers_is_named(tmp_path: Path, machines: Machines) -> None:
+    machines.start_scheduler()
+    with Store(tmp_path / "s.sqlite", trivial_sweep.code()) as store:
+        cluster = DaskCluster(machines.address, patience=5.0)
+        with pytest.raises(ExecutorError, match="has no workers; start some with `dask worker"):
+            run_sweep(trivial_sweep.compute, SWEEP, store, cluster)
