@@ -17,8 +17,10 @@ add/remove), copies T, and the range of numbers of records excluded. Families:
 * ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed", and "sets", which are
   ``singletons`` ("log_count"), ``greedy`` ("universe", "size") or ``reed-solomon`` ("prime",
   "size", "degree");
-* ``marginal blocks``: "attributes" d, "width", "part", "generators" of a binary linear code,
-  "symbols", "length", "degree".
+* ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
+  "degree" of the outer code;
+* ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
+  "length" and "degree" of the code of functions.
 
 An array of more than 4096 entries is {"array": name} here and stands under that name in the file
 of the same name ending in .npz. The digest is that of the JSON text of everything else (sorted

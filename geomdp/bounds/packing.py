@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificate import certify
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.workload_documents import workload_document
+from geomdp.bounds.workload_documents import workload_document, workload_subject
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
@@ -89,8 +88,7 @@ class Packing:
     @property
     def subject(self) -> object:
         """Name and parameters of a public workload; any other is told by its identity."""
-        public = workload_document(self.workload)
-        return id(self.workload) if public is None else json.dumps(public)
+        return workload_subject(self.workload)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -113,7 +111,8 @@ class Packing:
         count, size = self.datasets.shape
         starts = np.arange(count + 1) * size
         shape = (count, len(self.elements))
-        counts = sp.csr_array((np.ones(count * size), self.datasets.ravel(), starts), shape=shape)
+        rows = self.datasets.flatten()
+        counts = sp.csr_array((np.ones(count * size), rows, starts), shape=shape)
         counts.sum_duplicates()
         return counts
 

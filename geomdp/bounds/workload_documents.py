@@ -53,6 +53,12 @@ def workload_document(workload: Workload) -> dict[str, Any] | None:
     return None
 
 
+def workload_subject(workload: Workload) -> str:
+    """What tells a workload from others: its name and parameters, or else its identity."""
+    public = workload_document(workload)
+    return f"{workload!r} at {id(workload)}" if public is None else str(public)
+
+
 def listed_workload(document: Mapping[str, Any]) -> tuple[Workload, np.ndarray[Any, Any]]:
     """Workload and elements of a listed packing, from its part of a certificate file.
 

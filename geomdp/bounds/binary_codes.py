@@ -1,0 +1,117 @@
+"""Binary linear codes with a minimum distance checked word by word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import IntArray
+from geomdp._validation import whole
+
+#: Largest dimension: all 2^20 words are formed, a few megabytes.
+MAX_DIMENSION = 20
+#: Dimension at which a greedy search stops: 2^14 words are formed for each generator tried.
+SEARCH_DIMENSION = 14
+#: Random generators tried before a greedy search gives up on one more dimension.
+TRIES = 400
+
+
+@dataclass(frozen=True, eq=False)
+class LinearCode:
+    """The 2^r words that r generators span over F_2.
+
+    Parameters
+    ----------
+    generators : (r, length) array of 0 and 1
+        Linearly independent rows, r at most 20.
+
+    Raises
+    ------
+    ValueError
+        If entries are not 0 or 1, or generators are dependent.
+    """
+
+    generators: IntArray
+
+    def __post_init__(self) -> None:
+        rows = np.array(self.generators, dtype=np.int64)
+        if rows.ndim != 2 or 0 in rows.shape or not np.isin(rows, (0, 1)).all():
+            raise ValueError(f"generators must be rows of 0 and 1, got shape {rows.shape}")
+        whole(len(rows), "number of generators", maximum=MAX_DIMENSION)
+        rows.setflags(write=False)
+        object.__setattr__(self, "generators", rows)
+        if self.distance == 0:
+            raise ValueError("generators must be linearly independent")
+
+    @property
+    def length(self) -> int:
+        """Number of bits of a word."""
+        return int(self.generators.shape[1])
+
+    @property
+    def count(self) -> int:
+        """Number of words 2^r."""
+        return 1 << len(self.generators)
+
+    @cached_property
+    def distance(self) -> int:
+        """Least number of bits in which two words differ: the least weight of a word but 0."""
+        span = _span(_packed(self.generators))
+        return int(np.bitwise_count(span[1:]).sum(axis=1, dtype=np.int64).min())
+
+    def words(self, numbers: IntArray) -> IntArray:
+        """Words with the given `numbers` (b,), whose bits choose the generators: (b, length)."""
+        bits = numbers[:, None] >> np.arange(len(self.generators)) & 1
+        return bits @ self.generators % 2
+
+
+@cache
+def greedy_code(length: int, distance: int, seed: int = 0) -> LinearCode:
+    """A linear code of given `length` and minimum `distance`, grown generator by generator.
+
+    Random generators are kept while all words stay at least `distance` apart, which succeeds up to
+    about the Gilbert-Varshamov dimension, length (1 - H(distance / length)); at most 14 of them.
+
+    Raises
+    ------
+    ValueError
+        If distance is above length.
+    """
+    whole(length, "length")
+    whole(distance, "distance", maximum=length)
+    rng = np.random.default_rng([seed, length, distance])
+    first = np.zeros((1, length), dtype=np.int64)
+    first[0, :distance] = 1
+    rows, span = first, _span(_packed(first))
+    while len(rows) < min(length, SEARCH_DIMENSION):
+        tried = rng.integers(2, size=(TRIES, length))
+        for row, packed in zip(tried, _packed(tried), strict=True):
+            shifted = span ^ packed
+            if np.bitwise_count(shifted).sum(axis=1, dtype=np.int64).min() >= distance:
+                rows, span = np.vstack([rows, row]), np.vstack([span, shifted])
+                break
+        else:
+            break
+    return LinearCode(rows)
+
+
+def code_distances(length: int) -> tuple[int, ...]:
+    """Minimum distances worth trying: 1, and shares 1/8 to 1/2 of `length`."""
+    return tuple(sorted({1, *(math.ceil(length * share / 16) for share in range(2, 9))}))
+
+
+def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
+    """Rows of bits, eight to a byte."""
+    return np.packbits(rows.astype(np.uint8), axis=1)
+
+
+def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """All words, by number: bit i of a number chooses generator i."""
+    span = np.zeros((1, packed.shape[1]), dtype=np.uint8)
+    for row in packed:
+        span = np.vstack([span, span ^ row])
+    return span

@@ -1,0 +1,150 @@
+"""Packings for marginals from Hadamard blocks and codes: the family of Theorem 25 (JL-T25).
+
+Attributes are split into l - 1 parts of d' (a power of two) and a last part with the rest. Let
+h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of Sylvester,
+v_j = (1 + h_j) / 2 in {0, 1}^d', and z_1..z_q words of a binary code with minimum distance D. The
+data set of a function f on the first s of the J^(l-1) tuples j holds the s records
+(v_{j_1}, ..., v_{j_{l-1}}, z_{f(j)}).
+
+Look at the queries that take one attribute of each part only, and apply P x ... x P x I to their
+answers, P = I - 11^T / d'. Neither increases a norm. P v_j = h_j / 2, so the records of different
+tuples become orthogonal, and for f, g that differ in c places
+
+    ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||z_f(j) - z_g(j)||^2)^(1/2)
+                          >= (1/s) 2^-(l-1) d'^((l-1)/2) sqrt(c D).
+
+The functions are the words of a Reed-Solomon code over F_q.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import hadamard
+
+from geomdp._typing import IntArray
+from geomdp._validation import whole
+from geomdp.bounds.binary_codes import LinearCode
+from geomdp.bounds.certificate import MARGIN
+from geomdp.bounds.metrics import Metric, WorstCase
+from geomdp.bounds.packing import Packing
+from geomdp.bounds.reed_solomon import ReedSolomon
+from geomdp.bounds.workload_documents import workload_subject
+from geomdp.workloads import Marginals
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalBlocks:
+    """The data sets X_f above, known by numbers only; their separation is proved.
+
+    Parameters
+    ----------
+    attributes : int
+        d.
+    width : int
+        l, at least 2.
+    part : int
+        d', a power of two, at least 2, with (l - 1) d' < d.
+    code : LinearCode
+        The words z, of length d - (l - 1) d'.
+    functions : ReedSolomon
+        Which functions f: length s of at most (d' - 1)^(l - 1), and a field of q <= 2^r symbols,
+        symbol a standing for word z number a.
+    """
+
+    attributes: int
+    width: int
+    part: int
+    code: LinearCode
+    functions: ReedSolomon
+
+    def __post_init__(self) -> None:
+        whole(self.attributes, "attributes")
+        whole(self.width, "width", minimum=2, maximum=self.attributes)
+        whole(self.part, "part", minimum=2)
+        if self.part & (self.part - 1):
+            raise ValueError(f"part must be a power of two, got {self.part}")
+        rest = self.attributes - (self.width - 1) * self.part
+        if self.code.length != rest:
+            raise ValueError(f"code must have words of length {rest}, got {self.code.length}")
+        whole(self.functions.length, "length", maximum=(self.part - 1) ** (self.width - 1))
+        whole(self.functions.prime, "symbols", maximum=self.code.count)
+
+    @property
+    def workload(self) -> Marginals:
+        """Monotone conjunctions of l of the d attributes."""
+        return Marginals(self.attributes, self.width)
+
+    @property
+    def subject(self) -> object:
+        """Name and parameters of the workload."""
+        return workload_subject(self.workload)
+
+    @property
+    def log_others(self) -> float:
+        """ln(q^t - 1)."""
+        count = self.functions.log_count
+        return count + math.log1p(-math.exp(-count))
+
+    @property
+    def size(self) -> int:
+        """Number of records s of a data set."""
+        return self.functions.length
+
+    @property
+    def distance(self) -> int:
+        """The number of records s: two functions may differ everywhere."""
+        return self.functions.length
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: the separation is proved, the distance of the code is counted out."""
+        return ()
+
+    def separation(self, metric: Metric) -> float:
+        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s, k = C(d, l).
+
+        For the worst case k is the number of queries in the block, whose largest answer is at
+        least their root mean square.
+        """
+        others = self.width - 1
+        square = self.functions.differing * self.code.distance * (self.part / 4) ** others
+        worst = isinstance(metric, WorstCase)
+        block = self.part**others * self.code.length
+        queries = block if worst else math.comb(self.attributes, self.width)
+        return math.sqrt(square / queries) / self.size * (1 - MARGIN)
+
+    def tuples(self) -> IntArray:
+        """The first s tuples of column numbers 0..J-1, last fastest: (s, l - 1)."""
+        columns = self.part - 1
+        places = columns ** np.arange(self.width - 2, -1, -1)
+        return np.arange(self.size)[:, None] // places % columns
+
+    def records(self, words: IntArray) -> IntArray:
+        """Records of the data sets of some `words` (b, s) of the functions: (b, s, d)."""
+        blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
+        first = blocks[self.tuples()].reshape(self.size, -1)
+        last = self.code.words(words.ravel()).reshape(*words.shape, -1)
+        return np.concatenate([np.broadcast_to(first, (len(words), *first.shape)), last], axis=2)
+
+    def packing(self, words: IntArray) -> Packing:
+        """The data sets of some `words` (b, s), listed."""
+        records = self.records(words).reshape(-1, self.attributes)
+        elements, rows = np.unique(records, axis=0, return_inverse=True)
+        return Packing(self.workload, elements, rows.reshape(words.shape), "marginal blocks")
+
+    def document(self) -> dict[str, Any]:
+        """The family as written to a certificate file."""
+        return {
+            "type": "marginal blocks",
+            "attributes": self.attributes,
+            "width": self.width,
+            "part": self.part,
+            "generators": self.code.generators,
+            "symbols": self.functions.prime,
+            "length": self.functions.length,
+            "degree": self.functions.degree,
+        }

@@ -1,0 +1,141 @@
+"""Theorem 25: monotone marginals of constant width need many records (JL-T25)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from geomdp._validation import whole
+from geomdp.bounds.binary_codes import LinearCode, code_distances, greedy_code
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificate import (
+    Certificate,
+    Question,
+    Rung,
+    SideConditionError,
+    bound_of,
+    chain,
+    rung,
+)
+from geomdp.bounds.code_words import CodeWords
+from geomdp.bounds.marginal_blocks import MarginalBlocks
+from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.bounds.reed_solomon import ReedSolomon, prime_at_most
+from geomdp.privacy import Adjacency
+
+#: Numbers of tuples tried grow by this factor.
+LENGTH_RATIO = 2**0.25
+#: Degrees tried for one number of tuples, as shares of it.
+DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
+
+#: Bits of the inner words of concatenated codes.
+INNER_LENGTHS = (16, 24, 32, 48, 64)
+
+
+def marginal_bound(
+    attributes: int,
+    width: int,
+    *,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Bound:
+    """Lower bound for monotone conjunctions of `width` of d `attributes` (JL-T25).
+
+    Parameters
+    ----------
+    attributes, width : int
+        The workload `Marginals(attributes, width)`.
+    epsilon, alpha : float
+        Privacy and error.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    Bound
+        For l = 1 the best code; for l >= 2 the best chain of Hadamard blocks with Reed-Solomon
+        functions of growing length, over the splits of the attributes and the codes tried.
+        Unconditional: for constant width a constant times d / (alpha eps) (l = 1) or
+        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)} once alpha is small enough; for l >= 2 as
+        far as codes of 2^Omega(d) words are searched for, which is up to 2^14 words.
+
+    Raises
+    ------
+    SideConditionError
+        If not even one record is excluded.
+
+    References
+    ----------
+    Nikolov 2022, Theorem 25; formula sheet JL-T25.
+    """
+    question = Question(epsilon, alpha, metric, adjacency)
+    whole(width, "width", maximum=whole(attributes, "attributes", minimum=2) - (width > 1))
+    families = (
+        _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, question)
+    )
+    rungs: list[Rung] = []
+    reasons: list[str] = []
+    for family in families:
+        try:
+            rungs.append(rung(family, question))
+        except SideConditionError as error:
+            reasons.append(str(error))
+    chosen = chain(rungs)
+    if not chosen:
+        raise SideConditionError(reasons[-1])
+    return bound_of(Certificate(question, chosen))
+
+
+def _code_words(attributes: int) -> Iterator[CodeWords]:
+    """Plain and concatenated codes, with inner words of up to 64 bits."""
+    for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
+        for distance in code_distances(bits):
+            inner = greedy_code(bits, distance)
+            symbols = prime_at_most(inner.count)
+            length = min(attributes // bits, symbols)
+            for degree in _degrees(length):
+                yield CodeWords(attributes, ReedSolomon(symbols, length, degree), inner)
+
+
+def _marginal_blocks(attributes: int, width: int, question: Question) -> Iterator[MarginalBlocks]:
+    """All splits of the attributes, codes, and numbers of tuples with all their degrees."""
+    for part, code in _splits(attributes, width):
+        symbols = prime_at_most(code.count)
+        for length in _lengths(min((part - 1) ** (width - 1), symbols), question):
+            for degree in _degrees(length):
+                functions = ReedSolomon(symbols, length, degree)
+                yield MarginalBlocks(attributes, width, part, code, functions)
+
+
+def _splits(attributes: int, width: int) -> Iterator[tuple[int, LinearCode]]:
+    """Sizes d' of the first parts, at least a third of an even share, with codes for the rest."""
+    for part in (1 << i for i in range(1, attributes.bit_length())):
+        rest = attributes - (width - 1) * part
+        if rest >= 2 and 3 * width * part >= min(attributes, 6 * width):
+            for distance in code_distances(rest):
+                code = greedy_code(rest, distance)
+                if code.count > 2:
+                    yield part, code
+
+
+def _lengths(most: int, question: Question) -> Iterator[int]:
+    """Numbers of tuples 1, 2, 3, ... up to `most` and to where answers get too close.
+
+    ||Q(X_f) - Q(X_g)|| / sqrt(k) is at most sqrt(2 s) / s, as for sets of s elements.
+    """
+    room = 2 / question.required_separation**2
+    most = max(1, math.floor(min(room, most)))
+    length = 1
+    while length < most:
+        yield length
+        length = math.ceil(length * LENGTH_RATIO + 1e-9)
+    yield most
+
+
+def _degrees(length: int) -> list[int]:
+    """Degrees from 1 to `length`, at most sixteen."""
+    return sorted({max(1, round(share * length)) for share in DEGREE_SHARES})
