@@ -10,6 +10,11 @@ from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.hpolytope import HPolytope
 from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.moment_bodies import (
+    cosine_moment_body,
+    grid_moment_body,
+    grid_moment_distance,
+)
 from geomdp.bodies.noise_bodies import NamedBody
 from geomdp.bodies.oracles import (
     Body,
@@ -74,8 +79,11 @@ __all__ = [
     "VPolytope",
     "WorkloadPolytope",
     "check_contains_neighbours",
+    "cosine_moment_body",
     "difference_body",
     "exact_noise_bodies",
+    "grid_moment_body",
+    "grid_moment_distance",
     "moment_relaxation",
     "neighbour_body",
     "sensitivity_polytope",

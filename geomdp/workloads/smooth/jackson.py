@@ -84,7 +84,7 @@ def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
 def kernel_moment(smoothness: int, size: int) -> float:
     """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K; mu_K t^K tends to a constant.
 
-    Gauss-Legendre quadrature, to rounding.
+    By Gauss-Legendre quadrature, to rounding; O(t).
 
     Parameters
     ----------
@@ -94,9 +94,9 @@ def kernel_moment(smoothness: int, size: int) -> float:
         t.
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # A polynomial of degree N in cos and sin of angles up to pi is resolved by somewhat more
-    # than pi N / 2 nodes.
-    nodes, weights = scipy.special.roots_legendre(4 * half_power * terms + 64)
-    angles = np.pi / 2 * (nodes + 1)
+    # Panels of half a turn of the numerator, on which the power of a sine is resolved.
+    nodes, weights = scipy.special.roots_legendre(2 * half_power + 32)
+    panel = math.pi / terms
+    angles = panel * (np.arange(terms)[:, None] + (nodes + 1) / 2)
     kernel = (np.sin(terms * angles / 2) / (terms * np.sin(angles / 2))) ** (2 * half_power)
-    return float(weights @ (kernel * angles**smoothness) / (weights @ kernel))
+    return float((kernel * angles**smoothness @ weights).sum() / (kernel @ weights).sum())

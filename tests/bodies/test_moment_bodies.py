@@ -1,0 +1,86 @@
+"""Bodies of Chebyshev moments: what they hold, how far a grid is off, and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies.moment_bodies import (
+    cosine_moment_body,
+    grid_moment_body,
+    grid_moment_distance,
+)
+from geomdp.geometry import project
+
+
+def moments(angles, size):
+    """cos(m a) for m = 1..t-1, one row for each angle."""
+    return np.cos(np.multiply.outer(angles, np.arange(1, size)))
+
+
+@pytest.mark.parametrize("size", [2, 3, 6, 7])
+def test_semidefinite_body_is_the_hull_of_the_moment_curve(size):
+    """Its support function is the maximum over angles of a cosine polynomial."""
+    body = cosine_moment_body(np.ones(size - 1))
+    directions = np.random.default_rng(0).standard_normal((6, size - 1))
+    curve = moments(np.linspace(0, math.pi, 20001), size)
+    np.testing.assert_allclose(
+        body.support(directions), (directions @ curve.T).max(axis=1), rtol=1e-6
+    )
+    # Projections of boundary points are accurate to the root of the solver's tolerance only.
+    assert body.contains((1 - 1e-4) * curve[::4000]).all()
+    ends = curve[::4000] if size > 2 else curve[:1]  # the curve is the interval [-1, 1]
+    assert not body.contains(1.01 * ends).any()
+    mixes = np.random.default_rng(1).dirichlet(np.ones(6), 3) @ curve[::4000] * (1 - 1e-4)
+    assert body.contains(mixes).all()
+
+
+def test_scales_stretch_both_bodies():
+    scales = np.array([1.0, 0.5, 2.0, 4.0])
+    points = 0.99 * moments(np.array([0.3, 2.0]), 4).mean(axis=0, keepdims=True)
+    assert cosine_moment_body(scales[1:]).contains(points / scales[1:]).all()
+    unit = grid_moment_body(np.ones(4), 9).vertices
+    np.testing.assert_allclose(grid_moment_body(scales, 9).vertices, unit / scales[1:], rtol=1e-15)
+
+
+def test_grid_body_has_the_product_moments_of_its_points():
+    body = grid_moment_body(np.ones((3, 3)), 5)
+    angles = np.linspace(0, math.pi, 5)
+    assert body.vertices.shape == (25, 8)
+    row = np.outer(np.cos(np.arange(3) * angles[1]), np.cos(np.arange(3) * angles[4]))
+    np.testing.assert_allclose(body.vertices[1 * 5 + 4], row.ravel()[1:], atol=1e-15)
+
+
+@pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
+def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
+    """Between grid angles, where it is largest, and no more than the bound."""
+    scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
+    body = grid_moment_body(scales, per_axis)
+    limit = grid_moment_distance(scales, per_axis)
+    middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
+    wave = np.cos(np.arange(size) * middle)
+    point = (wave if dimension == 1 else np.outer(wave, wave)).ravel()[1:] / scales.ravel()[1:]
+    distance = np.linalg.norm(project(body, point).point - point)
+    assert 0 < distance <= limit
+    if dimension == 1:
+        # Of (m h)^2 / 8 |cos(m a)| the projection leaves a part only.
+        assert distance > limit / 100
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: cosine_moment_body([]), "scales must be numbers above 0"),
+        (lambda: cosine_moment_body([1.0, 0.0]), "scales must be numbers above 0"),
+        (lambda: cosine_moment_body([1.0, math.nan]), "scales must be finite"),
+        (lambda: grid_moment_body(np.ones((3, 2)), 5), r"shape \(t,\) \* d, t >= 2, got \(3, 2\)"),
+        (lambda: grid_moment_body(np.ones(1), 5), "t >= 2"),
+        (lambda: grid_moment_body(np.ones(3), 1), "per_axis must be"),
+        (lambda: grid_moment_body(np.ones((8, 8, 8)), 64), "must be at most 33554432, got 64.3"),
+    ],
+)
+def test_errors(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,258 @@
+"""Coefficients of queries: known series, filters, proved error bounds, and misuse."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+import scipy.special
+
+from geomdp.workloads.smooth import (
+    GaussianMixture,
+    Jackson,
+    Logistic,
+    Polynomial,
+    Shrinkage,
+    SparseGrid,
+    StatedSmoothness,
+    TensorGrid,
+    Truncation,
+    approximate,
+    approximate_many,
+    jackson_multiplier,
+)
+from geomdp.workloads.smooth.approximation_bounds import (
+    angular_bounds,
+    best_approximation,
+    truncation_norm,
+)
+from geomdp.workloads.smooth.evaluation import default_grid
+from tests.workloads.smooth.forms import FORMS, cube_points
+
+
+def product_moments(points, size):
+    """M_m = mean of prod_i T_{m_i}(x_i), directly: (t,) * d."""
+    waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
+    letters = "abcde"[: points.shape[1]]
+    spec = ",".join(f"n{letter}" for letter in letters) + "->" + letters
+    return np.einsum(spec, *np.moveaxis(waves, 1, 0)) / len(points)
+
+
+def test_known_series():
+    """e^x has the coefficients 2 I_m(1), halved at 0; T_3 T_1 has one; (x y)^2 has four."""
+    expected = 2 * scipy.special.iv(np.arange(12), 1.0)
+    expected[0] /= 2
+    found = approximate(lambda x: np.exp(x[:, 0]), 12, 1, Truncation())
+    np.testing.assert_allclose(found.values, expected, atol=1e-15)
+
+    found = approximate(lambda x: (4 * x[:, 0] ** 3 - 3 * x[:, 0]) * x[:, 1], 5, 2, Truncation())
+    single = np.zeros((5, 5))
+    single[3, 1] = 1
+    np.testing.assert_allclose(found.values, single, atol=1e-15)
+
+    found = approximate(Polynomial([[2, 2]], [1.0]), 3, 2, Truncation(), TensorGrid(1))
+    np.testing.assert_allclose(found.values, np.outer([1, 0, 1], [1, 0, 1]) / 4, atol=1e-15)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_polynomials_are_answered_exactly_without_noise(d):
+    rng = np.random.default_rng(d)
+    exponents = rng.integers(0, 5, (6, d))
+    query = Polynomial(exponents, rng.normal(size=6))
+    records = cube_points(50, d)
+    found = approximate(query, 5, d, Truncation())
+    moments = product_moments(records, 5)
+    assert found.answer(moments) == pytest.approx(query(records).mean(), rel=1e-13, abs=1e-14)
+    assert found.approximation_error < 1e-13
+    np.testing.assert_allclose(found(records), query(records), atol=1e-13)
+
+
+@pytest.mark.parametrize("query", FORMS, ids=repr)
+@pytest.mark.parametrize("filter", [Truncation(), Jackson(2), Jackson(5)], ids=repr)
+@pytest.mark.parametrize("size", [4, 9, 16])
+def test_proved_bounds_hold_and_estimates_are_seen(query, filter, size):
+    d = query.dimension
+    found = approximate(query, size, d, filter)
+    points = cube_points(500, d, seed=1)
+    worst = np.abs(found(points) - query(points)).max()
+    assert max(worst, found.approximation_error) <= found.error_bound + 1e-13
+    # At most 1.5 times the largest error at 1024 other points: they are spread evenly.
+    assert worst <= 1.5 * found.approximation_error + 1e-13
+    records = points[:77]
+    moments = product_moments(records, size)
+    gap = abs(found.answer(moments) - query(records).mean())
+    assert gap <= found.error_bound + 1e-13
+
+
+def test_bounds_of_approximation_fall_fast_enough_to_be_of_use():
+    """Analytic queries: within the thousandth part of the noise at n = 10^7, with few degrees."""
+    assert approximate(GaussianMixture([[0.1]], [1.0], 0.5), 24, 1, Truncation()).error_bound < 1e-6
+    assert approximate(Polynomial([[5]], [1.0]), 16, 1, Truncation()).error_bound < 1e-7
+    # |x| has E_{t-1} of about 0.28 / t: the bound by one derivative is that of Favard.
+    rough = StatedSmoothness(lambda x: np.abs(x[:, 0]), 1, smoothness=1, bound=1.0)
+    found = approximate(rough, 32, 1, Truncation())
+    norm = truncation_norm(32, 64)
+    assert found.error_bound == pytest.approx((1 + norm) * math.pi / 2 / 32, rel=1e-12)
+    assert 0.003 < found.approximation_error < found.error_bound
+
+
+def test_angular_bounds_of_monomials_are_attained():
+    """d^K/da^K cos(a)^m is at most m^K, and sum_j S(K, j) m (m-1) .. (m-j+1) = m^K."""
+    bounds = Polynomial([[7]], [1.0]).order_bounds(20)
+    np.testing.assert_allclose(angular_bounds(bounds), 7.0 ** np.arange(21), rtol=1e-12)
+
+
+def test_best_approximation_of_a_monomial():
+    """x^t has the best approximation 2^(1-t) of lower degree, exactly."""
+    for size in (1, 3, 8):
+        bounds = Polynomial([[size]], [1.0]).order_bounds(30)
+        assert best_approximation(bounds, size) == pytest.approx(2.0 ** (1 - size), rel=1e-12)
+
+
+def test_truncation_norm_bounds_the_discrete_operator():
+    for size, nodes in ((1, 2), (5, 5), (8, 16), (30, 60)):
+        angles = np.pi * (2 * np.arange(nodes) + 1) / (2 * nodes)
+        where = np.linspace(0, np.pi, 4001)
+        degrees = np.arange(size)
+        factors = np.where(degrees == 0, 1, 2) / nodes
+        kernel = np.cos(np.outer(where, degrees)) * factors @ np.cos(np.outer(degrees, angles))
+        norm = np.abs(kernel).sum(axis=1).max()
+        assert truncation_norm(size, nodes) / 3 < norm <= truncation_norm(size, nodes) + 1e-12
+    assert truncation_norm(1, 1) == 1
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_jackson_coefficients_are_bounded(d):
+    """|c_m| <= 2^((K+1) d) B, and the filter is the product of the multipliers."""
+    K, size = 2, 12
+    query = Logistic([6.0] * d, 0.2)
+    found = approximate(query, size, d, Jackson(K))
+    assert np.abs(found.values).max() <= 2 ** ((K + 1) * d) * query.derivative_bound(0)
+    plain = approximate(query, size, d, Truncation()).values
+    multiplier = jackson_multiplier(K, size)
+    weights = multiplier if d == 1 else np.outer(multiplier, multiplier)
+    np.testing.assert_allclose(found.values, plain * weights, rtol=1e-14)
+
+
+def kinked(order):
+    """A function of one variable whose derivative of this order jumps, or its kink, at 0.3."""
+    return lambda x: np.sign(x[:, 0] - 0.3) ** (order - 1) * np.abs(x[:, 0] - 0.3) ** order
+
+
+def test_jackson_error_is_of_order_t_to_the_minus_k():
+    """Slopes of the maximal error between t = 33 and t = 129, for a query with K derivatives."""
+    for K, low, high in ((1, 0.9, 1.3), (2, 1.8, 2.3)):
+        query = StatedSmoothness(kinked(K), 1, K, 3.4)
+        coarse, fine = (
+            approximate(query, size, 1, Jackson(K)).approximation_error for size in (33, 129)
+        )
+        assert low < math.log(coarse / fine) / math.log(128 / 32) < high
+
+
+def test_shrinkage_is_the_best_multiplier():
+    """E (w (M + Z) - M)^2 = (1 - w)^2 v + w^2 s^2 is least at the weight; v by simulation."""
+    rng = np.random.default_rng(0)
+    deviations = rng.uniform(0.01, 0.5, (4, 4))
+    deviations[0, 0] = 0
+    weights = Shrinkage(deviations, n=50).weights(4, 2)
+    assert weights[0, 0] == 1
+    # At decay 0: E T_m(x)^2 over the Chebyshev measure is 2^-(nonzero m_i).
+    expected = np.outer([1, 0.5, 0.5, 0.5], [1, 0.5, 0.5, 0.5])
+    np.testing.assert_allclose(weights, expected / (expected + deviations**2), rtol=1e-14)
+    smooth = Shrinkage(deviations, n=50, decay=2.0).weights(4, 2)
+    assert (smooth.ravel()[1:] <= weights.ravel()[1:]).all()
+    assert smooth[3, 1] == pytest.approx(
+        0.25 * (0.98 / 81 + 0.02) / (0.25 * (0.98 / 81 + 0.02) + deviations[3, 1] ** 2), rel=1e-13
+    )
+
+
+def test_shrinkage_lowers_the_error_of_records_anywhere():
+    """All records at one random point: mean squared error over points and noise."""
+    size, scale, rng = 12, 1.0, np.random.default_rng(1)
+    deviations = np.full(size, scale)
+    deviations[0] = 0
+    query = GaussianMixture([[0.2]], [1.0], 0.1)
+    plain = approximate(query, size, 1, Truncation())
+    shrunk = approximate(query, size, 1, Shrinkage(deviations, n=10))
+    points = np.cos(np.pi * (np.arange(200) + 0.5) / 200)[:, None]
+    moments = np.cos(np.arccos(points) * np.arange(size))
+    noisy = moments + deviations * rng.standard_normal((200, size))
+    errors = [np.mean((noisy @ found.values - query(points)) ** 2) for found in (plain, shrunk)]
+    assert errors[1] < 0.6 * errors[0]
+    assert shrunk.noise_std(deviations) < plain.noise_std(deviations)
+    assert shrunk.error_bound >= shrunk.approximation_error
+
+
+def test_many_at_once_are_as_one_by_one():
+    queries = [query for query in FORMS if query.dimension == 2]
+    together = approximate_many(queries, 7, 2, Jackson(1))
+    for query, found in zip(queries, together, strict=True):
+        alone = approximate(query, 7, 2, Jackson(1))
+        np.testing.assert_allclose(found.values, alone.values, atol=1e-15)
+        assert found.error_bound == alone.error_bound
+    assert approximate_many([], 7, 2, Truncation()) == ()
+
+
+def test_answer_and_its_noise():
+    found = approximate(Polynomial([[1, 0], [0, 2]], [3.0, 4.0]), 3, 2, Truncation())
+    moments = np.zeros((3, 3))
+    moments[0, 0], moments[1, 0], moments[0, 2] = 1, 0.5, 0.25
+    assert found.answer(moments) == pytest.approx(2 + 1.5 + 0.5, rel=1e-14)
+    assert found.noise_std(moments) == pytest.approx(math.hypot(2, 1.5, 0.5), rel=1e-14)
+    assert (found.size, found.dimension) == (3, 2)
+    with pytest.raises(ValueError, match=r"moments must have shape \(3, 3\), got \(3, 2\)"):
+        found.answer(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="must lie in the cube"):
+        found([[0.0, 1.5]])
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (lambda x: math.exp(x[0]), "must take an array of points .* it raised TypeError"),
+        (lambda x, y: x + y, "it raised TypeError"),
+        (lambda x: x[0], r"must return values \(1028,\) for points \(1028, 2\), got shape \(2,\)"),
+        (lambda x: np.exp(-(x**2).sum()), r"got shape \(\)"),
+        (lambda x: x, r"got shape \(1028, 2\)"),
+        (lambda x: x[:, :1], r"got shape \(1028, 1\)"),
+        (lambda x: x[:, 2], "it raised IndexError"),
+        (lambda x: np.log(x[:, 0] + 2) + 0j, "must return real numbers, got complex128"),
+        (lambda x: np.array(["a"] * len(x)), "must return real numbers, got <U1"),
+        (lambda x: np.where(x[:, 0] > 0.9, np.nan, 1.0), "must be finite on the cube, got nan at"),
+        (lambda x: x[:, 0] - x[:, 0].mean(), "must give each point its own value"),
+        (3, "must be callable, number 0 is a int"),
+        (Logistic([1.0], 0.0), "query must have 2 variables, number 0 has 1"),
+    ],
+)
+def test_misuse_of_queries(query, message):
+    with pytest.raises(ValueError, match=message):
+        approximate(query, 4, 2, Truncation())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda f: approximate(f, 0, 1, Truncation()), "size must be"),
+        (lambda f: approximate(f, 4, 0, Truncation()), "dimension must be"),
+        (lambda f: approximate(f, 4, 13, Truncation()), "size^dimension must be at most"),
+        (lambda f: approximate(f, 4, 1, None), "filter must be a Filter"),
+        (lambda f: approximate(f, 12, 6, Truncation(), TensorGrid()), "use a SparseGrid"),
+        (lambda f: approximate(f, 4, 1, Shrinkage(np.ones(3), 5)), r"shape \(4,\), got \(3,\)"),
+        (lambda f: Shrinkage(-np.ones(3), 5), "numbers at least 0"),
+        (lambda f: Shrinkage(np.ones(3), 0), "n must be"),
+        (lambda f: Shrinkage(np.ones(3), 5, decay=-1.0), "decay must be .* got -1.0"),
+        (lambda f: TensorGrid(0), "oversampling must be"),
+        (lambda f: SparseGrid(-1), "level must be"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=re.escape(message) if "^" in message else message):
+        call(lambda x: np.ones(len(x)))
+
+
+def test_grid_by_default():
+    assert default_grid(32, 2) == TensorGrid(2)
+    assert default_grid(4, 8) == TensorGrid(2)
+    assert default_grid(8, 7) == SparseGrid(7)

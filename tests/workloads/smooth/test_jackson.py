@@ -1,0 +1,123 @@
+"""The Jackson-type operator: tables of the formula sheet, and its integral by quadrature."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.workloads.smooth import Jackson, jackson_multiplier
+from geomdp.workloads.smooth.jackson import kernel_coefficients, kernel_moment, kernel_orders
+
+
+@pytest.mark.parametrize(
+    ("smoothness", "kernel", "multiplier"),
+    [
+        (1, [1, 2 / 3, 1 / 6, 0], [1, 7 / 6, 1 / 3, 0]),
+        (2, [1, 3 / 4, 3 / 10, 1 / 20], [1, 7 / 5, 9 / 10, 3 / 20]),
+    ],
+)
+def test_tables(smoothness, kernel, multiplier):
+    np.testing.assert_allclose(kernel_coefficients(smoothness, 4), kernel, rtol=1e-14)
+    np.testing.assert_allclose(jackson_multiplier(smoothness, 4), multiplier, rtol=1e-14)
+
+
+def kernel_values(smoothness, size, angles):
+    """H on [-pi, pi] without 0, normalised on a fine grid of equal steps over the circle."""
+    r, terms = kernel_orders(smoothness, size)
+    return (np.sin(terms * angles / 2) / np.sin(angles / 2)) ** (2 * r)
+
+
+@pytest.mark.parametrize(("smoothness", "size"), [(1, 4), (1, 9), (2, 4), (3, 13), (5, 17)])
+def test_multiplier_is_the_operator_by_direct_quadrature(smoothness, size):
+    """Equal steps integrate trigonometric polynomials exactly; none of them hits s = 0."""
+    count = 512
+    steps = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
+    kernel = kernel_values(smoothness, size, steps)
+    kernel /= kernel.sum()
+    where = np.array([0.0, 0.3, 1.1, 2.0, 3.0])
+    multiplier = jackson_multiplier(smoothness, size)
+    for degree in range(size):
+        image = sum(
+            (-1) ** (k + 1)
+            * math.comb(smoothness + 1, k)
+            * np.cos(degree * (where[:, None] + k * steps))
+            @ kernel
+            for k in range(1, smoothness + 2)
+        )
+        np.testing.assert_allclose(image, multiplier[degree] * np.cos(degree * where), atol=1e-12)
+
+
+def test_operator_in_two_variables_by_direct_quadrature():
+    """The formula of the sheet with its double sum, on a function that is no polynomial."""
+    K, size, count = 1, 5, 256
+    steps = 2 * np.pi * (np.arange(count) + 0.5) / count - np.pi
+    kernel = kernel_values(K, size, steps)
+    kernel /= kernel.sum()
+
+    def g(a, b):
+        return np.exp(np.cos(a) - 0.5 * np.cos(a) * np.cos(b))
+
+    a, b = 0.7, 2.1
+    direct = sum(
+        (-1) ** (k + j)
+        * math.comb(2, k)
+        * math.comb(2, j)
+        * kernel
+        @ g(a + k * steps[:, None], b + j * steps)
+        @ kernel
+        for k in (1, 2)
+        for j in (1, 2)
+    )
+    angles = 2 * np.pi * np.arange(count) / count
+    coefficients = np.fft.fft2(g(angles[:, None], angles)).real / count**2
+    factors = 2 * np.ones(size)
+    factors[0] = 1
+    multiplier = factors * jackson_multiplier(K, size)
+    degrees = np.arange(size)
+    kept = coefficients[:size, :size] * np.multiply.outer(multiplier, multiplier)
+    assert direct == pytest.approx(np.cos(a * degrees) @ kept @ np.cos(b * degrees), rel=1e-12)
+
+
+@pytest.mark.parametrize(("smoothness", "limit"), [(1, 1.20), (2, 1.48), (3, 1.74), (4, 1.97)])
+def test_size_of_the_multiplier(smoothness, limit):
+    """Proved: at most 2^K. Measured in the sheet: `limit`."""
+    largest = max(np.abs(jackson_multiplier(smoothness, size)).max() for size in range(1, 80))
+    assert largest <= 2**smoothness
+    assert largest == pytest.approx(limit, abs=0.04)
+
+
+def test_no_degree_beyond_the_moments():
+    """DISC-16: degrees at most t - 1; the kernel is constant for t <= r."""
+    for smoothness in range(1, 9):
+        r, _ = kernel_orders(smoothness, 1)
+        assert r == math.ceil((smoothness + 3) / 2)
+        for size in range(1, 30):
+            r, terms = kernel_orders(smoothness, size)
+            assert r * (terms - 1) <= size - 1
+            assert len(jackson_multiplier(smoothness, size)) == size
+        np.testing.assert_array_equal(jackson_multiplier(smoothness, r), np.eye(r)[0])
+
+
+def test_moments_of_the_kernel():
+    """Of (sin u / u)^(2 r) for large t: 4 log(2) 3 / pi for K = 1, 36 (5 / 11) for K = 2."""
+    for smoothness, limit in ((1, 12 * math.log(2) / math.pi), (2, 180 / 11)):
+        r, _ = kernel_orders(smoothness, 1)
+        size = 400 * r + 1
+        terms = (size - 1) // r + 1
+        scaled = kernel_moment(smoothness, size) * (r * terms) ** smoothness
+        assert scaled == pytest.approx(limit, rel=2e-3)
+    steps = (np.arange(4096) + 0.5) * np.pi / 4096
+    kernel = kernel_values(3, 13, steps)
+    direct = kernel @ steps**3 / kernel.sum()
+    # The midpoint rule on a third power that vanishes at 0 and has a slope at pi.
+    assert kernel_moment(3, 13) == pytest.approx(direct, rel=1e-6)
+
+
+@pytest.mark.parametrize("smoothness", [0, 31, 1.5, None])
+def test_errors(smoothness):
+    with pytest.raises(ValueError, match="smoothness must be a whole number"):
+        Jackson(smoothness)
+    with pytest.raises(ValueError, match="smoothness must be a whole number"):
+        jackson_multiplier(smoothness, 4)
