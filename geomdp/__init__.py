@@ -7,9 +7,20 @@ The subpackages `workloads`, `bodies`, `geometry`, `noise`, `mechanisms`, `priva
 `advice`, `audit` and `data` hold everything; the names below are those used most.
 """
 
-from geomdp import advice, audit, bodies, data, geometry, mechanisms, noise, privacy, workloads
+from geomdp import (
+    advice,
+    audit,
+    bodies,
+    bounds,
+    data,
+    geometry,
+    mechanisms,
+    noise,
+    privacy,
+    workloads,
+)
 from geomdp._version import __version__
-from geomdp.advice import advise
+from geomdp.advice import advise, sample_complexity_bracket
 from geomdp.bodies import MissingOracle, difference_body, sensitivity_polytope
 from geomdp.geometry import gaussian_width, jl_map, project, sample_uniform, volume
 from geomdp.mechanisms import (
@@ -43,6 +54,7 @@ __all__ = [
     "advise",
     "audit",
     "bodies",
+    "bounds",
     "data",
     "difference_body",
     "gaussian_width",
@@ -52,6 +64,7 @@ __all__ = [
     "noise",
     "privacy",
     "project",
+    "sample_complexity_bracket",
     "sample_uniform",
     "sensitivity_polytope",
     "volume",

@@ -1,4 +1,4 @@
-"""The commands: release, advise, width, mechanisms, workloads."""
+"""The commands: release, advise, bracket, width, mechanisms, workloads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from geomdp.advice import Advice, advise
 from geomdp.advice.candidates import Question
 from geomdp.bodies import sensitivity_polytope
 from geomdp.cli import display
+from geomdp.cli.bracket import bracket
 from geomdp.cli.inputs import (
     RecordSource,
     chosen_columns,
@@ -155,6 +156,9 @@ def advise_mechanism(
     display.print_table(
         ["does not apply", "as"], [(row["mechanism"], row["why"]) for row in refused]
     )
+
+
+app.command()(bracket)
 
 
 @app.command()

@@ -1,0 +1,142 @@
+"""The bracket: how many records the best mechanism of all needs, from both sides."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from geomdp._typing import RandomState
+from geomdp.advice.lower_side import lower_bounds
+from geomdp.advice.upper_side import upper_bounds
+from geomdp.bounds import Bound, Metric
+from geomdp.bounds.certificate import Question
+from geomdp.bounds.metrics import MEAN_L2
+from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Both sides of the sample complexity sc of a workload: lower < sc <= upper.
+
+    sc is the least n at which some epsilon-DP mechanism, known or not, has error at most alpha on
+    every data set of n records.
+
+    Parameters
+    ----------
+    lower : Bound
+        The largest lower bound. Its certificate is a chain of packings that excludes every number
+        of records up to its value; None where no packing proves anything and only n >= 1 is left.
+    upper : Bound
+        The smallest upper bound. Its certificate is a mechanism, built for that many records.
+    question : Question
+        Privacy, error, metric and neighbour relation.
+    lower_candidates, upper_candidates : tuple of Bound
+        All that was tried and proves something, best first.
+    refused : dict of str to str
+        Why the other arguments and mechanisms prove nothing here.
+    """
+
+    lower: Bound
+    upper: Bound
+    question: Question
+    lower_candidates: tuple[Bound, ...]
+    upper_candidates: tuple[Bound, ...]
+    refused: dict[str, str]
+
+    @property
+    def gap(self) -> float:
+        """Ratio of the largest to the smallest sc within the bracket, at least 1."""
+        return self.upper.records / (self.lower.records + 1)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per argument, best first on each side: side, records, statement, assumptions."""
+        import pandas as pd
+
+        rows = [
+            (bound.side.value, bound.records, bound.statement, "; ".join(bound.assumptions))
+            for bound in (*self.lower_candidates, *self.upper_candidates)
+        ]
+        rows += [("none", math.nan, f"{name}: {why}", "") for name, why in self.refused.items()]
+        return pd.DataFrame(rows, columns=["side", "records", "statement", "assumptions"])
+
+    def __str__(self) -> str:
+        low, high = self.lower.records, self.upper.records
+        return f"{low:.10g} < sc <= {high:.10g}, {self.question} (ratio {self.gap:.3g})"
+
+
+def sample_complexity_bracket(
+    workload: Workload,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    rng: RandomState = 0,
+) -> Bracket:
+    """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
+
+    Below: packings of data sets (JL-L6, JL-L7), from every construction that applies and a search;
+    above: the mechanisms of this library with an exact sampler and a proved error. Both sides hold
+    for the same error over all data sets of n records.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size.
+    epsilon : float
+        Pure differential privacy, above 0.
+    alpha : float
+        Target error per query, above 0.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation. Under add/remove, answers are divided by a declared n, and accuracy is
+        asked for on data sets of exactly n records.
+    rng : Generator, int or None
+        Randomness of the search for packings; a bound, once found, is certain.
+
+    Returns
+    -------
+    Bracket
+        Both bounds with their certificates, the ratio, and everything that was tried.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, or a constant workload.
+
+    Notes
+    -----
+    Volume bounds stay out: they speak of data sets of every size (JL-VR). So do mechanisms whose
+    error is known by simulation on a prior, is an average over a random map, or whose sampler is a
+    Markov chain.
+
+    References
+    ----------
+    Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
+    """
+    question = Question(epsilon, alpha, metric, checked_adjacency(adjacency))
+    # A constant workload is refused here, not by every candidate in turn.
+    l1_sensitivity(workload, adjacency)
+    below, no_packing = lower_bounds(workload, question, rng)
+    above, no_mechanism = upper_bounds(
+        workload,
+        epsilon=question.epsilon,
+        alpha=question.alpha,
+        metric=metric,
+        adjacency=adjacency,
+    )
+    return Bracket(
+        lower=below[0],
+        upper=above[0],
+        question=question,
+        lower_candidates=tuple(below),
+        upper_candidates=tuple(above),
+        refused=no_packing | no_mechanism,
+    )

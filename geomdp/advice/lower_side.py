@@ -1,0 +1,169 @@
+"""The lower side of a bracket: the packings that apply to a workload, chained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import RandomState
+from geomdp.bounds import Bound, Certificate, Packing, Side, SideConditionError, certify
+from geomdp.bounds.certificate import Question, Rung, bound_of, chain, reachable_distance
+from geomdp.bounds.marginals import marginal_bound
+from geomdp.geometry.farthest_points import farthest_points
+from geomdp.workloads import Marginals, Workload, WorkloadSizeError
+from geomdp.workloads.base import MAX_SCORES
+
+#: One argument: a bound for a workload and one question in several forms, or `SideConditionError`.
+Argument = Callable[[Workload, tuple[Question, ...], np.random.Generator], Bound]
+
+#: Separation factors c tried beside that of the metric. A bound is proportional to
+#: (ln(M - 1) + log odds(c)) / c: few data sets want c = 4, or 2 sqrt(2) for `RMS`, many a smaller
+#: one, down to 2, and all are proofs of the same statement.
+FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
+
+#: Elements among which single-element packings are sought, at most.
+MAX_ELEMENTS = 1 << 14
+#: Data sets of one single-element packing, at most: its check takes their square times k.
+MAX_SINGLE = 1 << 11
+
+
+def lower_bounds(
+    workload: Workload, question: Question, rng: RandomState
+) -> tuple[list[Bound], dict[str, str]]:
+    """Lower bounds on the sample complexity from every packing that applies, best first.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries.
+    question : Question
+        Privacy, error, metric and neighbour relation.
+    rng : Generator, int or None
+        Randomness of the searches.
+
+    Returns
+    -------
+    list of Bound
+        The best chain of all packings found, then each argument by itself; n >= 1, which needs no
+        argument, where none proves anything.
+    dict of str to str
+        Why the others prove nothing.
+    """
+    generator = np.random.default_rng(rng)
+    questions = _forms(question)
+    found: list[Bound] = []
+    refused: dict[str, str] = {}
+    for name, argue in ARGUMENTS.items():
+        try:
+            found.append(argue(workload, questions, generator))
+        except (SideConditionError, WorkloadSizeError) as reason:
+            refused[name] = str(reason)
+    found.sort(key=lambda bound: -bound.value)
+    if not found:
+        return [Bound(0.0, Side.LOWER, "n >= 1, as no packing proves more")], refused
+    together = _together(found)
+    return ([together, *found] if together.value > found[0].value else found), refused
+
+
+def _forms(question: Question) -> tuple[Question, ...]:
+    """The question with its own separation factor, and with each of `FACTORS`."""
+    factors = dict.fromkeys((question.metric.separation, *FACTORS))
+    # The three metrics of a question are dataclasses with this one field.
+    metrics = [replace(question.metric, separation=factor) for factor in factors]  # type: ignore[type-var]
+    return tuple(replace(question, metric=metric) for metric in metrics)
+
+
+def _together(bounds: list[Bound]) -> Bound:
+    """The best chain of rungs from several bounds; a chain has one separation factor."""
+    rungs: dict[Question, list[Rung]] = {}
+    for bound in bounds:
+        assert isinstance(bound.certificate, Certificate)
+        rungs.setdefault(bound.certificate.question, []).extend(bound.certificate.rungs)
+    chained = [bound_of(Certificate(asked, chain(parts))) for asked, parts in rungs.items()]
+    return max(chained, key=lambda bound: bound.value)
+
+
+def _single_elements(
+    workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator
+) -> Bound:
+    """The best prefix of the farthest-point order of the answers (JL-L7)."""
+    elements = _elements(workload, rng)
+    answers = workload.evaluate(elements)
+    least = min(question.required_separation for question in questions)
+    order = farthest_points(answers, questions[0].metric.norm, least=least, most=MAX_SINGLE)
+    counts = np.arange(3, len(order.order) + 1)
+    best = (0.0, 0, questions[0])
+    for question in questions:
+        reach = np.array([reachable_distance(math.log(count - 1), question) for count in counts])
+        shares = order.radii[2:] / question.required_separation
+        values = np.where(shares >= 1, (np.ceil(reach) - 1) * shares, 0.0)
+        if values.max(initial=0.0) > best[0]:
+            best = (float(values.max()), int(counts[values.argmax()]), question)
+    value, count, question = best
+    if value < 1:
+        raise SideConditionError(
+            f"fewer than 3 answers are {least:.4g} apart, or too few more to beat e^epsilon"
+        )
+    datasets = np.arange(count, dtype=np.int64)[:, None]
+    packing = Packing(workload, elements[order.order[:count]], datasets, "single elements")
+    return certify(
+        [packing],
+        epsilon=question.epsilon,
+        alpha=question.alpha,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
+
+
+def _elements(workload: Workload, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+    """All elements of a small universe, a sample of a large one."""
+    size = workload.universe.size
+    most = max(3, min(MAX_ELEMENTS, MAX_SCORES // workload.n_queries))
+    if size is not None and size <= most:
+        return workload.universe.elements(0, size)
+    return workload.universe.sample(most, rng)
+
+
+def _marginal_blocks(
+    workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator
+) -> Bound:
+    """Theorem 25, for the workload it speaks of."""
+    del rng
+    if not isinstance(workload, Marginals):
+        raise SideConditionError("it is for monotone conjunctions, `Marginals`, alone")
+    return _best(
+        questions,
+        lambda question: marginal_bound(
+            workload.d,
+            workload.k,
+            epsilon=question.epsilon,
+            alpha=question.alpha,
+            metric=question.metric,
+            adjacency=question.adjacency,
+        ),
+    )
+
+
+def _best(questions: tuple[Question, ...], argue: Callable[[Question], Bound]) -> Bound:
+    """The largest bound over the forms of a question; the last error if there is none."""
+    found: list[Bound] = []
+    errors: list[SideConditionError] = []
+    for question in questions:
+        try:
+            found.append(argue(question))
+        except SideConditionError as error:
+            errors.append(error)
+    if not found:
+        raise errors[-1]
+    return max(found, key=lambda bound: bound.value)
+
+
+#: All arguments by name.
+ARGUMENTS: dict[str, Argument] = {
+    "single elements (JL-L7)": _single_elements,
+    "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
+}

@@ -1,0 +1,161 @@
+"""The command `bracket`: lower and upper bounds on the number of records, with certificates."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from geomdp.advice.bracket import Bracket, sample_complexity_bracket
+from geomdp.bounds import RMS, Bound, MeanL2, Metric, WorstCase
+from geomdp.bounds.certificate import Certificate
+from geomdp.bounds.certificate_file import write_certificate
+from geomdp.cli import display
+from geomdp.cli.options import (
+    QUERIES,
+    RESULT,
+    AdjacencyOption,
+    ColumnsOption,
+    EpsilonOption,
+    ForceOption,
+    SampleOption,
+    SchemaOption,
+    WorkloadOption,
+    real,
+)
+from geomdp.cli.planned import asked, planned_task
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.privacy import PureDP
+
+#: Bounds of each side that are printed; the rest prove less.
+SHOWN = 5
+
+
+class MetricFlag(enum.StrEnum):
+    """Values of --metric."""
+
+    MEAN_L2 = "mean-l2"
+    RMS = "rms"
+    WORST_CASE = "worst-case"
+
+    def metric(self) -> Metric:
+        """The error meant."""
+        metrics: dict[MetricFlag, Metric] = {
+            MetricFlag.MEAN_L2: MeanL2(),
+            MetricFlag.RMS: RMS(),
+            MetricFlag.WORST_CASE: WorstCase(),
+        }
+        return metrics[self]
+
+
+def _metric(text: str) -> MetricFlag:
+    try:
+        return MetricFlag(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"must be one of {', '.join(MetricFlag)}, got {text!r}") from error
+
+
+AlphaOption: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--alpha",
+        parser=real,
+        metavar="A",
+        help="Target error of an answer, a mean over records.",
+        rich_help_panel=QUERIES,
+    ),
+]
+MetricOption: TypeAlias = Annotated[
+    MetricFlag,
+    typer.Option(
+        "--metric",
+        parser=_metric,
+        metavar="NAME",
+        help="How the error is measured: mean-l2, rms or worst-case (over the queries).",
+        rich_help_panel=QUERIES,
+    ),
+]
+CertificateOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE.json",
+        help="Where the certificate of the lower bound goes; `geomdp check-bound` verifies it.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+def bracket(
+    *,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    workload: WorkloadOption,
+    columns: ColumnsOption = None,
+    epsilon: EpsilonOption,
+    alpha: AlphaOption,
+    metric: MetricOption = MetricFlag.MEAN_L2,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    out: CertificateOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Bound the number of records any mechanism needs, from both sides, without any records."""
+    if out is not None:
+        _check_free(out, force)
+    privacy = parse_privacy(epsilon, None, None)
+    assert isinstance(privacy, PureDP)  # there is no --delta
+    task = planned_task(workload, columns, sample, schema)
+    with display.working("bounding"):
+        found = sample_complexity_bracket(
+            task.workload, privacy.epsilon, alpha, metric.metric(), adjacency.relation()
+        )
+    display.print_rows(
+        [
+            *asked(task),
+            ("target", str(found.question)),
+            ("records", f"more than {_records(found.lower)}, at most {_records(found.upper)}"),
+            ("ratio", display.number(found.gap)),
+        ]
+    )
+    _print_side("no mechanism with", found.lower_candidates)
+    _print_side("enough records", found.upper_candidates)
+    if out is not None:
+        _write(found, out)
+
+
+def _print_side(heading: str, bounds: tuple[Bound, ...]) -> None:
+    print()
+    rows = []
+    for bound in bounds[:SHOWN]:
+        assumed = [f"assumes {text}" for text in bound.assumptions]
+        rows.append((_records(bound), "; ".join([bound.statement, *assumed])))
+    display.print_table([heading, "as"], rows)
+
+
+def _records(bound: Bound) -> str:
+    return f"{bound.records:.10g}"
+
+
+def _write(found: Bracket, path: Path) -> None:
+    """The lower bound's packings with every constant, or one line that there are none."""
+    certificate = found.lower.certificate
+    if not isinstance(certificate, Certificate):
+        raise ValueError(f"--out has nothing to write: {found.lower.statement}")
+    # Arrays of a certificate overwritten here; a new one may have none.
+    path.with_suffix(".npz").unlink(missing_ok=True)
+    write_certificate(path, certificate.document())
+    print()
+    display.print_rows([("certificate", str(path)), ("verify with", f"geomdp check-bound {path}")])
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    """Raise ``ValueError`` if the file cannot be meant or, without `overwrite`, exists."""
+    if path.suffix != ".json":
+        raise ValueError(f"--out must name a file ending in .json, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ValueError(f"--out must be in an existing folder, got {str(path)!r}")
+    for written in (path, path.with_suffix(".npz")):
+        if written.exists() and not overwrite:
+            raise ValueError(f"--out would overwrite {str(written)!r}; say --force to allow it")
