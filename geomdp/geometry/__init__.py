@@ -10,6 +10,7 @@ from geomdp.geometry.sampling import sample_uniform
 from geomdp.geometry.slabs import refine_slabs
 from geomdp.geometry.volume import volume, volume_radius
 from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.width_bounds import WidthBounds, gaussian_width_bounds
 
 __all__ = [
     "Diagnostics",
@@ -18,7 +19,9 @@ __all__ = [
     "Projector",
     "Samples",
     "SlabRefinement",
+    "WidthBounds",
     "gaussian_width",
+    "gaussian_width_bounds",
     "jl_map",
     "mean_gaussian_norm",
     "project",
