@@ -14,6 +14,8 @@ from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import RecursiveNoise
 
+#: Noise with a symmetric log-concave density.
+LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, RecursiveNoise)
 #: Steps of the sums that bound an integral from above: a share 1 / STEPS of its range is given
 #: away, some tenths of a percent of the result.
 STEPS = 1 << 12
@@ -31,26 +33,22 @@ def expected_maximum(noise: Noise) -> float:
     * b (1 + 1/2 + ... + 1/m) for Laplace noise of scale b, an equality: |Z_i| / b are independent
       exponential variables;
     * (r / epsilon) max over i of h_K(e_i) for K-norm noise, as E ||Z||_K = r / epsilon (JL-KN);
-    * a union bound over the coordinates, see `log_concave_maximum`: all noise of this library has a
-      symmetric log-concave density (Prekopa: projections and sums keep it so);
+    * a union bound over the coordinates, see `log_concave_maximum`, for Gaussian, K-norm, cone and
+      recursive noise: their densities are symmetric and log-concave, as linear images and sums of
+      independent log-concave vectors are (Prekopa);
     * (E ||Z||_2^2)^(1/2).
 
     The last two need the second moments in closed form, and are left out where these are estimated.
 
     Parameters
     ----------
-    noise : LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise or RecursiveNoise
+    noise : Noise
         Symmetric noise on R^m.
 
     Returns
     -------
     float
         The bound; infinity if none of the above applies.
-
-    Raises
-    ------
-    ValueError
-        For another noise, whose density may not be log-concave.
 
     Notes
     -----
@@ -62,13 +60,13 @@ def expected_maximum(noise: Noise) -> float:
     """
     if isinstance(noise, LaplaceNoise):
         return noise.scale * float((1 / np.arange(1, noise.dimension + 1)).sum())
-    if not isinstance(noise, GaussianNoise | KNormNoise | ConeNoise | RecursiveNoise):
-        raise ValueError(f"noise must be one with a log-concave density, got {noise!r}")
     bounds = [math.inf]
     moment = noise.second_moment()
     if moment.samples == 0:
-        deviations = np.sqrt(np.maximum(np.diag(noise.covariance()), 0.0))
-        bounds += [math.sqrt(moment.value), log_concave_maximum(deviations)]
+        bounds.append(math.sqrt(moment.value))
+        if isinstance(noise, LOG_CONCAVE):
+            deviations = np.sqrt(np.maximum(np.diag(noise.covariance()), 0.0))
+            bounds.append(log_concave_maximum(deviations))
     if isinstance(noise, KNormNoise):
         reach = float(noise.body.support(np.eye(noise.dimension)).max())
         bounds.append(noise.effective_dimension / noise.epsilon * reach)
