@@ -12,4 +12,5 @@ SCRIPTS = (
     "experiments.sparse_project",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.sparse",
+    "experiments.benchmarks.engine",
 )
