@@ -122,18 +122,17 @@ def _splits(attributes: int, width: int) -> Iterator[tuple[int, LinearCode]]:
                     yield part, code
 
 
-def _lengths(most: int, question: Question) -> Iterator[int]:
+def _lengths(most: int, question: Question) -> list[int]:
     """Numbers of tuples 1, 2, 3, ... up to `most` and to where answers get too close.
 
     ||Q(X_f) - Q(X_g)|| / sqrt(k) is at most sqrt(2 s) / s, as for sets of s elements.
     """
     room = 2 / question.required_separation**2
     most = max(1, math.floor(min(room, most)))
-    length = 1
-    while length < most:
-        yield length
-        length = math.ceil(length * LENGTH_RATIO + 1e-9)
-    yield most
+    lengths = [1]
+    while lengths[-1] < most:
+        lengths.append(min(most, math.ceil(lengths[-1] * LENGTH_RATIO + 1e-9)))
+    return lengths
 
 
 def _degrees(length: int) -> list[int]:

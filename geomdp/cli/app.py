@@ -9,6 +9,7 @@ from geomdp.advice.candidates import Question
 from geomdp.bodies import sensitivity_polytope
 from geomdp.cli import display
 from geomdp.cli.bracket import bracket
+from geomdp.cli.check_bound import check_bound
 from geomdp.cli.inputs import (
     RecordSource,
     chosen_columns,
@@ -159,6 +160,7 @@ def advise_mechanism(
 
 
 app.command()(bracket)
+app.command()(check_bound)
 
 
 @app.command()

@@ -1,0 +1,36 @@
+"""The command that checks a lower bound from its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from geomdp.bounds.checker import CertificateRejected, check_certificate
+from geomdp.cli import display
+
+#: Exit code for a certificate that does not prove what it says; 2 is for a file that is not there.
+REJECTED = 1
+
+CertificateArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Certificate, a .json file.", show_default=False)
+]
+
+
+def check_bound(file: CertificateArgument) -> None:
+    """Check the lower bound in FILE from scratch: every answer, distance and constant."""
+    with display.working("checking"):
+        try:
+            checked = check_certificate(file)
+        except CertificateRejected as error:
+            display.print_rows([("rejected", str(error))])
+            raise typer.Exit(REJECTED) from error
+    display.print_rows(
+        [
+            ("bound", f"sc > {checked.records}"),
+            ("statement", checked.statement),
+            *(("verified", text) for text in checked.verified),
+            *(("provided", text) for text in checked.conditions or ("nothing",)),
+        ]
+    )
