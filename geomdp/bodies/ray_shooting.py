@@ -181,7 +181,7 @@ class RayShooter:
             raise ValueError("directions must not be 0")
         starts, ways = self._lifted(points), self._lifted(directions)
         normals, pivots, converged = shoot(
-            self.columns, self._bounds, self.lower, self._basis, self._signs, starts, ways
+            self.columns, self._bounds, self.lower == 1, self._basis, self._signs, starts, ways
         )
         for ray in np.flatnonzero(~converged):
             normal = self._by_linear_program(starts[ray], ways[ray])

@@ -60,4 +60,7 @@ class VertexGauge:
         """Ends (lo, hi) of the chords of rows x along u != 0, in the basis (b, r): 2 x (b,)."""
         if not len(points):
             return np.zeros(0), np.zeros(0)
-        return -self._exits(points, -directions).times, self._exits(points, directions).times
+        # Both ends in one batch: each starts from the facets found for all before it.
+        both = self._exits(np.vstack([points, points]), np.vstack([-directions, directions]))
+        backward, forward = np.split(both.times, 2)
+        return -backward, forward
