@@ -52,8 +52,8 @@ class Coefficients:
     error_bound: float = math.inf
 
     @property
-    def size(self) -> int:
-        """Number t of degrees in each variable."""
+    def degree(self) -> int:
+        """Number t of degrees 0..t-1 in each variable."""
         return len(self.values)
 
     @property
@@ -66,7 +66,7 @@ class Coefficients:
         points = batch(points, self.dimension, "points")
         if (np.abs(points) > 1).any():
             raise ValueError("points must lie in the cube [-1, 1]^d")
-        return polynomial_values(self.values, np.arccos(points))
+        return np.asarray(polynomial_values(self.values[None], np.arccos(points))[0])
 
     def answer(self, moments: npt.ArrayLike) -> float:
         """The answer sum_m c_m M_m from moments (t,) * d, noisy or not."""
@@ -84,15 +84,15 @@ class Coefficients:
 
 
 def approximate(
-    query: Function, size: int, dimension: int, filter: Filter, grid: Grid | None = None
+    query: Function, degree: int, dimension: int, filter: Filter, grid: Grid | None = None
 ) -> Coefficients:
     """Coefficients of one query; see `approximate_many`."""
-    return approximate_many([query], size, dimension, filter, grid)[0]
+    return approximate_many([query], degree, dimension, filter, grid)[0]
 
 
 def approximate_many(
     queries: Sequence[Function],
-    size: int,
+    degree: int,
     dimension: int,
     filter: Filter,
     grid: Grid | None = None,
@@ -104,8 +104,8 @@ def approximate_many(
     queries : sequence of callable
         Functions f of points (n, d) in [-1, 1]^d with values (n,); a `SmoothQuery` states bounds
         on its derivatives and gets a proved bound on the error.
-    size : int
-        t, the number of moments in each variable.
+    degree : int
+        t, the number of degrees 0..t-1 of the moments in each variable.
     dimension : int
         d.
     filter : Filter
@@ -135,27 +135,28 @@ def approximate_many(
     ----------
     Wang, Fan, Zhang and Wang 2013, Algorithm 2; formula sheet SM-A2, SM-JK, DISC-16.
     """
-    size, dimension = whole(size, "size"), whole(dimension, "dimension")
+    size, dimension = whole(degree, "degree"), whole(dimension, "dimension")
     if size**dimension > MAX_NODES:
         raise ValueError(
-            f"size^dimension must be at most {MAX_NODES}, got {size}^{dimension}: the moments "
+            f"degree^dimension must be at most {MAX_NODES}, got {size}^{dimension}: the moments "
             "would not fit into memory"
         )
     if not isinstance(filter, Filter):
         raise ValueError(f"filter must be a Filter, got {type(filter).__name__}")
+    if not queries:
+        return ()
     angles = probe_angles(dimension)
     points = np.cos(angles)
     truths = [_probed(query, points, position) for position, query in enumerate(queries)]
     grid = default_grid(size, dimension) if grid is None else grid
     raw = grid.coefficients(queries, size, dimension)
-    weights = filter.weights(size, dimension)
-    found = []
-    for query, truth, coefficients in zip(queries, truths, raw, strict=True):
-        values = coefficients * weights
-        error = float(np.abs(polynomial_values(values, angles) - truth).max())
-        lost = float(np.abs(values - coefficients).sum())
-        found.append(Coefficients(values, error, _proved(query, filter, grid, values, lost)))
-    return tuple(found)
+    kept = raw * filter.weights(size, dimension)
+    gaps = np.abs(polynomial_values(kept, angles) - np.array(truths))
+    lost = np.abs(kept - raw).reshape(len(kept), -1).sum(axis=1)
+    return tuple(
+        Coefficients(values, float(gap.max()), _proved(query, filter, grid, values, float(loss)))
+        for query, values, gap, loss in zip(queries, kept, gaps, lost, strict=True)
+    )
 
 
 def default_grid(size: int, dimension: int) -> Grid:
@@ -221,16 +222,22 @@ def probe_angles(dimension: int) -> FloatArray:
 
 
 def polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
-    """Values (n,) of sum_m c_m prod_i cos(m_i a_i) at angles (n, d), one variable at a time."""
-    size, dimension = len(coefficients), coefficients.ndim
-    values = np.empty(len(angles))
-    step = max(1, BLOCK_ENTRIES // size ** max(1, dimension - 1))
+    """Values (q, n) at angles (n, d) of the sums of c_m prod_i cos(m_i a_i), c (q, t, ..., t).
+
+    One variable at a time, O(q n t^d).
+    """
+    count, size = coefficients.shape[:2]
+    tail = coefficients.size // (count * size)
+    values = np.empty((count, len(angles)))
+    step = max(1, BLOCK_ENTRIES // max(count * tail, size))
     degrees = np.arange(size)
+    first = np.moveaxis(coefficients, 1, 0).reshape(size, count * tail)
     for start in range(0, len(angles), step):
         block = angles[start : start + step]
-        partial = np.cos(np.multiply.outer(block[:, 0], degrees)) @ coefficients.reshape(size, -1)
-        for i in range(1, dimension):
-            waves = np.cos(np.multiply.outer(block[:, i], degrees))
-            partial = np.einsum("nt,ntr->nr", waves, partial.reshape(len(block), size, -1))
-        values[start : start + step] = partial[:, 0]
+        partial = np.cos(np.multiply.outer(block[:, 0], degrees)) @ first
+        for angle in block.T[1:]:
+            waves = np.cos(np.multiply.outer(angle, degrees))
+            partial = partial.reshape(len(block), count, size, -1)
+            partial = np.einsum("nt,nqtr->nqr", waves, partial)
+        values[:, start : start + step] = partial.reshape(len(block), count).T
     return values

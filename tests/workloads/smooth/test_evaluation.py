@@ -201,7 +201,7 @@ def test_answer_and_its_noise():
     moments[0, 0], moments[1, 0], moments[0, 2] = 1, 0.5, 0.25
     assert found.answer(moments) == pytest.approx(2 + 1.5 + 0.5, rel=1e-14)
     assert found.noise_std(moments) == pytest.approx(math.hypot(2, 1.5, 0.5), rel=1e-14)
-    assert (found.size, found.dimension) == (3, 2)
+    assert (found.degree, found.dimension) == (3, 2)
     with pytest.raises(ValueError, match=r"moments must have shape \(3, 3\), got \(3, 2\)"):
         found.answer(np.zeros((3, 2)))
     with pytest.raises(ValueError, match="must lie in the cube"):
@@ -234,9 +234,9 @@ def test_misuse_of_queries(query, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f: approximate(f, 0, 1, Truncation()), "size must be"),
+        (lambda f: approximate(f, 0, 1, Truncation()), "degree must be"),
         (lambda f: approximate(f, 4, 0, Truncation()), "dimension must be"),
-        (lambda f: approximate(f, 4, 13, Truncation()), "size^dimension must be at most"),
+        (lambda f: approximate(f, 4, 13, Truncation()), "degree^dimension must be at most"),
         (lambda f: approximate(f, 4, 1, None), "filter must be a Filter"),
         (lambda f: approximate(f, 12, 6, Truncation(), TensorGrid()), "use a SparseGrid"),
         (lambda f: approximate(f, 4, 1, Shrinkage(np.ones(3), 5)), r"shape \(4,\), got \(3,\)"),
