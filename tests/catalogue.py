@@ -26,8 +26,10 @@ from geomdp.bodies import (
     Ellipsoid,
     Elliptope,
     HPolytope,
+    Intersection,
     LinearImage,
     NuclearBall,
+    Polar,
     Product,
     PsdBox,
     Scaled,
@@ -137,6 +139,7 @@ SIGNS = 2 * cube(3) - 1
 CUT = (np.vstack([np.eye(3), -np.eye(3), np.ones((1, 3))]), np.array([1, 1, 1, 1, 1, 1, 1.5]))
 FLAT = (np.vstack([np.eye(3), -np.eye(3)]), np.array([1, 2, 0.3, 1, 1, -0.3]))
 SLABS = np.vstack([np.eye(3), gaussian(6, 3, seed=4)])
+SLAB_WIDTHS = np.linspace(0.5, 2, 9)
 
 ROUND = "support gauge project sample_uniform second_moment volume cvxpy_constraints"
 SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constraints"
@@ -275,7 +278,7 @@ BODIES: tuple[BodyCase, ...] = (
     ),
     BodyCase(
         "slabs",
-        lambda s: SlabBody(SLABS, s * np.linspace(0.5, 2, 9)),
+        lambda s: SlabBody(SLABS, s * SLAB_WIDTHS),
         3,
         "support gauge facets cvxpy_constraints",
         LINEAR_PROGRAM,
@@ -471,6 +474,37 @@ BODIES: tuple[BodyCase, ...] = (
         9,
         "support",
         membership=False,
+    ),
+    BodyCase(
+        "ball cut by a cube and slabs",
+        lambda s: Intersection(
+            [
+                Ball(3, 1.2 * s),
+                Box.centred(s * np.ones(3)),
+                SlabBody(SLABS, s * SLAB_WIDTHS),
+            ]
+        ),
+        3,
+        "gauge cvxpy_constraints",
+        LINEAR_PROGRAM,
+    ),
+    BodyCase(
+        "lopsided box cut by a shifted ball",
+        lambda s: Intersection(
+            [Box([-s, -s], [2 * s, s]), Shifted(Ball(2, s), np.array([0.5 * s, 0]))]
+        ),
+        2,
+        "cvxpy_constraints",
+    ),
+    BodyCase(
+        "polar of a simplex", lambda s: Polar(Simplex(AROUND_0 / s)), 3, "support gauge facets"
+    ),
+    BodyCase(
+        "polar of slabs",
+        lambda s: Polar(SlabBody(SLABS, SLAB_WIDTHS / s)),
+        3,
+        "support gauge facets",
+        LINEAR_PROGRAM,
     ),
     BodyCase(
         "user's conic body",

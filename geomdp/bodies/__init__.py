@@ -8,6 +8,7 @@ from geomdp.bodies.difference import difference_body, symmetric_hull
 from geomdp.bodies.ellipsoids import Ellipsoid
 from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.hpolytope import HPolytope
+from geomdp.bodies.intersection import Intersection
 from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.linear_programs import SolverError
 from geomdp.bodies.moment_bodies import (
@@ -25,6 +26,7 @@ from geomdp.bodies.oracles import (
     HasSupport,
     MissingOracle,
 )
+from geomdp.bodies.polar import Polar
 from geomdp.bodies.products import Product
 from geomdp.bodies.psd_box import PsdBox
 from geomdp.bodies.relaxations import MomentRelaxation, moment_relaxation
@@ -58,11 +60,13 @@ __all__ = [
     "HasExtremePoint",
     "HasGauge",
     "HasSupport",
+    "Intersection",
     "LinearImage",
     "MissingOracle",
     "MomentRelaxation",
     "NamedBody",
     "NuclearBall",
+    "Polar",
     "Product",
     "PsdBox",
     "Scaled",
