@@ -5,8 +5,8 @@ set; of a *shape* the theorem gives the dependence on all parameters and leaves 
 open, which is then the required argument `constant`. Sample sizes are real numbers; from the next
 whole number on the error is at most alpha. Errors are per query: E ||M(X) - Q(X)||_2 / sqrt(k), or
 its root mean square where that is said. Replace-one neighbours throughout, epsilon-DP unless said
-otherwise. What a mechanism of this library errs on a workload is its `predicted_rmse`, never above
-the formula here.
+otherwise. What a mechanism of this library errs on a workload is its `predicted_rmse`, which uses
+more of the workload than the formulas here do.
 """
 
 from __future__ import annotations

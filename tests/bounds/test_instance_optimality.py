@@ -1,0 +1,85 @@
+"""Chaining against packing: Lemma 27 and Theorem 4 with their constants."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import VPolytope
+from geomdp.bounds import SideConditionError
+from geomdp.bounds.instance_optimality import instance_optimality
+from geomdp.geometry import gaussian_width
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    Means,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    WorkloadSizeError,
+    explicit_answers,
+)
+
+WORKLOADS = [
+    Histogram(40),
+    Prefixes(64),
+    Marginals(6, 2),
+    Marginals(8, 1),
+    Parities(6, 2),
+    RandomSigns(30, 200, 0),
+    Explicit(np.random.default_rng(1).normal(size=(3, 150))),
+]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_chaining_bounds_the_width_and_packings_bound_the_chain(workload, epsilon):
+    alpha = workload.l2_diameter() / math.sqrt(workload.n_queries) / 12
+    found = instance_optimality(workload, epsilon=epsilon, alpha=alpha)
+    assert [scale.level for scale in found.scales] == [1, 2, 3, 4]
+    counts = [scale.count for scale in found.scales]
+    assert (np.diff(counts) >= 0).all()
+    # Any alpha-net has at least the width of all answers less what a distance of alpha can add.
+    body = VPolytope(explicit_answers(workload))
+    root = math.sqrt(workload.n_queries)
+    width = gaussian_width(body, rng=0, level=1e-6)
+    assert found.width >= (width.interval[0] - alpha * root * math.sqrt(workload.n_queries)) / root
+    if counts[-1] == len(np.unique(body.vertices, axis=0)):
+        assert found.width * root >= width.interval[0]
+    assert found.upper <= found.limit
+    assert found.lower == max(scale.records for scale in found.scales)
+
+
+def test_a_segment_by_hand():
+    """Two answers at distance 1: N_j = 2 at every scale, and one data set pair proves nothing."""
+    found = instance_optimality(Explicit(np.array([[0.0, 1.0]])), epsilon=1.0, alpha=0.3)
+    assert [scale.count for scale in found.scales] == [2, 2]
+    links = [2 * 0.5 * math.sqrt(2 * math.log(2)), 2 * 0.25 * math.sqrt(2 * math.log(2))]
+    np.testing.assert_allclose([scale.chaining for scale in found.scales], links, rtol=1e-12)
+    assert found.lower == 0
+    np.testing.assert_allclose(found.upper, sum(links) ** 2 / 0.09, rtol=1e-12)
+
+
+def test_the_packing_at_one_scale_is_lemma_7():
+    """64 unit vectors, one scale: T < ln 63 / epsilon copies, n = T sqrt(2/64) / alpha."""
+    alpha = 0.9 * math.sqrt(2 / 64)
+    found = instance_optimality(Histogram(64), epsilon=0.1, alpha=alpha)
+    assert [scale.count for scale in found.scales] == [64]
+    copies = math.ceil(math.log(63) / 0.1) - 1
+    assert found.lower == math.floor(copies / 0.9)
+
+
+@pytest.mark.parametrize(
+    ("workload", "alpha", "error", "message"),
+    [
+        (Histogram(9), 0.5, SideConditionError, "alpha must be below the diameter 0.471405"),
+        (Means(3), 0.1, WorkloadSizeError, "at most 2\\^26 answers"),
+        (Histogram(9), 0.0, ValueError, "alpha must be a finite number above 0"),
+    ],
+)
+def test_side_conditions_are_named(workload, alpha, error, message):
+    with pytest.raises(error, match=message):
+        instance_optimality(workload, epsilon=1.0, alpha=alpha)

@@ -1,0 +1,225 @@
+"""Closed upper bounds: their own arithmetic, and the mechanisms that must not do worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from geomdp.bounds import interactive, smooth, upper
+from geomdp.bounds.attainable_accuracy import smallest_accuracy
+from geomdp.mechanisms import (
+    Ball,
+    Covariance,
+    EnumeratedQueries,
+    Gaussian,
+    IterativeConstruction,
+    MultiplicativeWeights,
+    Projected,
+    SecondMoment,
+    SparseMultiplicativeWeights,
+)
+from geomdp.mechanisms.online import solve_accuracy
+from geomdp.privacy import ZCDP, ApproxDP, PureDP
+from geomdp.workloads import Marginals, RandomSigns
+from geomdp.workloads import SecondMoment as SecondMoments
+from geomdp.workloads.single_query import DenseQuery
+
+AT = {"epsilon": 0.5, "alpha": 0.1}
+
+
+def test_theorem_1_is_theorem_2_at_the_width_of_bounded_queries():
+    """w <= sqrt(2 k ln N) turns the width bound into the last two regimes, C^2 = 2 C'^2."""
+    k, N = 50, 1000
+    regimes = upper.bounded_queries(k, N, **AT, constant=2.0)
+    assert regimes.ball == 2.0 * k / 0.05
+    assert regimes.least == min(regimes)
+    width = math.sqrt(2 * k * math.log(N))
+    by_width = upper.from_width(width, k, **AT, constant=1.0)
+    np.testing.assert_allclose(by_width, min(regimes.knorm / math.sqrt(2), regimes.jl), rtol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "expected"), [(1e-3, 16.0), (0.9, 16 / 0.9)], ids=["small", "large"]
+)
+def test_one_way_marginals(alpha, expected):
+    """d / (alpha eps): the first term for small alpha, the third only above 1."""
+    found = upper.monotone_marginals(16, 1, epsilon=1.0, alpha=alpha, constant=1.0)
+    np.testing.assert_allclose(found * alpha, min(expected, 16.0), rtol=1e-13)
+
+
+def test_jl_rows_balance_the_two_terms():
+    n, epsilon = 900, 0.25
+    settings = {"n": n, "epsilon": epsilon, "distortion": 3.0, "noise": 2.0}
+    rows = upper.jl_mechanism_rows(10**6, **settings)
+    assert rows == math.ceil(1.5 * n * epsilon)
+    errors = [upper.jl_mechanism_error(5.0, 40, m, **settings) for m in (rows // 2, rows, 2 * rows)]
+    assert errors[1] < min(errors[0], errors[2])
+    np.testing.assert_allclose(
+        errors[1], 5.0 / math.sqrt(40) * 2 * math.sqrt(6 / (n * epsilon)), rtol=1e-3
+    )
+    assert upper.jl_mechanism_rows(7, n=n, epsilon=epsilon) == 7
+    assert upper.jl_mechanism_rows(7, n=1, epsilon=0.01) == 1
+
+
+def test_ball_noise_reaches_its_closed_sample_size():
+    """JL-L15 at the largest diameter queries with values in [-1, 1] can have."""
+    workload = RandomSigns(12, 4000, 0)  # two columns of 12 signs are opposite
+    assert workload.l2_diameter() == pytest.approx(2 * math.sqrt(12))
+    n = math.ceil(upper.ball_bounded(12, **AT))
+    assert Ball(workload, n=n, privacy=PureDP(0.5)).predicted_rmse.value <= 0.1
+    assert Ball(workload, n=n - 1, privacy=PureDP(0.5)).predicted_rmse.value > 0.1
+
+
+def test_gaussian_projection_oracle():
+    """JL-GAUSS: N = 1000, n = 500, rho = 1/2 bound the error by 0.12193."""
+    np.testing.assert_allclose(
+        upper.gaussian_projection(1000, rho=0.5, alpha=0.12193), 500, rtol=1e-4
+    )
+    workload = RandomSigns(200, 100, 0)
+    n = math.ceil(upper.gaussian_projection(100, rho=0.5, alpha=0.2))
+    inner = Gaussian(workload, n=n, privacy=ZCDP(0.5))
+    assert Projected(inner).predicted_rmse.value <= 0.2
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 20])
+@pytest.mark.parametrize("n", [10, 1000, 100_000])
+def test_mechanisms_do_not_err_more_than_the_closed_forms(d, n):
+    workload, privacy = SecondMoments(d), PureDP(0.7)
+    root = math.sqrt(workload.n_queries)
+    mechanism = SecondMoment(workload, n=n, privacy=privacy)
+    bound = upper.second_moment_error(d, n=n, epsilon=0.7)
+    assert mechanism.predicted_rmse.value * root <= bound * (1 + 1e-12)
+    covariance = Covariance(workload, n=n, privacy=privacy)
+    # The mechanism bounds the root mean square of the mean's error, the theorem its expectation.
+    excess = 2 * (math.sqrt(d * (d + 1)) - d) * 2 / (n * 0.35)
+    closed = upper.covariance_error(d, n=n, epsilon=0.7)
+    assert covariance.population_bound <= (closed + excess) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.02])
+def test_sample_sizes_invert_their_errors(alpha):
+    for sizes, error in (
+        (upper.second_moments, upper.second_moment_error),
+        (upper.two_way_marginals, upper.two_way_marginals_error),
+    ):
+        needed = sizes(6, epsilon=0.5, alpha=alpha)
+        assert error(6, n=math.ceil(needed), epsilon=0.5) <= alpha * (1 + 1e-12)
+        assert error(6, n=math.floor(needed * 0.99), epsilon=0.5) > alpha
+
+
+def test_older_bounds_are_worse_by_their_powers():
+    at = {"epsilon": 1.0, "constant": 1.0}
+    k, N = 100, 10_000
+    for bound, power in ((upper.small_db, 8), (upper.older_projection, 4)):
+        ratio = bound(k, N, alpha=0.05, **at) / bound(k, N, alpha=0.1, **at)
+        np.testing.assert_allclose(ratio, power, rtol=1e-12)
+
+
+def test_online_theorem_and_the_construction_here():
+    """T3.8 is T3.3 at the bound of sparse multiplicative weights; the library's constant wins."""
+    rule, n, k, beta = SparseMultiplicativeWeights(4), 10**9, 1000, 0.05
+    privacy = ApproxDP(0.5, 1e-6)
+    alpha = interactive.online_accuracy(rule.bound, n=n, queries=k, privacy=privacy, beta=beta)
+    logs = math.log(4 / 1e-6) * math.log(k / beta)
+    closed = math.sqrt(6000 * math.sqrt(math.log(rule.slots(alpha)) + 1) * logs / (0.5 * n))
+    np.testing.assert_allclose(alpha, closed, rtol=1e-9)
+    ours = 3 * solve_accuracy(rule, privacy=privacy, n=n, queries=k, beta=beta)
+    assert ours < alpha
+
+
+@pytest.mark.parametrize("privacy", [PureDP(1.0), ApproxDP(1.0, 1e-6)])
+def test_iterative_theorem_bounds_the_construction(privacy):
+    size, count, n, beta = 16, 20, 10**7, 0.05
+    rule = MultiplicativeWeights(size)
+    alpha = interactive.iterative_accuracy(
+        rule.bound, n=n, queries=count, privacy=privacy, beta=beta
+    )
+    rng = np.random.default_rng(0)
+    queries = [DenseQuery(row) for row in rng.random((count, size))]
+    built = IterativeConstruction(rule, EnumeratedQueries(queries), n=n, privacy=privacy, beta=beta)
+    assert built.accuracy <= alpha * (1 + 1e-9)
+    if isinstance(privacy, PureDP):
+        updates = rule.bound(alpha / 2)
+        logs = math.log(2 * updates * count / beta)
+        np.testing.assert_allclose(alpha**3, 512 * math.log(size) * logs / n, rtol=1e-9)
+
+
+def test_smooth_rates():
+    """SM-TAB at K = 2 d: n^(-1/2); and no gain from epsilon above 1 (DISC-17)."""
+    at = {"epsilon": 1.0, "constant": 3.0}
+    np.testing.assert_allclose(smooth.smooth_accuracy(2, 4, n=10_000, **at), 0.03, rtol=1e-12)
+    large = smooth.smooth_accuracy(2, 4, n=10_000, epsilon=50.0, constant=3.0)
+    assert large == smooth.smooth_accuracy(2, 4, n=10_000, **at)
+    np.testing.assert_allclose(
+        smooth.smooth_least_failure(1, 1, n=1000), 10 * math.exp(-2), rtol=1e-12
+    )
+
+
+SIZES: list[Callable[..., float]] = [
+    lambda **at: upper.bounded_queries(30, 100, **at, constant=1.0).least,
+    lambda **at: upper.from_width(7.0, 30, **at, constant=1.0),
+    lambda **at: upper.monotone_marginals(9, 3, **at, constant=1.0),
+    lambda **at: upper.ball_bounded(30, **at),
+    lambda **at: upper.small_db(30, 100, **at, constant=1.0),
+    lambda **at: upper.older_projection(30, 100, **at, constant=1.0),
+    lambda **at: upper.second_moments(4, **at),
+    lambda **at: upper.two_way_marginals(4, **at),
+]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=[str(i) for i in range(len(SIZES))])
+def test_sample_sizes_fall_in_epsilon_and_alpha(size):
+    grid = [[size(epsilon=e, alpha=a) for a in (0.01, 0.1, 0.9)] for e in (0.1, 1.0, 4.0)]
+    assert (np.diff(grid, axis=0) < 0).all()
+    assert (np.diff(grid, axis=1) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: upper.ball_bounded(0, **AT), "queries must be a whole number, at least 1, got 0"),
+        (
+            lambda: upper.second_moments(3, epsilon=0.0, alpha=0.1),
+            "epsilon must be a finite number",
+        ),
+        (lambda: upper.two_way_marginals(1, **AT), "attributes must be a whole number, at least 2"),
+        (
+            lambda: upper.bounded_queries(5, 5, **AT, constant=-1.0),
+            "constant must be a finite number above 0, got -1.0",
+        ),
+        (
+            lambda: interactive.iterative_accuracy(
+                MultiplicativeWeights(9).bound, n=5, queries=3, privacy=PureDP(1.0), beta=0.1
+            ),
+            "n must be larger for 3 queries",
+        ),
+        (
+            lambda: interactive.online_accuracy(
+                MultiplicativeWeights(9).bound, n=5, queries=3, privacy=PureDP(1.0), beta=0.1
+            ),
+            "privacy must be ApproxDP",
+        ),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        call()
+
+
+def test_smallest_accuracy_is_the_upper_end():
+    found = smallest_accuracy(lambda alpha: alpha >= 0.3)
+    assert found is not None
+    assert 0.3 <= found <= 0.3 * (1 + 1e-11)
+    assert smallest_accuracy(lambda alpha: alpha > 2) is None
+
+
+def test_two_way_marginals_through_the_covariance_body():
+    """T23 is proved through second moments of x / sqrt d; the direct cone noise does better."""
+    from geomdp.mechanisms import Cone
+
+    for n in (50, 5000):
+        direct = Cone(Marginals(8, 2), n=n, privacy=PureDP(1.0)).predicted_rmse.value
+        assert direct <= upper.two_way_marginals_error(8, n=10**5, epsilon=1.0) * 10**5 / n

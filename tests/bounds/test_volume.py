@@ -1,0 +1,149 @@
+"""Volume radii from both sides, and the bound on error they prove."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, NuclearBall, VPolytope
+from geomdp.bounds import RMS, SideConditionError, WorstCase
+from geomdp.bounds.volume import count_error, urysohn, volume_bound, volume_radii
+from geomdp.geometry import gaussian_width, volume_radius
+from geomdp.mechanisms import Cone, KNorm, Laplace
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import Histogram, Marginals, Means, Prefixes, RandomSigns, SecondMoment
+
+
+def hull(points: np.ndarray) -> VPolytope:
+    return VPolytope(np.vstack([points, -points]))
+
+
+RNG = np.random.default_rng(5)
+BODIES = [
+    Box.centred(np.ones(5)),
+    Box.centred(2.0 ** -np.arange(6)),
+    Ball(4, 1.7),
+    CrossPolytope(6, 2.0),
+    Ellipsoid(RNG.normal(size=(5, 3))),
+    NuclearBall(3),
+    hull(RNG.normal(size=(9, 4))),
+    hull(RNG.normal(size=(40, 8))),
+    hull(RNG.normal(size=(6, 2)) @ RNG.normal(size=(2, 5))),
+]
+
+
+def test_urysohn_oracle():
+    """The cube [-1, 1]^5: volume radius 1.43473 below 1.87500."""
+    width = gaussian_width(Box.centred(np.ones(5))).value
+    np.testing.assert_allclose(urysohn(width, 5), 1.875, rtol=1e-12)
+    last = volume_radii(Box.centred(np.ones(5)))[-1]
+    np.testing.assert_allclose(last.lower, 1.43473, rtol=1e-5)
+    np.testing.assert_allclose(last.upper, 1.875, rtol=1e-12)
+
+
+def test_urysohn_is_tight_for_balls():
+    radii = volume_radii(Ball(6, 3.0), rng=0)
+    np.testing.assert_allclose([r.lower for r in radii], 3.0, rtol=1e-8)
+    np.testing.assert_allclose(radii[-1].upper, 3.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("body", BODIES, ids=repr)
+def test_radii_are_ordered_and_enclosed(body):
+    """Lemma 17: vr_i falls with i. Lemma 20: i vr_i <= sqrt(i + 1) w."""
+    radii = volume_radii(body, rng=1)
+    lower, upper = [r.lower for r in radii], [r.upper for r in radii]
+    dimensions = np.array([r.dimension for r in radii])
+    assert dimensions.tolist() == list(range(1, body.affine_hull().dimension + 1))
+    assert (np.diff(lower) <= 0).all()
+    assert (np.diff(upper) < 0).all()
+    assert (np.array(lower) <= np.array(upper)).all()
+    width = gaussian_width(body, rng=1, level=1e-6).interval[1]
+    assert (dimensions * lower <= np.sqrt(dimensions + 1) * width * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("body", BODIES[:5], ids=repr)
+def test_closed_volumes_are_met(body):
+    """Points found by an oracle span a body inside: at the full dimension the volume is known."""
+    last = volume_radii(body, rng=2)[-1]
+    np.testing.assert_allclose(last.lower, volume_radius(body).value, rtol=1e-8)
+
+
+def test_points_of_a_nuclear_ball_stay_inside():
+    """The disc of symmetric 2 x 2 matrices with trace 0 and a line: volume pi / sqrt 2 (JL-COV)."""
+    radii = volume_radii(NuclearBall(2), rng=3)
+    exact = (math.pi / math.sqrt(2) / (4 * math.pi / 3)) ** (1 / 3)
+    assert 0.7 * exact < radii[-1].lower <= exact * (1 + 1e-8)
+
+
+def test_projections_of_a_box_by_hand():
+    """[-4, 4] x [-1, 1] x [-1, 1]: the widest projections on one and two dimensions."""
+    radii = volume_radii(hull(np.array([[4.0, s, t] for s in (1, -1) for t in (1, -1)])))
+    np.testing.assert_allclose(radii[2].lower, (32 / (4 * math.pi / 3)) ** (1 / 3), rtol=1e-8)
+    # On a coordinate plane 8 x 2 = 16; on the span of (1,0,0) and (0,1,1)/sqrt 2 it is 8 sqrt 8.
+    assert math.sqrt(16 / math.pi) * (1 - 1e-8) <= radii[1].lower
+    assert radii[1].lower <= math.sqrt(8 * math.sqrt(8) / math.pi) * (1 + 1e-8)
+    assert 4 * (1 - 1e-8) <= radii[0].lower <= math.sqrt(18) * (1 + 1e-8)
+
+
+WORKLOADS = [
+    Histogram(12),
+    Prefixes(9),
+    Marginals(5, 1),
+    Marginals(5, 2),
+    RandomSigns(4, 12, 0),
+    SecondMoment(3),
+    Means(4),
+]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_no_mechanism_is_below_the_bound(workload):
+    """Additive errors do not depend on the size of the data, so they are bounded from below."""
+    ask = {"epsilon": 0.5, "alpha": 1e-4, "adjacency": Adjacency.ADD_REMOVE, "rng": 0}
+    bound = volume_bound(workload, **ask)
+    assert bound.value > 0
+    for build in (Laplace, KNorm, Cone):
+        options = {"exact": True} if build is KNorm else {}
+        try:
+            mechanism = build(
+                workload, n=1, privacy=PureDP(0.5), adjacency=Adjacency.ADD_REMOVE, **options
+            )
+        except ValueError:
+            assert build is Cone  # no body with an exact sampler
+            continue
+        assert mechanism.predicted_rmse.value / 1e-4 > bound.value
+    counts = count_error(bound.certificate, epsilon=0.5)
+    reached = counts / (1e-4 * math.sqrt(workload.n_queries))
+    assert bound.value < reached <= bound.value + 1
+    for metric in (RMS(), WorstCase()):
+        assert volume_bound(workload, **ask, metric=metric).value == bound.value
+
+
+def test_bounds_are_monotone():
+    def value(epsilon, alpha):
+        return volume_bound(
+            Histogram(20), epsilon=epsilon, alpha=alpha, adjacency=Adjacency.ADD_REMOVE
+        ).value
+
+    grid = [[value(e, a) for a in (1e-5, 1e-4, 1e-3)] for e in (0.1, 1.0)]
+    assert (np.diff(grid, axis=0) < 0).all()
+    assert (np.diff(grid, axis=1) < 0).all()
+
+
+def test_replace_one_is_refused():
+    with pytest.raises(SideConditionError, match="add/remove neighbours and data sets of every"):
+        volume_bound(Histogram(4), epsilon=1.0, alpha=0.1, adjacency=Adjacency.REPLACE_ONE)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (Box(np.zeros(2), np.ones(2)), "body must be symmetric"),
+        (Box.centred(np.zeros(2)), "body must have more than one point"),
+    ],
+)
+def test_bad_bodies_are_refused(body, message):
+    with pytest.raises(ValueError, match=message):
+        volume_radii(body)

@@ -1,0 +1,65 @@
+"""Farthest-point order: separation, covering and counts at every scale."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.geometry.farthest_points import farthest_points
+
+
+def euclidean(rows):
+    return np.linalg.norm(rows, axis=1)
+
+
+def largest(rows):
+    return np.abs(rows).max(axis=1)
+
+
+@pytest.mark.parametrize("norm", [euclidean, largest])
+def test_prefixes_are_separated_and_cover(norm):
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    found = farthest_points(points, norm)
+    assert sorted(found.order) == list(range(60))
+    assert found.radii[0] == math.inf
+    assert found.rest == 0
+    assert (np.diff(found.radii[1:]) <= 0).all()
+    distances = norm((points[:, None] - points).reshape(-1, 3)).reshape(60, 60)
+    for count in (2, 5, 30):
+        chosen = found.order[:count]
+        pairs = distances[np.ix_(chosen, chosen)][np.triu_indices(count, 1)]
+        np.testing.assert_allclose(pairs.min(), found.radii[count - 1], rtol=1e-12)
+        np.testing.assert_allclose(
+            distances[chosen].min(axis=0).max(), found.radii[count], rtol=1e-12
+        )
+        assert found.count(found.radii[count - 1]) >= count
+
+
+def test_the_order_stops_where_asked():
+    points = np.arange(9.0)[:, None]
+    whole = farthest_points(points, euclidean)
+    coarse = farthest_points(points, euclidean, least=2.0)
+    assert len(coarse.order) == whole.count(2.0) == 5
+    assert coarse.rest == 1.0
+    few = farthest_points(points, euclidean, most=3)
+    assert few.order.tolist() == whole.order[:3].tolist()
+    with pytest.raises(ValueError, match=r"separation must be above 2, where the order stops"):
+        few.count(2.0)
+
+
+def test_repeated_points_are_listed_once():
+    points = np.repeat(np.eye(3), 4, axis=0)
+    found = farthest_points(points, euclidean)
+    assert len(found.order) == 3
+    assert found.count(1e-9) == 3
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [(np.zeros((0, 2)), "at least one row"), (np.array([[np.nan]]), "points must be finite")],
+)
+def test_bad_points_are_refused(points, message):
+    with pytest.raises(ValueError, match=message):
+        farthest_points(points, euclidean)
