@@ -14,8 +14,10 @@ from geomdp.mechanisms import (
     Cone,
     Ellipsoid,
     Gaussian,
+    Hierarchical,
     KNorm,
     Laplace,
+    Matrix,
     Mechanism,
     Recursive,
 )
@@ -139,6 +141,20 @@ def knorm(question: Question) -> AdditiveMechanism:
     return KNorm(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 
 
+def matrix(question: Question) -> AdditiveMechanism:
+    """Noise on an optimised strategy, then least squares."""
+    return Matrix(
+        question.workload, n=question.n, privacy=question.privacy, adjacency=question.adjacency
+    )
+
+
+def hierarchical(question: Question) -> AdditiveMechanism:
+    """K-norm noise on counts of several resolutions, then least squares."""
+    return Hierarchical(
+        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
+    )
+
+
 def recursive(question: Question) -> AdditiveMechanism:
     """Hardt-Talwar noise of the best body with an exact sampler, where it splits that body."""
     mechanism = Recursive(
@@ -169,6 +185,8 @@ ADDITIVE: dict[str, Callable[[Question], AdditiveMechanism]] = {
     "Cone": cone,
     "KNorm(exact=True)": knorm_exact,
     "Ellipsoid": ellipsoid,
+    "Matrix": matrix,
+    "Hierarchical": hierarchical,
     "Recursive": recursive,
     "KNorm": knorm,
 }

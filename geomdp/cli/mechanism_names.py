@@ -99,6 +99,18 @@ MECHANISM_KINDS = (
         candidates.recursive,
     ),
     MechanismKind(
+        "matrix",
+        "--epsilon, or --epsilon --delta, or --rho",
+        "noise on an optimised strategy, then least squares",
+        candidates.matrix,
+    ),
+    MechanismKind(
+        "hierarchical",
+        "--epsilon",
+        "K-norm noise on counts of several resolutions, then least squares",
+        candidates.hierarchical,
+    ),
+    MechanismKind(
         "jl",
         "--epsilon",
         "K-norm noise after a random projection; for n below the dimension / epsilon",

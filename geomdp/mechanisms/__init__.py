@@ -9,10 +9,12 @@ from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
 from geomdp.mechanisms.elements import DigestedElements, IntegerElements
 from geomdp.mechanisms.ellipsoid import Ellipsoid
 from geomdp.mechanisms.gaussian import Gaussian
+from geomdp.mechanisms.hierarchical import Hierarchical
 from geomdp.mechanisms.iterative import IterativeConstruction, IterativeRelease
 from geomdp.mechanisms.jl import JL
 from geomdp.mechanisms.knorm import KNorm
 from geomdp.mechanisms.laplace import Laplace
+from geomdp.mechanisms.matrix import Matrix
 from geomdp.mechanisms.online import OnlineConstruction
 from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_on_prior
 from geomdp.mechanisms.projected import Projected
@@ -49,12 +51,14 @@ __all__ = [
     "FixedDataset",
     "Gaussian",
     "GaussianRows",
+    "Hierarchical",
     "IntegerElements",
     "IterativeConstruction",
     "IterativeRelease",
     "KNorm",
     "Laplace",
     "LaplaceRows",
+    "Matrix",
     "Mechanism",
     "Median",
     "MultiplicativeWeights",

@@ -102,11 +102,7 @@ class Ellipsoid(AdditiveMechanism):
     @cached_property
     def noise(self) -> KNormNoise:
         """Distribution of Z, on sums of answer vectors; the optimisation runs on first use."""
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE:
-            root = _replace_one_root(self.workload, self._span)
-        else:
-            root = _add_remove_root(self.workload, self._span)
-        body = EllipsoidBody(root)
+        body = EllipsoidBody(least_trace_root(self.workload, self.guarantee.adjacency))
         return KNormNoise(body, self._privacy.epsilon, ExactSampler(body))
 
     @property
@@ -117,6 +113,17 @@ class Ellipsoid(AdditiveMechanism):
         """The ellipsoid mechanism for another workload."""
         adjacency = self.guarantee.adjacency
         return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+
+
+def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
+    """Root B (m, r) of the ellipsoid {B u : ||u||_2 <= 1} of the class, S = B B^T.
+
+    It holds all differences of sums of neighbours; its span is that of the answers.
+    """
+    span = answer_hull(workload, adjacency)
+    if adjacency is Adjacency.REPLACE_ONE:
+        return _replace_one_root(workload, span)
+    return _add_remove_root(workload, span)
 
 
 def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:

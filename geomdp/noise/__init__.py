@@ -1,10 +1,11 @@
-"""Noise distributions on sums of answer vectors: Laplace, Gaussian, K-norm, recursive and cone."""
+"""Noise distributions on sums of answer vectors."""
 
 from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.mapped import MappedNoise, Part
 from geomdp.noise.recursive import RecursiveNoise
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "GaussianNoise",
     "KNormNoise",
     "LaplaceNoise",
+    "MappedNoise",
     "Noise",
+    "Part",
     "RecursiveNoise",
 ]

@@ -13,8 +13,10 @@ from geomdp.mechanisms import (
     Cone,
     Ellipsoid,
     Gaussian,
+    Hierarchical,
     KNorm,
     Laplace,
+    Matrix,
     Mechanism,
     Projected,
     Recursive,
@@ -86,6 +88,11 @@ ADDITIVE: dict[str, Entry] = {
     "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
     # Intrinsic levels have a density in closed form.
     "Recursive": plain(Recursive, PURE, home="stretched", variant=Variant.INTRINSIC),
+    # Noise of measurements that overlap has no density in closed form.
+    "Matrix": plain(Matrix, PURE, density=False),
+    "Matrix listed": plain(Matrix, PURE, home="stretched", density=False),
+    "Matrix Gaussian": plain(Matrix, CONCENTRATED, density=False),
+    "Hierarchical": plain(Hierarchical, PURE, density=False),
     "Gaussian zCDP": plain(Gaussian, CONCENTRATED),
     "Gaussian approximate": plain(Gaussian, APPROXIMATE),
 }

@@ -1,0 +1,80 @@
+"""The strategies tried for a workload, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCells, Strategy
+from geomdp.mechanisms.strategies.listed import MAX_LISTED, Haar, Tree
+from geomdp.mechanisms.strategies.p_identity import MAX_OPTIMISED, PIdentity
+from geomdp.mechanisms.strategies.soft_bins import SoftBins
+from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
+from geomdp.privacy import Adjacency
+from geomdp.workloads import MarginalTables, SparseQueries, Workload
+from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
+from geomdp.workloads.sign_products import sign_products
+
+#: Largest universe for which a p-identity strategy is tried unasked: half a minute on one core.
+MAX_QUICK = 1 << 9
+
+
+def laplace_strategies(workload: Workload) -> list[Strategy]:
+    """Strategies with Laplace noise that apply to `workload`, simplest first."""
+    workload = enumerable(workload)
+    found: list[Strategy] = []
+    if isinstance(workload, MarginalTables):
+        found.append(WeightedMarginals())
+    if sign_products(workload) is not None:
+        found.append(WeightedSigns())
+    # Sets of columns include the histogram, and do what rows over all elements could do.
+    if not isinstance(workload, MarginalTables):
+        if _listed(workload, MAX_LISTED):
+            found += [Tree(), Haar()]
+        if _listed(workload, MAX_OPTIMISED):
+            found.append(SoftBins(cells=LaplaceCells()))
+        if _listed(workload, MAX_QUICK):
+            found.append(PIdentity())
+    return found
+
+
+def hierarchical_strategies(workload: Workload) -> list[Strategy]:
+    """Strategies with the noise of simplex differences that apply to `workload`."""
+    workload = enumerable(workload)
+    if isinstance(workload, MarginalTables):
+        return [WeightedMarginals(SimplexCells())]
+    found: list[Strategy] = []
+    if _listed(workload, MAX_LISTED):
+        found.append(Tree(SimplexCells()))
+    if _listed(workload, MAX_OPTIMISED):
+        found.append(SoftBins())
+    return found
+
+
+def _listed(workload: Workload, largest: int) -> bool:
+    size = workload.universe.size
+    return size is not None and 2 <= size <= largest and size * workload.n_queries <= MAX_ENTRIES
+
+
+def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
+    """The design with the least energy over `strategies`.
+
+    Raises
+    ------
+    WorkloadSizeError
+        If there are none, or none can be had.
+    """
+    workload = enumerable(workload)
+    designs, refusals = [], ["no strategy is known for it"]
+    for strategy in strategies:
+        try:
+            designs.append(strategy.design(workload, adjacency))
+        except WorkloadSizeError as error:
+            refusals.append(str(error))
+    if not designs:
+        raise WorkloadSizeError(f"workload has no strategy: {refusals[-1]}, got {workload!r}")
+    return min(designs, key=lambda design: design.energy)
+
+
+def enumerable(workload: Workload) -> Workload:
+    """The same answers on a finite universe, where `workload` has them."""
+    return workload.explicit if isinstance(workload, SparseQueries) else workload

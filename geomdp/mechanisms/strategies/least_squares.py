@@ -1,0 +1,109 @@
+"""Least squares reconstruction of listed answers from private measurements of the histogram."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.linalg
+
+from geomdp._typing import FloatArray
+from geomdp.privacy import Adjacency
+
+#: Largest entry of the reconstruction's error, as a share of the largest answer: what is left of a
+#: query that the measurements do not determine is far above it.
+MISFIT = 1e-8
+
+
+def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
+    """sum over queries of w w^T (N, N), w the query as a function on the N elements.
+
+    Under replace-one the number of records is public and the mean of w does not matter: it is
+    taken off.
+    """
+    queries = centred(answers, adjacency)
+    return np.asarray(queries @ queries.T)
+
+
+def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
+    """Answers (N, m) less their mean over the elements, under replace-one."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        return answers
+    return np.asarray(answers - answers.mean(axis=0))
+
+
+def reconstruct(
+    answers: FloatArray,
+    measurements: Sequence[FloatArray],
+    precisions: Sequence[float],
+    adjacency: Adjacency,
+) -> list[FloatArray]:
+    """Maps R_i (m, p_i) with sum_i R_i C_i = W, up to what is public, of least total variance.
+
+    Measurement i is C_i h + z_i of the histogram h, z_i with variance 1 / precision_i along each
+    axis. With S = (sum_i precision_i C_i^T C_i)^+ the maps are R_i = W S C_i^T precision_i; under
+    replace-one, where 1^T h is public, W and C_i act on vectors of sum 0 only.
+
+    Parameters
+    ----------
+    answers : (N, m) array
+        W^T: the answers of all elements.
+    measurements : sequence of (p_i, N) arrays
+        C_i.
+    precisions : sequence of float
+        Above 0.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        If the measurements do not determine the answers.
+    """
+    queries = centred(answers, adjacency)
+    rows = [centred(matrix.T, adjacency) for matrix in measurements]
+    information = np.zeros((len(queries), len(queries)))
+    for precision, row in zip(precisions, rows, strict=True):
+        information += precision * row @ row.T
+    if adjacency is Adjacency.REPLACE_ONE:
+        # Any multiple of 1 1^T makes it invertible without a change on vectors of sum 0.
+        information = information + np.trace(information) / len(information) ** 2
+    # The pseudo-inverse only matters for singular designs, which Cholesky would refuse.
+    try:
+        solved = scipy.linalg.cho_solve(scipy.linalg.cho_factor(information), queries)
+    except np.linalg.LinAlgError:
+        solved = np.linalg.pinv(information, hermitian=True) @ queries
+    maps = [p * (solved.T @ row) for p, row in zip(precisions, rows, strict=True)]
+    rebuilt = sum(matrix @ row.T for matrix, row in zip(maps, rows, strict=True))
+    misfit = float(np.abs(rebuilt - queries.T).max())
+    if misfit > MISFIT * float(np.abs(queries).max()):
+        raise ValueError("strategy must determine all answers of the workload")
+    return maps
+
+
+def error_and_slopes(
+    gram: FloatArray, diagonal: FloatArray, rows: FloatArray, adjacency: Adjacency
+) -> tuple[float, FloatArray, FloatArray]:
+    """tr(G S), S = (diag(d) + T^T T)^-1, with its derivatives by d (N,) and T (p, N).
+
+    It is the squared error of least squares from measurements with the information matrix
+    diag(d) + T^T T. Under replace-one that matrix has an infinite multiple of 1 1^T added, for the
+    public number of records. O(p N^2) by the matrix inversion lemma.
+    """
+    scaled = rows / diagonal
+    inner = np.linalg.solve(np.eye(len(rows)) + scaled @ rows.T, scaled)
+
+    def inverse(columns: FloatArray) -> FloatArray:
+        return columns / diagonal[:, None] - scaled.T @ (inner @ columns)
+
+    value = float((np.diag(gram) / diagonal).sum() - ((inner @ gram) * scaled).sum())
+    slope = gram
+    if adjacency is Adjacency.REPLACE_ONE:
+        # S becomes S - S 1 1^T S / (1^T S 1).
+        s = inverse(np.ones((len(gram), 1)))[:, 0]
+        weight, pulled = s.sum(), gram @ s
+        excess = float(s @ pulled)
+        value -= excess / weight
+        slope = gram - (pulled[:, None] + pulled) / weight + excess / weight**2
+    pushed = inverse(inverse(slope).T)
+    return value, -np.diag(pushed).copy(), -2 * rows @ pushed

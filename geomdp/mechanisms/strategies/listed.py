@@ -1,0 +1,139 @@
+"""Designs for listed universes: the histogram, a tree of intervals, the Haar wavelet."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp.mechanisms.strategies.design import CellNoise, Design, LaplaceCells
+from geomdp.mechanisms.strategies.least_squares import centred, reconstruct
+from geomdp.mechanisms.strategies.weights import best_split
+from geomdp.noise import LaplaceNoise, MappedNoise, Part
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
+
+#: Largest universe whose N x N matrices are formed: 4096^2 float64 are 128 MB.
+MAX_LISTED = 1 << 12
+
+
+def listed_answers(workload: Workload) -> FloatArray:
+    """Answers (N, m) of all elements, for N of at most 2^12; `WorkloadSizeError` beyond."""
+    size = workload.universe.size
+    if size is None or size > MAX_LISTED:
+        raise WorkloadSizeError(
+            f"universe must have at most 2^12 elements for a listed strategy, got {size}"
+        )
+    return explicit_answers(workload)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Counts of the intervals of a binary tree over the elements, each level with its share.
+
+    Level l splits the elements, in their order and filled up to a power of two, into 2^l intervals;
+    shares may be 0, which merges levels. For one level it is the histogram.
+
+    Parameters
+    ----------
+    cells : CellNoise
+        How each level is measured.
+
+    References
+    ----------
+    Hay-Rastogi-Miklau-Suciu 2010; Qardaji-Yang-Li 2013; formula sheet JL-SPLIT, X-SIM.
+    """
+
+    cells: CellNoise = field(default_factory=LaplaceCells)
+
+    def design(self, workload: Workload, adjacency: Adjacency) -> Design:
+        """The best split over levels; ``ValueError`` for more than 2^12 elements."""
+        answers = _padded(listed_answers(workload))
+        depth = int(math.log2(len(answers)))
+        # Under replace-one level 0 is the public number of records.
+        levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
+        costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
+        sizes = 2.0 ** (depth - levels)
+        variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
+        # Level l tells all coarser details; intervals of size s have precision s per unit vector.
+        overlap = np.tril(np.ones((len(levels), len(levels)))) * (sizes / variances)[:, None]
+        split = best_split(costs, sp.csr_array(overlap))
+
+        def noise(epsilon: float) -> MappedNoise:
+            used = np.nonzero(split.shares)[0]
+            counts = [_intervals(len(answers), int(levels[i])) for i in used]
+            precisions = [split.shares[i] ** 2 / variances[i] for i in used]
+            maps = reconstruct(answers, counts, precisions, adjacency)
+            return MappedNoise(
+                [
+                    Part(self.cells.noise(len(C), epsilon * split.shares[i], adjacency), R)
+                    for i, C, R in zip(used, counts, maps, strict=True)
+                ]
+            )
+
+        return Design("tree of intervals", split.value, noise)
+
+
+@dataclass(frozen=True)
+class Haar:
+    """Haar wavelet coefficients with Laplace noise, each level with its share.
+
+    References
+    ----------
+    Xiao-Wang-Gehrke 2011.
+    """
+
+    def design(self, workload: Workload, adjacency: Adjacency) -> Design:
+        """The best split over levels; ``ValueError`` for more than 2^12 elements."""
+        answers = _padded(listed_answers(workload))
+        depth = int(math.log2(len(answers)))
+        levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
+        costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
+        # Wavelets of level l have entries +-1 on the 2^(depth - l + 1) elements of an interval of
+        # level l - 1 (level 0: the constant), hence that squared length. An element has one at
+        # each level, and two elements may differ in both of theirs: an l1 change of D = 2.
+        lengths = 2.0 ** (depth + 1 - np.maximum(levels, 1))
+        change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
+        overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
+        split = best_split(costs, overlap)
+
+        def noise(epsilon: float) -> MappedNoise:
+            parts = []
+            for level, share, length in zip(levels, split.shares, lengths, strict=True):
+                if share > 0:
+                    waves = _wavelets(len(answers), int(level))
+                    scale = change / (epsilon * share)
+                    matrix = centred(answers, adjacency).T @ waves.T / length
+                    parts.append(Part(LaplaceNoise(len(waves), scale), matrix))
+            return MappedNoise(parts)
+
+        return Design("Haar wavelet", split.value, noise)
+
+
+def _padded(answers: FloatArray) -> FloatArray:
+    """Answers of 2^k elements: the last row repeated for elements that no record has."""
+    missing = (1 << (len(answers) - 1).bit_length()) - len(answers)
+    return np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
+
+
+def _intervals(size: int, level: int) -> FloatArray:
+    """Indicators (2^level, size) of the intervals of a level."""
+    return np.kron(np.eye(1 << level), np.ones((1, size >> level))).astype(np.float64)
+
+
+def _wavelets(size: int, level: int) -> FloatArray:
+    """Haar wavelets (2^(level - 1), size) of a level; level 0 is the constant 1 (1, size)."""
+    if level == 0:
+        return np.ones((1, size))
+    intervals = _intervals(size, level)
+    return np.asarray(intervals[::2] - intervals[1::2])
+
+
+def _detail(answers: FloatArray, level: int, adjacency: Adjacency) -> float:
+    """Squared length of the queries in the span of the wavelets of a level."""
+    waves = _wavelets(len(answers), level)
+    length = float((waves[0] ** 2).sum())
+    return float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length

@@ -1,0 +1,102 @@
+"""Soft bins: the histogram, and a coarse one whose bins overlap."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.mechanisms.strategies.design import CellNoise, Design, SimplexCells
+from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
+from geomdp.mechanisms.strategies.p_identity import (
+    bump_counts,
+    hat_functions,
+    optimisable_answers,
+)
+from geomdp.noise import MappedNoise, Part
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload
+
+#: How closely the share of the bins is found: the error is flat around the best one, where a
+#: hundredth changes it by less than a thousandth.
+SHARE_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class SoftBins:
+    """The histogram h, and C h with C the hat functions of p bins, each with its share.
+
+    The hats are piecewise linear along the order of the elements and add up to 1: an element adds
+    a point of a simplex to C h, as it does to h, and the same noise fits both. Hats err less than
+    the indicators of a `Tree`: prefixes of 256 elements 11.4 against 12.3 at epsilon = 1, and
+    bins optimised freely from there gain nothing. With no bins it is the histogram alone.
+
+    Parameters
+    ----------
+    bins : int, optional
+        p; by default the best of 0 and N^(1/2) times 3/4 and 1.
+    cells : CellNoise
+        How both are measured.
+
+    References
+    ----------
+    Formula sheet JL-SPLIT, X-SIM.
+    """
+
+    bins: int | None = None
+    cells: CellNoise = field(default_factory=SimplexCells)
+
+    def __post_init__(self) -> None:
+        if self.bins is not None:
+            whole(self.bins, "bins", minimum=0)
+
+    def design(self, workload: Workload, adjacency: Adjacency) -> Design:
+        """The best number of bins and shares; ``ValueError`` for more than 2^10 elements."""
+        answers = optimisable_answers(workload)
+        # One bin is the number of records.
+        least = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        tried = [count for count in bump_counts(len(answers)) if count >= least]
+        counts = [0, *tried] if self.bins is None else [self.bins]
+        designs = [self._with_bins(answers, count, adjacency) for count in counts]
+        return min(designs, key=lambda design: design.energy)
+
+    def _with_bins(self, answers: FloatArray, count: int, adjacency: Adjacency) -> Design:
+        size = len(answers)
+        measured, shares = [np.eye(size)], np.ones(1)
+        if count > 0:
+            measured.append(hat_functions(count, size))
+            shares = self._shares(answers, count, adjacency)
+        variances = [self.cells.variance(len(matrix), adjacency) for matrix in measured]
+        precisions = [share**2 / v for share, v in zip(shares, variances, strict=True)]
+        maps = reconstruct(answers, measured, precisions, adjacency)
+        energy = sum(float((R**2).sum()) / p for R, p in zip(maps, precisions, strict=True))
+
+        def noise(epsilon: float) -> MappedNoise:
+            return MappedNoise(
+                [
+                    Part(self.cells.noise(len(C), epsilon * share, adjacency), R)
+                    for C, share, R in zip(measured, shares, maps, strict=True)
+                ]
+            )
+
+        return Design(f"histogram and {count} soft bins" if count else "histogram", energy, noise)
+
+    def _shares(self, answers: FloatArray, count: int, adjacency: Adjacency) -> FloatArray:
+        """Shares of histogram and bins (2,) with the least error."""
+        squared, bins = gram(answers, adjacency), hat_functions(count, len(answers))
+        fine = self.cells.variance(len(answers), adjacency)
+        coarse = self.cells.variance(count, adjacency)
+
+        def error(share: float) -> float:
+            diagonal = np.full(len(answers), (1 - share) ** 2 / fine)
+            rows = bins * (share / math.sqrt(coarse))
+            return error_and_slopes(squared, diagonal, rows, adjacency)[0]
+
+        found = minimize_scalar(
+            error, bounds=(0.0, 1.0), method="bounded", options={"xatol": SHARE_TOLERANCE}
+        )
+        return np.array([1 - found.x, found.x])

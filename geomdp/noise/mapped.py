@@ -1,0 +1,110 @@
+"""Mapped noise: independent parts, each carried to the answers by a linear map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp.geometry.results import Estimate
+from geomdp.noise.base import Noise
+from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.recursive import combined_status
+from geomdp.privacy import SamplerStatus
+
+#: A linear map to the answers, (m, p): dense, or sparse where few queries meet.
+Map = FloatArray | sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One summand of `MappedNoise`.
+
+    Parameters
+    ----------
+    noise : Noise
+        A distribution on R^p.
+    matrix : (m, p) array or sparse array
+        The map to the answers.
+    """
+
+    noise: Noise
+    matrix: Map
+
+
+class MappedNoise:
+    """Z = sum over i of T_i Z_i, the Z_i independent.
+
+    Where Z_i makes y_i + Z_i epsilon_i-DP for measurements y_i that are linear in the records, and
+    the answers are sum T_i y_i up to what is public, the answers plus Z are post-processing of the
+    composition of all measurements.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        At least one; their maps have m rows each.
+
+    Raises
+    ------
+    ValueError
+        For no parts, or maps that do not fit their noise or each other.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = tuple(parts)
+        if not self.parts:
+            raise ValueError("parts must hold at least 1 part, got none")
+        m = self.parts[0].matrix.shape[0]
+        for part in self.parts:
+            if part.matrix.shape != (m, part.noise.dimension):
+                raise ValueError(
+                    f"matrix must have shape ({m}, {part.noise.dimension}), got {part.matrix.shape}"
+                )
+
+    def __repr__(self) -> str:
+        return f"MappedNoise({len(self.parts)} parts in dimension {self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+        return int(self.parts[0].matrix.shape[0])
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Exact if all parts are; else what their statuses add up to (SAM-1)."""
+        return combined_status([part.noise.sampler for part in self.parts])
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m); one product with each map."""
+        draws = np.zeros((size, self.dimension))
+        for part in self.parts:
+            draws += (part.matrix @ part.noise.sample(rng, size).T).T
+        return draws
+
+    def covariance(self) -> FloatArray:
+        """Covariance matrix: the sum of T_i Cov(Z_i) T_i^T, (m, m)."""
+        total = np.zeros((self.dimension, self.dimension))
+        for part in self.parts:
+            half = np.asarray(part.matrix @ part.noise.covariance())
+            total += np.asarray(part.matrix @ half.T)
+        return total
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2: the sum of tr(T_i Cov(Z_i) T_i^T), exact if all covariances are."""
+        return Estimate.exact(sum(_energy(part) for part in self.parts))
+
+
+def _energy(part: Part) -> float:
+    """E ||T Z||_2^2 of one part."""
+    if isinstance(part.noise, LaplaceNoise):
+        # A multiple of the identity, too large to write out for many measurements.
+        matrix = part.matrix
+        squares = matrix.multiply(matrix).sum() if sp.issparse(matrix) else (matrix**2).sum()
+        return 2 * part.noise.scale**2 * float(squares)
+    half = np.asarray(part.matrix @ part.noise.covariance())
+    if sp.issparse(part.matrix):
+        return float(part.matrix.multiply(half).sum())
+    return float((part.matrix * half).sum())
