@@ -11,6 +11,7 @@ from geomdp.workloads.means import Means
 from geomdp.workloads.open_universe import OpenUniverse
 from geomdp.workloads.second_moment import SecondMoment
 from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunction, conjunctions
+from geomdp.workloads.smooth import SmoothQueries
 from geomdp.workloads.sparse_queries import SparseQueries
 from geomdp.workloads.symmetries import random_symmetry
 from geomdp.workloads.tables import MarginalTables
@@ -44,6 +45,7 @@ __all__ = [
     "Ranges",
     "Records",
     "SecondMoment",
+    "SmoothQueries",
     "SparseQueries",
     "SparseQuery",
     "SymmetricCube",

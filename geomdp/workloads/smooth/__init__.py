@@ -12,7 +12,9 @@ from geomdp.workloads.smooth.evaluation import Coefficients, approximate, approx
 from geomdp.workloads.smooth.filters import Filter, Jackson, Shrinkage, Truncation
 from geomdp.workloads.smooth.grids import Grid, TensorGrid
 from geomdp.workloads.smooth.jackson import jackson_multiplier
+from geomdp.workloads.smooth.moments import MomentTransform, moment_transform
 from geomdp.workloads.smooth.queries import ClosedForm, SmoothQuery, StatedSmoothness
+from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.smooth.sparse_grids import SparseGrid
 
 __all__ = [
@@ -23,8 +25,10 @@ __all__ = [
     "Grid",
     "Jackson",
     "Logistic",
+    "MomentTransform",
     "Polynomial",
     "Shrinkage",
+    "SmoothQueries",
     "SmoothQuery",
     "SoftRange",
     "SparseGrid",
@@ -35,5 +39,6 @@ __all__ = [
     "approximate",
     "approximate_many",
     "jackson_multiplier",
+    "moment_transform",
     "query_from_dict",
 ]

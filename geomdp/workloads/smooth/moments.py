@@ -1,0 +1,324 @@
+"""Sums of Chebyshev product moments over records that are read in chunks."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import positive, whole
+from geomdp.workloads.smooth import local_moments
+
+#: Unit roundoff of float64.
+ROUNDOFF = 2.0**-53
+#: Most moments of a summary: 2^22 float64 are 32 MB.
+MAX_MOMENTS = 1 << 22
+#: Largest table of a grid: 2^24 float64 are 128 MB.
+MAX_TABLE = 1 << 24
+#: Fewest moments in three variables for which a transform is faster than recurrences: measured,
+#: 0.15 against 0.20 microseconds a record at t = 9, 0.49 against 0.20 at t = 16.
+TRANSFORM_MOMENTS = 1000
+
+
+class MomentTransform(abc.ABC):
+    """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, r in {0..t-1}^d.
+
+    It computes sum of Q'(x) for a fixed function Q' within `error` of Q, up to the rounding of
+    the sums (`rounding`). Both bounds are public and hold for all records.
+    """
+
+    #: Records taken at a time.
+    rows: ClassVar[int]
+
+    def __init__(self, d: int, size: int) -> None:
+        self.d, self.size = d, size
+        #: Blocks of records summed into one table before it is added to the total, which costs as
+        #: much as a fraction of a record for each entry of the table.
+        self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
+
+    @property
+    @abc.abstractmethod
+    def error(self) -> float:
+        """Bound on |Q'_r(x) - Q_r(x)| over all x and r."""
+
+    @property
+    def amplification(self) -> float:
+        """Largest sum of absolute values behind a moment of one record."""
+        return 1.0
+
+    @abc.abstractmethod
+    def _empty(self) -> FloatArray:
+        """A table of zeros."""
+
+    @abc.abstractmethod
+    def _add(self, table: FloatArray, points: FloatArray) -> None:
+        """Add points (b, d) to a table."""
+
+    def _moments(self, table: FloatArray) -> FloatArray:
+        """Sums of moments (t,) * d of the points in a table."""
+        return table
+
+    def rounding(self, n: int) -> float:
+        """Bound on the rounding of the sums over n records, divided by n.
+
+        A recursive sum of N terms of size at most 1 errs at most N u relative to N, u = 2^-53; the
+        terms are here the records of one table and then the entries of a table. Tables are added
+        with compensation (Kahan 1965), which leaves 2 u and some n u^2.
+        """
+        steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
+        return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
+
+    def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
+        """Number of records and sums of moments (t,) * d; records are read once.
+
+        Parameters
+        ----------
+        chunks : iterable of (b, d) array
+            Points of the cube, already checked. How they are cut into chunks changes nothing, not
+            even the rounding.
+        """
+        count, held = 0, 0
+        total, table, lost = self._empty(), self._empty(), self._empty()
+        for block in equal_blocks(chunks, self.rows, self.d):
+            self._add(table, block)
+            count, held = count + len(block), held + 1
+            if held == self.blocks:
+                _add_compensated(total, table, lost)
+                table[...] = 0
+                held = 0
+        _add_compensated(total, table, lost)
+        return count, self._moments(total)
+
+
+class LocalExpansions(MomentTransform):
+    """Expansions about the cells of a grid, for one and two variables: `local_moments`.
+
+    A few additions a record, whatever t is. The error bound is proved (Chebyshev interpolation).
+
+    Parameters
+    ----------
+    d : int
+        1 or 2.
+    size : int
+        t.
+    tolerance : float
+        Error asked for.
+    """
+
+    rows = 1 << 13
+
+    def __init__(self, d: int, size: int, tolerance: float) -> None:
+        self.cells = local_moments.cells_needed(d, size, tolerance)
+        super().__init__(d, size)
+
+    @property
+    def error(self) -> float:
+        """Of the expansion, and of angles rounded in float64."""
+        expansion = local_moments.expansion_error(self.d, self.size, self.cells)
+        return expansion + angle_error(self.d, self.size)
+
+    @property
+    def amplification(self) -> float:
+        """e^S, the sum of the terms |z|^q / q!."""
+        return local_moments.amplification(self.d, self.size, self.cells)
+
+    def _empty(self) -> FloatArray:
+        return local_moments.empty_table(self.d, self.cells)
+
+    def _add(self, table: FloatArray, points: FloatArray) -> None:
+        local_moments.add_records(table, np.ascontiguousarray(np.arccos(points.T)))
+
+    def _moments(self, table: FloatArray) -> FloatArray:
+        return local_moments.moments_of(table, self.size)
+
+
+class NonUniformFFT(MomentTransform):
+    """A non-uniform fast Fourier transform of type 1, for three variables (X-NUFFT).
+
+    sum_x exp(i <k, a(x)>) for |k_i| < t; the moments are its real parts averaged over the signs
+    of each k_i. O(n w^3 + t^3 log t), w the width of the kernel.
+
+    Parameters
+    ----------
+    size : int
+        t.
+    tolerance : float
+        Error asked for, at least `FINEST`.
+
+    Notes
+    -----
+    The library asks its own error to be about its tolerance in the mean; here it is asked for a
+    tenth of `tolerance`. That each moment of each record is then within `tolerance` was checked
+    offline at public points (the tests repeat it), not proved.
+    """
+
+    rows = 1 << 18
+    #: Least tolerance: kernels in float64 reach about 1e-14.
+    FINEST: ClassVar[float] = 1e-12
+
+    def __init__(self, size: int, tolerance: float) -> None:
+        super().__init__(3, size)
+        self.tolerance = tolerance
+
+    @property
+    def error(self) -> float:
+        """The tolerance, and that of angles rounded in float64."""
+        return self.tolerance + angle_error(3, self.size)
+
+    @property
+    def amplification(self) -> float:
+        """2.5 in each axis: the most that is taken back of what spreading to the grid damps."""
+        return 16.0
+
+    def _empty(self) -> FloatArray:
+        return np.zeros((self.size,) * 3)
+
+    def _add(self, table: FloatArray, points: FloatArray) -> None:
+        import finufft
+
+        angles = np.arccos(points.T)
+        modes = (2 * self.size - 1,) * 3
+        waves = finufft.nufft3d1(
+            *np.ascontiguousarray(angles),
+            np.ones(len(points), dtype=np.complex128),
+            modes,
+            eps=self.tolerance / 10,
+            isign=1,
+            upsampfac=2.0,
+            # Records come in no order and the grid is small: sorting would cost more than it saves.
+            spread_sort=0,
+            nthreads=1,
+        ).real
+        zero = self.size - 1
+        for axis in range(3):
+            up = np.take(waves, range(zero, 2 * zero + 1), axis)
+            down = np.take(waves, range(zero, -1, -1), axis)
+            waves = (up + down) / 2
+        table += waves
+
+
+class Recurrences(MomentTransform):
+    """Chebyshev recurrences in blocks of records, then products of matrices; any d.
+
+    Half of the variables make the rows of one matrix, the rest those of another: 2 n t^d
+    operations, all in matrix products.
+    """
+
+    rows = 1 << 11
+
+    @property
+    def error(self) -> float:
+        """Rounding of the recurrences: each step adds 2 u, which grows at most by degree."""
+        return self.d * 2 * self.size**2 * ROUNDOFF
+
+    def _empty(self) -> FloatArray:
+        return np.zeros((self.size,) * self.d)
+
+    def _add(self, table: FloatArray, points: FloatArray) -> None:
+        polynomials = chebyshev_polynomials(points, self.size)
+        half = (self.d + 1) // 2
+        left = products(polynomials[:half])
+        if half == self.d:
+            table += left.sum(axis=1)
+        else:
+            table += (left @ products(polynomials[half:]).T).reshape(table.shape)
+
+
+def moment_transform(d: int, size: int, tolerance: float) -> MomentTransform:
+    """The fastest transform with an error of at most `tolerance`, as far as float64 allows.
+
+    Parameters
+    ----------
+    d : int
+        Number of variables.
+    size : int
+        t >= 2, with t^d at most 2^22.
+    tolerance : float
+        Largest error of a moment of one record.
+
+    Returns
+    -------
+    MomentTransform
+        `LocalExpansions` for d <= 2, `NonUniformFFT` for d = 3 and t >= 10, where their tables
+        stay below 128 MB and the tolerance is within their reach; else `Recurrences`.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range.
+    """
+    d, size = whole(d, "d"), whole(size, "degree", minimum=2)
+    tolerance = positive(tolerance, "tolerance")
+    if size**d > MAX_MOMENTS:
+        raise ValueError(f"degree^d must be at most {MAX_MOMENTS}, got {size}^{d}")
+    rest = tolerance - angle_error(d, size)
+    if d <= 2 and rest > 0:
+        local = LocalExpansions(d, size, rest)
+        terms = math.comb(local_moments.ORDERS[d] + d - 1, d)
+        if (local.cells + 1) ** d * terms <= MAX_TABLE:
+            return local
+    if d == 3 and size**3 >= TRANSFORM_MOMENTS and rest >= NonUniformFFT.FINEST:
+        return NonUniformFFT(size, rest)
+    return Recurrences(d, size)
+
+
+def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
+    """Add `table` to `total`, with what rounding took before put back; all in place."""
+    table -= lost
+    new = total + table
+    np.subtract(new, total, out=lost)
+    lost -= table
+    total[...] = new
+
+
+def angle_error(d: int, size: int) -> float:
+    """Bound on what rounded angles change in a product of cosines.
+
+    arccos, its place in the grid and the phase r a, each at most pi, err by 4 units 2^-53 each
+    at most, that is by 12 pi 2^-53 in an angle, times r < t, in each of d factors.
+    """
+    return d * size * 12 * math.pi * ROUNDOFF
+
+
+def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
+    """The same records in blocks of `rows`, the last one shorter; few copies."""
+    rest = np.empty((0, d))
+    for chunk in chunks:
+        points = chunk
+        if len(rest):
+            missing = rows - len(rest)
+            rest, points = np.concatenate([rest, points[:missing]]), points[missing:]
+            if len(rest) < rows:
+                continue
+            yield rest
+        whole_blocks = len(points) // rows * rows
+        for start in range(0, whole_blocks, rows):
+            yield points[start : start + rows]
+        rest = points[whole_blocks:]
+    if len(rest):
+        yield rest
+
+
+def chebyshev_polynomials(points: FloatArray, size: int) -> FloatArray:
+    """T_0..T_{t-1} at points (n, d): (d, t, n), by T_{r+1} = 2 x T_r - T_{r-1}."""
+    x = np.ascontiguousarray(points.T)
+    values = np.empty((len(x), size, x.shape[1]))
+    values[:, 0] = 1.0
+    values[:, 1:2] = x[:, None, :]
+    for r in range(2, size):
+        np.multiply(2 * x, values[:, r - 1], out=values[:, r])
+        values[:, r] -= values[:, r - 2]
+    return values
+
+
+def products(polynomials: FloatArray) -> FloatArray:
+    """All products over variables, (t^d, n) of (d, t, n), in row-major order."""
+    d, size, n = polynomials.shape
+    found = polynomials[0]
+    for i in range(1, d):
+        found = (found[:, None, :] * polynomials[i][None, :, :]).reshape(-1, n)
+    return np.asarray(found).reshape(size**d, n)
