@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from geomdp._validation import whole
@@ -118,35 +118,61 @@ def advise(
     question = Question(workload, whole(n, "n"), privacy, adjacency, exact_only)
     # A constant workload is refused here, not by every candidate in turn.
     l1_sensitivity(workload, adjacency)
-    built, refused = _try_all(question)
-    ranked = _rank(built)
-    return Advice(ranked[0].mechanism, _table(ranked, refused), _reasons(ranked, question))
+    trials = _try_all(question)
+    ranked = _rank(trials.built)
+    return Advice(ranked[0].mechanism, _table(ranked, trials.refused), _reasons(ranked, question))
 
 
-def _try_all(question: Question) -> tuple[list[Built], dict[str, str]]:
-    """Candidates that apply, in order of simplicity, and why the others do not."""
-    built: list[Built] = []
-    refused: dict[str, str] = {}
+@dataclass
+class Trials:
+    """Candidates that apply to a question, in order of simplicity, and why others do not.
 
-    def attempt(name: str, build: Callable[[], Mechanism]) -> None:
+    Parameters
+    ----------
+    built : list of Built
+        Those that apply.
+    refused : dict of str to str
+        Why not, by name.
+    """
+
+    built: list[Built] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def attempt(self, name: str, build: Callable[[], Mechanism]) -> None:
+        """Build one candidate and take its prediction."""
         start = time.perf_counter()
         try:
             mechanism = build()
             prediction = mechanism.predicted_rmse
         except (InapplicableError, WorkloadSizeError) as reason:
-            refused[name] = str(reason)
+            self.refused[name] = str(reason)
         else:
-            built.append(Built(name, mechanism, prediction, time.perf_counter() - start))
+            seconds = time.perf_counter() - start
+            self.built.append(Built(name, mechanism, prediction, seconds))
 
+
+#: Name of the one candidate whose geometry depends on n.
+JL_NAME = "JL(KNorm(exact=True))"
+
+
+def try_for_every_n(question: Question) -> Trials:
+    """Candidates whose geometry serves every n: additive mechanisms, as they are and projected."""
+    trials = Trials()
     for name, build in ADDITIVE.items():
-        attempt(name, lambda build=build: build(question))  # type: ignore[misc]
-    size = question.workload.universe.size
+        trials.attempt(name, lambda build=build: build(question))  # type: ignore[misc]
+    built, size = trials.built, question.workload.universe.size
     inner = built if size is None or size <= MAX_PROJECTED_UNIVERSE else _rank(built)[:1]
     for trial in list(inner):
-        assert isinstance(trial.mechanism, AdditiveMechanism)
-        attempt(f"Projected({trial.name})", lambda noisy=trial.mechanism: Projected(noisy))  # type: ignore[misc]
-    attempt("JL(KNorm(exact=True))", lambda: jl(question))
-    return built, refused
+        noisy = trial.mechanism
+        assert isinstance(noisy, AdditiveMechanism)
+        trials.attempt(f"Projected({trial.name})", lambda noisy=noisy: Projected(noisy))  # type: ignore[misc]
+    return trials
+
+
+def _try_all(question: Question) -> Trials:
+    trials = try_for_every_n(question)
+    trials.attempt(JL_NAME, lambda: jl(question))
+    return trials
 
 
 def _rank(built: list[Built]) -> list[Built]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,28 +37,33 @@ class OutputFiles:
             raise ValueError(f"--out must name a file ending in .csv, got {str(self.answers)!r}")
         if not self.answers.parent.is_dir():
             raise ValueError(f"--out must be in an existing folder, got {str(self.answers)!r}")
-        for path in (self.answers, self.record):
-            if path.is_dir():
-                raise ValueError(f"--out needs the file {str(path)!r}, which is a folder")
-            if path.exists() and not overwrite:
-                raise ValueError(f"--out would overwrite {str(path)!r}; say --force to allow it")
+        check_free((self.answers, self.record), overwrite)
 
     def write(self, answers: str, record: str) -> None:
-        """Write both texts.
+        """Write both texts, the record first: there are never answers without one."""
+        write_together({self.record: record.encode(), self.answers: answers.encode()})
 
-        Each is complete before either gets its name. The record gets its name first, so that
-        there are never answers without one.
-        """
-        texts = {self.record: record, self.answers: answers}
-        parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in texts}
-        try:
-            for path, part in parts.items():
-                _write_new(part, texts[path])
-            for path, part in parts.items():
-                os.replace(part, path)
-        finally:
-            for part in parts.values():
-                part.unlink(missing_ok=True)
+
+def check_free(paths: Iterable[Path], overwrite: bool) -> None:
+    """Raise ``ValueError`` if a file of --out is a folder or, without `overwrite`, exists."""
+    for path in paths:
+        if path.is_dir():
+            raise ValueError(f"--out needs the file {str(path)!r}, which is a folder")
+        if path.exists() and not overwrite:
+            raise ValueError(f"--out would overwrite {str(path)!r}; say --force to allow it")
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write several files: each is complete before any gets its name, in the order given."""
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
+    try:
+        for path, part in parts.items():
+            _write_new(part, contents[path])
+        for path, part in parts.items():
+            os.replace(part, path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
 
 
 def answers_csv(labels: list[str], release: Release) -> str:
@@ -72,8 +78,8 @@ def answers_csv(labels: list[str], release: Release) -> str:
     return text.getvalue()
 
 
-def _write_new(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8", newline="") as file:
-        file.write(text)
+def _write_new(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -1,0 +1,207 @@
+"""Error against the number of records: predicted, excluded for every mechanism, and measured."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geomdp._typing import RandomState
+from geomdp._validation import whole
+from geomdp.advice.advisor import JL_NAME, Built, try_for_every_n
+from geomdp.advice.candidates import JL_SEED, Question
+from geomdp.advice.lower_side import lower_bounds
+from geomdp.bounds import RMS
+from geomdp.bounds.certificate import Question as BoundQuestion
+from geomdp.mechanisms import JL, AdditiveMechanism, FixedDataset, Mechanism, predict_on_prior
+from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
+from geomdp.workloads import Records, Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Quantity(enum.StrEnum):
+    """What a line of an error table holds."""
+
+    #: The error of a mechanism, from public arguments alone.
+    PREDICTED = "predicted"
+    #: An error that no mechanism of the same guarantee stays below.
+    EXCLUDED = "excluded"
+    #: The error of a mechanism on data sets drawn from records: it depends on them.
+    MEASURED = "measured, not private"
+
+
+#: Errors per decade at which lower bounds are sought: the staircase they make is never more than
+#: 10^(1/6) = 1.47 below the bound itself, which is a small part of the gap it shows.
+EXCLUDED_PER_DECADE = 6
+#: The least error asked about, as a share of the largest that means anything.
+LEAST_SHARE = 1e-9
+#: Numbers of records at which errors are measured, at most, and releases of each measurement.
+MEASURED_POINTS, MEASURED_RELEASES = 5, 20
+
+
+def error_table(
+    workload: Workload,
+    *,
+    ns: Sequence[int],
+    privacy: Privacy,
+    exact_only: bool = False,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    records: Records | None = None,
+    rng: RandomState = 0,
+) -> pd.DataFrame:
+    """Root mean squared error per query against n: of mechanisms, and excluded for all of them.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries.
+    ns : sequence of int
+        Numbers of records, at least two, increasing.
+    privacy : PureDP, ApproxDP or ZCDP
+        Guarantee of every mechanism.
+    exact_only : bool
+        Whether mechanisms with a heuristic sampler, which carry no guarantee, are left out.
+    adjacency : Adjacency
+        Neighbour relation.
+    records : array or DataFrame, optional
+        Records in the encoding of ``workload.universe``. Errors of mechanisms with an exact sampler
+        are then measured as well, at five of the `ns`, by 20 releases on one data set of n records
+        drawn from `records` with replacement.
+    rng : Generator, int or None
+        Randomness of the measurements and of the search for lower bounds.
+
+    Returns
+    -------
+    DataFrame
+        One row per point: n, curve (name of the mechanism, or ``any mechanism``), quantity (see
+        `Quantity`), rmse (in the units of the answers, means), stderr, kind (of a prediction),
+        sampler.
+
+    Raises
+    ------
+    ValueError
+        For bad `ns`, privacy, adjacency or records, or a constant workload.
+
+    Notes
+    -----
+    Privacy: predicted and excluded errors depend on public arguments only. Measured ones depend on
+    the records and no noise protects them: they spend no budget only because they are not to be
+    released. Measure on synthetic or public data.
+
+    The geometry of each mechanism is done once, but for the JL mechanism, whose dimension
+    ceil(epsilon n) changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root
+    mean squared error over all data sets of n records) and exist for pure privacy only.
+    """
+    import pandas as pd
+
+    if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
+        raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+    numbers = _increasing(ns)
+    if records is not None and workload.totals(records).count == 0:
+        raise ValueError("records must hold at least 1 record, got 0")
+    question = Question(
+        workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only=exact_only
+    )
+    l1_sensitivity(workload, adjacency)  # refuses a constant workload
+    generator = np.random.default_rng(rng)
+    trials = try_for_every_n(question).built
+    rows = [_predicted(name, mechanism) for name, mechanism in _for_all(trials, question, numbers)]
+    if isinstance(privacy, PureDP):
+        rows += _excluded(question, numbers, generator)
+    if records is not None:
+        some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
+        rows += _measured(trials, question, some, records, generator)
+    columns = ["n", "curve", "quantity", "rmse", "stderr", "kind", "sampler"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+#: n, curve, quantity, rmse, stderr, kind, sampler.
+_Row = tuple[int, str, str, float, float, str, str]
+
+
+def _increasing(ns: Sequence[int]) -> list[int]:
+    numbers = [whole(n, "ns") for n in ns]
+    if len(numbers) < 2 or any(b <= a for a, b in itertools.pairwise(numbers)):
+        raise ValueError(f"ns must be at least 2 increasing numbers of records, got {list(ns)!r}")
+    return numbers
+
+
+def _spread(size: int, most: int) -> list[int]:
+    """At most so many indices below `size`, evenly spread, both ends included."""
+    return sorted({round(i) for i in np.linspace(0, size - 1, min(size, most))})
+
+
+def _for_all(
+    trials: list[Built], question: Question, numbers: list[int]
+) -> Iterator[tuple[str, Mechanism]]:
+    """Every candidate at every n, by name."""
+    for trial in trials:
+        for n in numbers:
+            yield trial.name, trial.mechanism.with_n(n)
+    exact = next((t.mechanism for t in trials if t.name == "KNorm(exact=True)"), None)
+    if not isinstance(question.privacy, PureDP) or not isinstance(exact, AdditiveMechanism):
+        return
+    effective = question.workload.affine_hull().dimension
+    for n in numbers:
+        rows = math.ceil(question.privacy.epsilon * n)  # JL-T21
+        if rows < effective:
+            yield JL_NAME, JL(exact.with_n(n), rows, rng=JL_SEED)
+
+
+def _predicted(name: str, mechanism: Mechanism) -> _Row:
+    prediction = mechanism.predicted_rmse
+    return (
+        mechanism.n,
+        name,
+        Quantity.PREDICTED.value,
+        prediction.value,
+        prediction.stderr,
+        prediction.kind.value,
+        str(mechanism.guarantee.sampler),
+    )
+
+
+def _excluded(question: Question, numbers: list[int], rng: np.random.Generator) -> list[_Row]:
+    """The largest error tried that is excluded at each n; none where nothing is."""
+    workload = question.workload
+    # Half the diameter, or less, is the error of a constant answer.
+    error = workload.l2_diameter() / math.sqrt(workload.n_queries)
+    least, factor = LEAST_SHARE * error, 10 ** (-1 / EXCLUDED_PER_DECADE)
+    waiting, rows = list(numbers), list[_Row]()
+    while waiting and error > least:
+        asked = BoundQuestion(question.pure.epsilon, error, RMS(), question.adjacency)
+        bounds, _ = lower_bounds(workload, asked, rng)
+        while waiting and waiting[0] <= bounds[0].records:
+            n = waiting.pop(0)
+            rows.append((n, "any mechanism", Quantity.EXCLUDED.value, error, 0.0, "", ""))
+        error *= factor
+    return rows
+
+
+def _measured(
+    trials: list[Built],
+    question: Question,
+    numbers: list[int],
+    records: Records,
+    rng: np.random.Generator,
+) -> list[_Row]:
+    rows = []
+    datasets: dict[int, FixedDataset] = {}
+    for n in numbers:
+        chosen = rng.integers(len(records), size=n)
+        drawn = records[chosen] if isinstance(records, np.ndarray) else records.iloc[chosen]
+        datasets[n] = FixedDataset(drawn)
+    for name, mechanism in _for_all(trials, question, numbers):
+        sampler = mechanism.guarantee.sampler
+        if isinstance(sampler, Exact):
+            found = predict_on_prior(mechanism, datasets[mechanism.n], MEASURED_RELEASES, rng)
+            measured = (Quantity.MEASURED.value, found.value, found.stderr, "", str(sampler))
+            rows.append((mechanism.n, name, *measured))
+    return rows
