@@ -20,6 +20,16 @@ from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_
 from geomdp.mechanisms.projected import Projected
 from geomdp.mechanisms.recursive import Recursive
 from geomdp.mechanisms.second_moment import SecondMoment
+from geomdp.mechanisms.smooth import SmoothSummary
+from geomdp.mechanisms.smooth_degree import DegreeRule, LeastPredictedError, TheoremDegree
+from geomdp.mechanisms.smooth_noise import (
+    MomentBodyNoise,
+    MomentNoise,
+    UniformGaussian,
+    UniformLaplace,
+    WeightedLaplace,
+)
+from geomdp.mechanisms.smooth_release import SmoothAnswer, SmoothRelease
 from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
 from geomdp.mechanisms.sparse_summary import SparseSummary
 from geomdp.mechanisms.sparse_vector import (
@@ -45,6 +55,7 @@ __all__ = [
     "Ball",
     "Cone",
     "Covariance",
+    "DegreeRule",
     "DigestedElements",
     "Ellipsoid",
     "EnumeratedQueries",
@@ -58,9 +69,12 @@ __all__ = [
     "KNorm",
     "Laplace",
     "LaplaceRows",
+    "LeastPredictedError",
     "Matrix",
     "Mechanism",
     "Median",
+    "MomentBodyNoise",
+    "MomentNoise",
     "MultiplicativeWeights",
     "NumericSparse",
     "OnlineConstruction",
@@ -73,11 +87,18 @@ __all__ = [
     "Recursive",
     "Release",
     "SecondMoment",
+    "SmoothAnswer",
+    "SmoothRelease",
+    "SmoothSummary",
     "Sparse",
     "SparseMultiplicativeWeights",
     "SparseProject",
     "SparseSummary",
+    "TheoremDegree",
     "Transcript",
+    "UniformGaussian",
+    "UniformLaplace",
     "UniformPrior",
+    "WeightedLaplace",
     "predict_on_prior",
 ]
