@@ -1,0 +1,112 @@
+"""How many Chebyshev moments a smooth summary should hold."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.workloads.smooth.moments import MAX_MOMENTS
+from geomdp.workloads.smooth.smooth_queries import SmoothQueries
+
+#: Share of the predicted error for which no more moments are released.
+GAIN = 0.05
+#: From a degree to the standard deviations (t^d - 1,) of the noise on means of its moments.
+NoiseAt = Callable[[SmoothQueries], FloatArray]
+
+
+class DegreeRule(abc.ABC):
+    """A way to choose t from public numbers alone."""
+
+    @abc.abstractmethod
+    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """The number t >= 2 of degrees in each variable.
+
+        Parameters
+        ----------
+        d : int
+            Number of variables.
+        n : int
+            Number of records.
+        smoothness : int
+            K, the number of bounded derivatives.
+        noise_at : callable
+            The noise that a choice of t would need.
+        """
+
+
+@dataclass(frozen=True)
+class TheoremDegree(DegreeRule):
+    """The whole number next to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1)."""
+
+    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """The number next to n^(1 / (2 d + K))."""
+        del noise_at
+        return int(max(2, round(n ** (1 / (2 * d + smoothness)))))
+
+
+@dataclass(frozen=True)
+class LeastPredictedError(DegreeRule):
+    """The least t whose predicted error over C^K_1 is within 5% of the best; `predicted_error`.
+
+    More degrees cost little where the noise on them is weighted, and gain little either.
+
+    Parameters
+    ----------
+    largest : int
+        Largest number t^d of moments tried.
+    """
+
+    largest: int = 1 << 12
+
+    def __post_init__(self) -> None:
+        object.__setattr__(
+            self, "largest", whole(self.largest, "largest", minimum=4, maximum=MAX_MOMENTS)
+        )
+
+    def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
+        """The choice among 2, 3, .., 8 and then a third more each time."""
+        del n
+        tried: dict[int, float] = {}
+        for degree in self._candidates(d):
+            workload = SmoothQueries(d, degree)
+            approximation, noise = predicted_error(workload, noise_at(workload), smoothness)
+            tried[degree] = approximation + noise
+            # From here on noise alone is above the best, or nothing is left to gain.
+            if noise > min(tried.values()) or approximation < GAIN / 2 * noise:
+                break
+        enough = (1 + GAIN) * min(tried.values())
+        return next(degree for degree, error in tried.items() if error <= enough)
+
+    def _candidates(self, d: int) -> Iterator[int]:
+        degree = 2
+        while degree**d <= self.largest or degree == 2:
+            yield degree
+            degree = max(degree + 1, degree + degree // 3)
+
+
+def predicted_error(
+    workload: SmoothQueries, deviations: FloatArray, smoothness: int
+) -> tuple[float, float]:
+    """Predicted error of the worst query of C^K_1: of approximation, and of noise.
+
+    t^-K, the rate of the best polynomial approximation without its constant, and
+    (sum_m ||m||^(-2 K) s_m^2)^(1/2): the coefficients c of such a query have
+    sum_m ||m||^(2 K) c_m^2 of the order of 1, so that |<c, noise>| is at most of the order of
+    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). A prediction up to constants, no bound.
+
+    Parameters
+    ----------
+    workload : SmoothQueries
+        The moments.
+    deviations : (t^d - 1,) array
+        s_m, of the noise on means.
+    smoothness : int
+        K.
+    """
+    decay = workload.orders() ** -float(smoothness)
+    return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))

@@ -1,0 +1,188 @@
+"""The released summary of smooth queries: one file that answers any of them without the data."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import finite_array, whole
+from geomdp.data import Schema
+from geomdp.privacy import Guarantee
+from geomdp.workloads.smooth.evaluation import Coefficients, approximate
+from geomdp.workloads.smooth.filters import Filter, Truncation
+from geomdp.workloads.smooth.queries import Function
+
+#: Layout of the file; a reader refuses another.
+FORMAT = "geomdp smooth summary 1"
+
+
+class SmoothAnswer(NamedTuple):
+    """An answer with the sizes of its errors.
+
+    Parameters
+    ----------
+    value : float
+        The answer: the private mean of the polynomial that stands for the query.
+    noise_std : float
+        Standard deviation of the privacy noise in it; exact where the noise is.
+    approximation_error : float
+        Estimate of the largest difference between query and polynomial, from public points.
+    error_bound : float
+        Proved bound on that difference; infinite if the query states no bounds on derivatives.
+    """
+
+    value: float
+    noise_std: float
+    approximation_error: float
+    error_bound: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothRelease:
+    """Noisy Chebyshev moments with everything needed to answer smooth queries from them.
+
+    Parameters
+    ----------
+    moments : (t,) * d array
+        Noisy means; 1 at m = 0, which is public.
+    noise_std : (t,) * d array
+        Standard deviation of the noise on each moment; 0 at m = 0.
+    n : int
+        Number of records, or the declared normaliser.
+    smoothness : int
+        K that the number of moments was chosen for; smoother and rougher queries are answered too.
+    numerical_error : float
+        Bound on the error of the moments before noise.
+    guarantee : Guarantee
+        The privacy record.
+    noise_covariance : (t^d - 1, t^d - 1) array, optional
+        Of the noise on the moments but m = 0, where they are not independent.
+    schema : Schema, optional
+        The real columns that the variables stand for, with the public bounds mapped to -1 and 1.
+    """
+
+    moments: FloatArray
+    noise_std: FloatArray
+    n: int
+    smoothness: int
+    numerical_error: float
+    guarantee: Guarantee
+    noise_covariance: FloatArray | None = None
+    schema: Schema | None = None
+
+    @property
+    def d(self) -> int:
+        """Number of variables."""
+        return self.moments.ndim
+
+    @property
+    def degree(self) -> int:
+        """Number t of degrees 0..t-1 in each variable."""
+        return len(self.moments)
+
+    def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
+        """The mean of a function over the records; post-processing, so any number of them.
+
+        Parameters
+        ----------
+        query : callable
+            A `SmoothQuery`, or a function of points (n, d) of the cube with values (n,).
+        filter : Filter, optional
+            How coefficients are taken from the function's; by default `Truncation()`.
+
+        Raises
+        ------
+        ValueError
+            For a query that is not such a function, or has another number of variables.
+        """
+        chosen = Truncation() if filter is None else filter
+        return self.combine(approximate(query, self.degree, self.d, chosen))
+
+    def combine(self, coefficients: Coefficients) -> SmoothAnswer:
+        """The answer for coefficients that are known already, O(t^d).
+
+        Raises
+        ------
+        ValueError
+            For coefficients of another shape than the moments.
+        """
+        value = coefficients.answer(self.moments)
+        if self.noise_covariance is None:
+            deviation = coefficients.noise_std(self.noise_std)
+        else:
+            inner = coefficients.values.ravel()[1:]
+            deviation = math.sqrt(max(float(inner @ self.noise_covariance @ inner), 0.0))
+        return SmoothAnswer(
+            value, deviation, coefficients.approximation_error, coefficients.error_bound
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write moments, noise, metadata and privacy record to one .npz file."""
+        record = {
+            "format": FORMAT,
+            "n": self.n,
+            "d": self.d,
+            "degree": self.degree,
+            "smoothness": self.smoothness,
+            "numerical_error": self.numerical_error,
+            "schema": None if self.schema is None else json.loads(self.schema.to_json()),
+            "guarantee": self.guarantee.to_dict(),
+        }
+        arrays = {"moments": self.moments, "noise_std": self.noise_std}
+        if self.noise_covariance is not None:
+            arrays["noise_covariance"] = self.noise_covariance
+        with Path(path).open("wb") as file:
+            np.savez(file, record=np.array(json.dumps(record)), **arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, path: str | Path) -> SmoothRelease:
+        """Read a summary that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a summary of this layout, or contradicts itself.
+        FileNotFoundError
+            If there is no such file.
+        """
+        try:
+            with Path(path).open("rb") as stream:
+                file = np.load(stream, allow_pickle=False)
+                arrays = {name: file[name] for name in file.files if name != "record"}
+                record = json.loads(str(file["record"]))
+            return _from_record(record, arrays)
+        except (BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} is not a smooth summary: {error}") from error
+
+
+def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> SmoothRelease:
+    """The release that metadata and arrays describe; ``ValueError`` if they do not agree."""
+    if record["format"] != FORMAT:
+        raise ValueError(f"format must be {FORMAT!r}, got {record['format']!r}")
+    d, degree = whole(record["d"], "d"), whole(record["degree"], "degree", minimum=2)
+    shape = (degree,) * d
+    moments, deviations = (finite_array(arrays[k], k, d) for k in ("moments", "noise_std"))
+    for name, array in (("moments", moments), ("noise_std", deviations)):
+        if array.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    covariance = arrays.get("noise_covariance")
+    if covariance is not None and covariance.shape != (moments.size - 1,) * 2:
+        raise ValueError(f"noise_covariance must be of {moments.size - 1} moments")
+    schema = record["schema"]
+    return SmoothRelease(
+        moments=moments,
+        noise_std=deviations,
+        n=whole(record["n"], "n"),
+        smoothness=whole(record["smoothness"], "smoothness"),
+        numerical_error=float(record["numerical_error"]),
+        guarantee=Guarantee.from_dict(record["guarantee"]),
+        noise_covariance=covariance,
+        schema=None if schema is None else Schema.from_json(json.dumps(schema)),
+    )
