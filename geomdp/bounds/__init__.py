@@ -3,13 +3,18 @@
 from geomdp.bounds.binary_codes import LinearCode, greedy_code
 from geomdp.bounds.bound import Bound, Side
 from geomdp.bounds.certificate import Certificate, SideConditionError, certify
+from geomdp.bounds.certificate_loading import load_certificate
+from geomdp.bounds.checker import CertificateRejected, Checked, check_certificate
+from geomdp.bounds.cliques import largest_clique
 from geomdp.bounds.code_words import CodeWords
 from geomdp.bounds.marginal_blocks import MarginalBlocks
 from geomdp.bounds.marginals import marginal_bound
 from geomdp.bounds.metrics import RMS, MeanL2, Metric, WorstCase
 from geomdp.bounds.packing import Packing
+from geomdp.bounds.packing_search import Effort, packing_search
 from geomdp.bounds.random_signs import RandomSignSets
 from geomdp.bounds.reed_solomon import ReedSolomon
+from geomdp.bounds.separated import exact_separated, greedy_separated, single_elements
 from geomdp.bounds.set_families import GreedySets, ReedSolomonSets, Singletons, greedy_sets
 from geomdp.bounds.worst_case import random_sign_bound
 
@@ -17,7 +22,10 @@ __all__ = [
     "RMS",
     "Bound",
     "Certificate",
+    "CertificateRejected",
+    "Checked",
     "CodeWords",
+    "Effort",
     "GreedySets",
     "LinearCode",
     "MarginalBlocks",
@@ -32,8 +40,15 @@ __all__ = [
     "Singletons",
     "WorstCase",
     "certify",
+    "check_certificate",
+    "exact_separated",
     "greedy_code",
+    "greedy_separated",
     "greedy_sets",
+    "largest_clique",
+    "load_certificate",
     "marginal_bound",
+    "packing_search",
     "random_sign_bound",
+    "single_elements",
 ]

@@ -1,0 +1,81 @@
+"""Certificates back from their files, as objects that can be extended and certified again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from geomdp.bounds.binary_codes import LinearCode
+from geomdp.bounds.certificate import Certificate, Question, rung
+from geomdp.bounds.certificate_file import read_certificate
+from geomdp.bounds.code_words import CodeWords
+from geomdp.bounds.family import PackingFamily
+from geomdp.bounds.marginal_blocks import MarginalBlocks
+from geomdp.bounds.metrics import RMS, MeanL2, Metric, WorstCase
+from geomdp.bounds.packing import Packing
+from geomdp.bounds.random_signs import RandomSignSets
+from geomdp.bounds.reed_solomon import ReedSolomon
+from geomdp.bounds.set_families import GreedySets, ReedSolomonSets, SetFamily, Singletons
+from geomdp.bounds.workload_documents import listed_workload
+from geomdp.privacy import Adjacency
+
+#: The measures of error, by the name they go by in files.
+METRICS: dict[str, type[MeanL2 | RMS | WorstCase]] = {
+    kind().name: kind for kind in (MeanL2, RMS, WorstCase)
+}
+
+
+def load_certificate(path: str | Path) -> Certificate:
+    """The certificate in the file at `path`, its rungs computed again.
+
+    Listed answers become an `Explicit` workload of the elements used. To check a file without the
+    code that wrote it, see `geomdp.bounds.checker`.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a certificate, or was changed; ``SideConditionError`` if a packing
+        proves nothing.
+    """
+    document = read_certificate(Path(path))
+    metric: Metric = METRICS[document["metric"]](document["separation_factor"])
+    question = Question(
+        document["epsilon"], document["alpha"], metric, Adjacency(document["adjacency"])
+    )
+    families = [family_of(part["family"]) for part in document["rungs"]]
+    return Certificate(question, tuple(rung(family, question) for family in families))
+
+
+def family_of(document: Mapping[str, Any]) -> PackingFamily:
+    """A packing from its part of a file."""
+    kind = document["type"]
+    if kind == "listed":
+        workload, elements = listed_workload(document)
+        return Packing(workload, elements, document["datasets"], document["origin"])
+    if kind == "random signs":
+        return RandomSignSets(
+            document["queries"], _sets(document["sets"]), document["failure"], document["seed"]
+        )
+    if kind not in ("code words", "marginal blocks"):
+        raise ValueError(f"the family of a packing must be of a known type, got {kind!r}")
+    code = LinearCode(np.asarray(document["generators"]))
+    words = ReedSolomon(document["symbols"], document["length"], document["degree"])
+    if kind == "code words":
+        return CodeWords(document["attributes"], words, code)
+    return MarginalBlocks(document["attributes"], document["width"], document["part"], code, words)
+
+
+def _sets(document: Mapping[str, Any]) -> SetFamily:
+    """A family of sets from its part of a file."""
+    kind = document["type"]
+    if kind == "singletons":
+        return Singletons(document["log_count"])
+    if kind == "greedy":
+        return GreedySets(document["universe"], document["size"])
+    if kind == "reed-solomon":
+        code = ReedSolomon(document["prime"], document["size"], document["degree"])
+        return ReedSolomonSets(code)
+    raise ValueError(f"the family of sets must be of a known type, got {kind!r}")

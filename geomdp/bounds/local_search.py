@@ -1,0 +1,87 @@
+"""Exchanges of single records that spread the answers of a packing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bounds.metrics import Metric
+
+#: Elements drawn as candidates for one exchange.
+CANDIDATES = 32
+
+
+def means_of(answers: FloatArray, datasets: IntArray) -> FloatArray:
+    """Answers (b, k) of data sets (b, s) of rows of `answers` (E, k)."""
+    means: FloatArray = np.zeros((len(datasets), answers.shape[1]))
+    for column in datasets.T:
+        means += answers[column]
+    return np.asarray(means / datasets.shape[1])
+
+
+def spread_out(
+    answers: FloatArray,
+    datasets: IntArray,
+    metric: Metric,
+    *,
+    exchanges: int,
+    rng: np.random.Generator,
+) -> IntArray:
+    """`datasets` after exchanges of records that never lower the least separation.
+
+    One step takes a data set that is closest to another, one of its records, and the element among
+    32 random ones that takes its answer farthest from all others; it is made if that is farther
+    than before.
+
+    Parameters
+    ----------
+    answers : (E, k) array
+        Answers of the elements.
+    datasets : (M, s) array of int
+        Rows of `answers`; not changed.
+    metric : Metric
+        The norm of answer differences.
+    exchanges : int
+        Number of steps.
+    rng : Generator
+        Of the candidates.
+
+    Returns
+    -------
+    (M, s) array of int
+        The data sets, O(M k) for each candidate.
+    """
+    datasets = datasets.copy()
+    if len(datasets) == 1:
+        return datasets
+    size = datasets.shape[1]
+    means = means_of(answers, datasets)
+    nearest = np.array([_nearest(metric, means, i) for i in range(len(means))])
+    for _ in range(exchanges):
+        # An exchange leaves lower bounds behind for those it moved away from: `nearest` is exact
+        # for the data set at its minimum only after it is looked at again.
+        closest = int(nearest.argmin())
+        nearest[closest] = _nearest(metric, means, closest)
+        if nearest[closest] > nearest.min():
+            continue
+        place = int(rng.integers(size))
+        tried = rng.integers(len(answers), size=CANDIDATES)
+        steps = (answers[tried] - answers[datasets[closest, place]]) / size
+        others = np.delete(means, closest, axis=0)
+        reach = [float(metric.norm(others - means[closest] - step).min()) for step in steps]
+        best = int(np.argmax(reach))
+        if reach[best] > nearest[closest]:
+            datasets[closest, place] = tried[best]
+            means[closest] += steps[best]
+            nearest[closest] = reach[best]
+            distances = metric.norm(means - means[closest])
+            distances[closest] = np.inf
+            nearest = np.minimum(nearest, distances)
+    return datasets
+
+
+def _nearest(metric: Metric, means: FloatArray, i: int) -> float:
+    """Distance of data set i from the others."""
+    distances = metric.norm(means - means[i])
+    distances[i] = np.inf
+    return float(distances.min())
