@@ -15,6 +15,7 @@ from geomdp.mechanisms.jl import JL
 from geomdp.mechanisms.knorm import KNorm
 from geomdp.mechanisms.laplace import Laplace
 from geomdp.mechanisms.matrix import Matrix
+from geomdp.mechanisms.moment_projection import MomentProjection
 from geomdp.mechanisms.online import OnlineConstruction
 from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_on_prior
 from geomdp.mechanisms.projected import Projected
@@ -75,6 +76,7 @@ __all__ = [
     "Median",
     "MomentBodyNoise",
     "MomentNoise",
+    "MomentProjection",
     "MultiplicativeWeights",
     "NumericSparse",
     "OnlineConstruction",

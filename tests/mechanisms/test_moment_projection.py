@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.moment_projection import MomentProjection
+from geomdp.mechanisms import MomentProjection
 
 SIZE, N = 10, 200
 
