@@ -40,6 +40,7 @@ from geomdp.cli.output_files import OutputFiles, answers_csv
 from geomdp.cli.planned import asked, planned_task
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.record import Provenance, mechanism_name
+from geomdp.cli.smooth import app as smooth
 from geomdp.cli.workload_specs import WORKLOAD_KINDS, Task, parse_workload
 from geomdp.geometry import gaussian_width
 from geomdp.mechanisms import Mechanism
@@ -161,6 +162,7 @@ def advise_mechanism(
 
 app.command()(bracket)
 app.command()(check_bound)
+app.add_typer(smooth, name="smooth")
 
 
 @app.command()

@@ -18,7 +18,7 @@ def real(text: str) -> float:
         raise typer.BadParameter(f"must be a number, got {text!r}") from error
 
 
-def _whole(text: str) -> int:
+def whole_number(text: str) -> int:
     """A flag's whole number."""
     try:
         return int(text)
@@ -121,7 +121,7 @@ SeedOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--seed",
-        parser=_whole,
+        parser=whole_number,
         metavar="S",
         help="Make the noise reproducible, and therefore not private.",
         rich_help_panel=RESULT,
@@ -147,7 +147,7 @@ CountOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         "--n",
-        parser=_whole,
+        parser=whole_number,
         metavar="N",
         help="Number of records. Counted by default under replace-one; under add-remove the "
         "public number to divide by.",
@@ -157,7 +157,7 @@ CountOption: TypeAlias = Annotated[
 PlannedCountOption: TypeAlias = Annotated[
     int,
     typer.Option(
-        "--n", parser=_whole, metavar="N", help="Number of records.", rich_help_panel=RECORDS
+        "--n", parser=whole_number, metavar="N", help="Number of records.", rich_help_panel=RECORDS
     ),
 ]
 MechanismOption: TypeAlias = Annotated[

@@ -185,7 +185,7 @@ class SmoothSummary:
             raise ValueError(f"records must number n = {self.n}, got {count}")
         if ledger is not None:
             ledger.spend(guarantee, label)
-        noisy = (sums.ravel()[1:] + self.noise.draw(generator)) / self.n
+        noisy = (sums.ravel()[1:] + self.noise.sample(generator, 1)[0]) / self.n
         return SmoothRelease(
             moments=self.workload.table(noisy),
             noise_std=noise_std,

@@ -54,8 +54,8 @@ class CalibratedNoise(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """One draw (m,)."""
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
 
 
 class MomentNoise(abc.ABC):
@@ -102,9 +102,9 @@ class ScaledLaplace(CalibratedNoise):
         """Standard deviations sqrt(2) b_m."""
         return math.sqrt(2) * self.scales
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """One draw (m,)."""
-        return rng.laplace(0.0, self.scales)
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
+        return rng.laplace(0.0, self.scales, (size, len(self.scales)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +119,9 @@ class ScaledGaussian(CalibratedNoise):
 
     deviations: FloatArray
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """One draw (m,)."""
-        return rng.normal(0.0, self.deviations)
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m)."""
+        return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +151,9 @@ class ScaledBody(CalibratedNoise):
         """That of the K-norm noise."""
         return self.noise.sampler
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """One draw (m,)."""
-        return np.asarray(self.noise.sample(rng, 1)[0])
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Draws (size, m), each the end of a chain of its own."""
+        return self.noise.sample(rng, size)
 
 
 @dataclass(frozen=True)

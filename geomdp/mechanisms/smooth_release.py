@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
@@ -123,8 +124,8 @@ class SmoothRelease:
             value, deviation, coefficients.approximation_error, coefficients.error_bound
         )
 
-    def save(self, path: str | Path) -> None:
-        """Write moments, noise, metadata and privacy record to one .npz file."""
+    def to_bytes(self) -> bytes:
+        """Moments, noise, metadata and privacy record as the content of one .npz file."""
         record = {
             "format": FORMAT,
             "n": self.n,
@@ -138,8 +139,13 @@ class SmoothRelease:
         arrays = {"moments": self.moments, "noise_std": self.noise_std}
         if self.noise_covariance is not None:
             arrays["noise_covariance"] = self.noise_covariance
-        with Path(path).open("wb") as file:
-            np.savez(file, record=np.array(json.dumps(record)), **arrays)  # type: ignore[arg-type]
+        file = io.BytesIO()
+        np.savez(file, record=np.array(json.dumps(record)), **arrays)  # type: ignore[arg-type]
+        return file.getvalue()
+
+    def save(self, path: str | Path) -> None:
+        """Write `to_bytes` to a file; its name should end in .npz."""
+        Path(path).write_bytes(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> SmoothRelease:
@@ -154,6 +160,9 @@ class SmoothRelease:
         """
         try:
             with Path(path).open("rb") as stream:
+                if not is_zipfile(stream):
+                    raise ValueError("it is not an .npz file")
+                stream.seek(0)
                 file = np.load(stream, allow_pickle=False)
                 arrays = {name: file[name] for name in file.files if name != "record"}
                 record = json.loads(str(file["record"]))
