@@ -37,7 +37,8 @@ from geomdp.bodies.sensitivity import (
 )
 from geomdp.bodies.simplex import Simplex, SimplexDifference
 from geomdp.bodies.slabs import SlabBody
-from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
+from geomdp.bodies.spectral import Spectraplex
+from geomdp.bodies.symmetric_spectral import NuclearBall, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.symmetrised_box import SymmetrisedBox
 from geomdp.bodies.transforms import Scaled, Shifted

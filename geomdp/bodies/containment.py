@@ -7,7 +7,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE
+from geomdp._linalg import RANK_TOLERANCE, svec
 from geomdp._typing import FloatArray
 from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
@@ -22,6 +22,7 @@ from geomdp.bodies.sensitivity import (
     sensitivity_polytope,
 )
 from geomdp.bodies.slabs import SlabBody
+from geomdp.bodies.symmetric_spectral import NuclearBall, SpectraplexDifference
 from geomdp.bodies.transforms import Scaled
 from geomdp.bodies.triangulated import TriangulatedPolytope
 from geomdp.privacy import Adjacency
@@ -34,6 +35,9 @@ MAX_PAIRS = 1 << 20
 #: Differences handed to a gauge at a time.
 PAIR_ROWS = 1 << 14
 
+#: Bodies of symmetric matrices invariant under M -> V M V^T.
+SPECTRAL = (SpectraplexDifference, NuclearBall)
+
 SupportFunction = Callable[[FloatArray], FloatArray]
 
 
@@ -43,9 +47,10 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     Bodies bounded by listed hyperplanes (slabs, H-polytopes, boxes, and scaled, product and
     one-to-one linear images of them) are checked exactly: the support function of the neighbour
     body along each normal against the offset. Balls, cross-polytopes and ellipsoids pass if the
-    workload's own bounds on norms say so. Otherwise the gauge is taken of every difference of two
-    answers (replace-one) or every answer (add/remove), which are the extreme points of the
-    neighbour body, for up to 2^20 of them.
+    workload's own bounds on norms say so. Spectral bodies are compared with the neighbour body of
+    second moments at one extreme point of each orbit. Otherwise the gauge is taken of every
+    difference of two answers (replace-one) or every answer (add/remove), which are the extreme
+    points of the neighbour body, for up to 2^20 of them.
 
     Parameters
     ----------
@@ -87,6 +92,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     if gauge is None:
         gauge = largest_by_norm(body, *_norms(workload, adjacency))
         if gauge is None or not gauge <= 1 + MEMBERSHIP_TOLERANCE:
+            gauge = largest_by_orbits(body, neighbours)
+        if gauge is None:
             gauge = _largest_by_pairs(body, workload, adjacency)
     if not gauge <= 1 + 2 * GAUGE_ERROR:  # NaN, from a body's faulty gauge, proves nothing
         raise ValueError(
@@ -179,6 +186,25 @@ def largest_by_norm(body: Body, l1: float, l2: float) -> float | None:
             inner = largest_by_norm(body.body, l1, l2)
             return None if inner is None else inner / body.factor
     return None
+
+
+def largest_by_orbits(body: Body, neighbours: Body) -> float | None:
+    """Largest gauge in `body` over `neighbours`, both invariant under M -> V M V^T.
+
+    The gauge is constant on orbits, and the extreme points of the nuclear ball are the orbits of
+    +-e_1 e_1^T, those of the difference body of the spectraplex the orbits of these and of
+    e_1 e_1^T - e_2 e_2^T. None if one of the two is no such body.
+    """
+    invariant = body
+    while isinstance(invariant, Scaled):
+        invariant = invariant.body
+    if not isinstance(invariant, SPECTRAL) or not isinstance(neighbours, SPECTRAL):
+        return None
+    spectra = np.zeros((2, neighbours.d))
+    spectra[:, 0] = 1.0
+    if isinstance(neighbours, SpectraplexDifference):
+        spectra[1, 1:2] = -1.0
+    return _largest_gauge(body, svec(spectra[:, :, None] * np.eye(neighbours.d)))
 
 
 def _norms(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:

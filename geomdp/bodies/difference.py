@@ -13,7 +13,8 @@ from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
-from geomdp.bodies.spectral import NuclearBall, Spectraplex, SpectraplexDifference
+from geomdp.bodies.spectral import Spectraplex
+from geomdp.bodies.symmetric_spectral import NuclearBall, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.symmetrised_box import SymmetrisedBox
 from geomdp.bodies.transforms import Scaled, Shifted

@@ -14,6 +14,7 @@ from geomdp.bodies import (
     Ellipsoid,
     HPolytope,
     LinearImage,
+    NuclearBall,
     Product,
     Scaled,
     SlabBody,
@@ -100,6 +101,22 @@ def test_listed_hyperplanes_need_no_listed_answers():
         assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
     with pytest.raises(ValueError, match="must contain"):
         check_contains_neighbours(Box.centred(np.full(12, 0.9)), wl.Marginals(12, 1), REPLACE)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_spectral_bodies_are_compared_on_orbits(d):
+    """Second moments of the unit ball, whose answers cannot be listed: K - K and conv(K u -K)."""
+    workload = wl.SecondMoment(d)
+    difference, hull = SpectraplexDifference(d), NuclearBall(d)
+    assert check_contains_neighbours(difference, workload, REPLACE) == 1
+    assert check_contains_neighbours(hull, workload, Adjacency.ADD_REMOVE) == 1
+    assert check_contains_neighbours(difference, workload, Adjacency.ADD_REMOVE) == 1
+    # ||v v^T - w w^T||_* is 2 for orthogonal v and w, of which there are none for d = 1.
+    reach = 2.0 if d > 1 else 1.0
+    assert check_contains_neighbours(Scaled(hull, reach), workload, REPLACE) == 1
+    for small in (Scaled(hull, 0.99 * reach), Scaled(difference, 0.99)):
+        with pytest.raises(ValueError, match="must contain"):
+            check_contains_neighbours(small, workload, REPLACE)
 
 
 @pytest.mark.parametrize(

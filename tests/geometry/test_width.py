@@ -16,7 +16,8 @@ from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.oracles import Body, MissingOracle
 from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
-from geomdp.bodies.spectral import Spectraplex, SpectraplexDifference
+from geomdp.bodies.spectral import Spectraplex
+from geomdp.bodies.symmetric_spectral import SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference
 from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.vpolytope import VPolytope

@@ -1,0 +1,242 @@
+"""Volumes and second moments of the symmetric spectral bodies, by Pfaffians (de Bruijn 1955).
+
+With weights w on the two half-lines, the integral of prod |lambda_i - lambda_j| prod w(lambda_i)
+over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of
+
+    A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y),
+
+p_0..p_(d-1) polynomials of degrees 0..d-1, bordered by the integrals of p_i w for odd d. Here w is
+e^(-|x|) with the positive half-line turned by e^(i t/2) and the negative one by e^(-i t/2). The
+quotient of the integrals at t and at 0 is E e^(i t (p - D/2)), p the degree in the positive
+eigenvalues of `perfect_spectra`, from which a Fourier sum gives the distribution of p. The
+polynomials are orthonormal for w^2 = e^(-2 |x|), which keeps A well conditioned.
+
+References
+----------
+De Bruijn (1955), "On some multiple integrals involving determinants"; formula sheet JL-COV.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, roots_laguerre
+
+from geomdp._linalg import svec
+from geomdp._typing import FloatArray
+
+ComplexArray = NDArray[np.complex128]
+
+#: E e^(i t (p - D/2)) falls like that of a normal law; below this it is rounding.
+NEGLIGIBLE = 1e-15
+
+
+@dataclass(frozen=True)
+class SpectralMoments:
+    """What is known of a symmetric spectral body.
+
+    Parameters
+    ----------
+    log_integral : float
+        Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, less
+        that over the spectra of the spectraplex.
+    squares : float
+        E tr(M^2) for M uniform.
+    squared_trace : float
+        E (tr M)^2 for M uniform.
+    """
+
+    log_integral: float
+    squares: float
+    squared_trace: float
+
+    def second_moment(self, d: int) -> FloatArray:
+        """E svec(M) svec(M)^T, (D, D).
+
+        Invariance under M -> V M V^T leaves alpha I + beta svec(I) svec(I)^T, whose trace is
+        E tr(M^2) = alpha D + beta d; along svec(I), E (tr M)^2 = alpha d + beta d^2.
+        """
+        D, identity = d * (d + 1) // 2, svec(np.eye(d))
+        alpha = self.squares - self.squared_trace / d
+        # D - 1 dimensions are orthogonal to the identity; for d = 1 there are none.
+        alpha = alpha / (D - 1) if d > 1 else 0.0
+        beta = (self.squared_trace / d - alpha) / d
+        return np.asarray(alpha * np.eye(D) + beta * np.outer(identity, identity))
+
+
+@cache
+def nuclear_moments(d: int) -> SpectralMoments:
+    """Moments of {||M||_* <= 1}: those of the gas over (D + 1) (D + 2) (JL-L14)."""
+    D = d * (d + 1) // 2
+    gas = _gas(d)
+    shares = gas.shares
+    p, q = gas.degrees, D - gas.degrees
+    # Given p, the sums of the positive and of the negative eigenvalues are Gamma(p) and Gamma(q).
+    squared_trace = float(shares @ ((p - q) ** 2 + D))
+    radial = (D + 1) * (D + 2)
+    return SpectralMoments(
+        gas.log_integral, 2 * float(gas.squares.sum()) / radial, squared_trace / radial
+    )
+
+
+@cache
+def difference_moments(d: int) -> SpectralMoments:
+    """Moments of {tr M_+ <= 1, tr M_- <= 1}: C(D, p) reweights the degrees of the gas.
+
+    The sums become U^(1/p) and V^(1/q), whose squares have means p / (p + 2) and q / (q + 2).
+    """
+    D = d * (d + 1) // 2
+    gas = _gas(d)
+    p, q = gas.degrees, D - gas.degrees
+    logs = gammaln(D + 1) - gammaln(p + 1) - gammaln(q + 1)
+    binomials = np.exp(logs - logs.max())
+    mass = float(gas.shares @ binomials)
+    weights = gas.shares * binomials / mass
+    cross = 2 * p * q / ((p + 1) * (q + 1))
+    squared_trace = float(weights @ (p / (p + 2) + q / (q + 2) - cross))
+    # Given p, the sum s of the a_i has E s^2 = p (p + 1) in the gas and p / (p + 2) in the body.
+    squares = 2 * float((gas.squares * binomials) @ (1 / ((p + 1) * (p + 2)))) / mass
+    log_integral = gas.log_integral + math.log(mass) + float(logs.max())
+    return SpectralMoments(log_integral, squares, squared_trace)
+
+
+@dataclass(frozen=True)
+class _Gas:
+    """The gas by degree p = 0..D: P(p), E[sum of a_i^2; p], and its mass to the positive gas's."""
+
+    degrees: FloatArray
+    shares: FloatArray
+    squares: FloatArray
+    log_integral: float
+
+
+def _gas(d: int) -> _Gas:
+    D = d * (d + 1) // 2
+    degrees = np.arange(D + 1.0)
+    norms = _recurrence(d)
+    plain, squares = _pfaffians(norms, 0.0)
+    count = D + 1 + D % 2  # odd: as many points on either side of 0
+    shares = np.full(D + 1, 1.0 / count)
+    moments = np.full(D + 1, (squares / plain).real / count)
+    for k in range(1, count // 2 + 1):
+        angle = 2 * math.pi * k / count
+        turned, weighted = _pfaffians(norms, angle)
+        if abs(turned / plain) < NEGLIGIBLE:
+            break
+        wave = np.exp(-1j * angle * (degrees - D / 2)) * (2 / count)
+        shares += (wave * turned / plain).real
+        moments += (wave * weighted / plain).real
+    # Leading coefficients of p_k(2 x), from those of the monomials in the Vandermonde determinant.
+    leading = np.arange(d) * math.log(2) - math.log(2) / 2
+    leading[1:] -= np.cumsum(np.log(norms[1:]))
+    log_mass = math.log(abs(plain)) - float(leading.sum())
+    return _Gas(degrees, shares, moments, log_mass - _log_laguerre_mass(d))
+
+
+def _log_laguerre_mass(d: int) -> float:
+    """Logarithm of the gas's mass on the positive half-line, by Selberg's integral."""
+    j = np.arange(d)
+    return float(
+        (gammaln(1 + j / 2) + gammaln((j + 3) / 2)).sum() - d * gammaln(1.5) - gammaln(d + 1)
+    )
+
+
+def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
+    """Pf A, and its derivative at s = 0 when the positive weight is multiplied by 1 + s x^2."""
+    d = len(norms)
+    t, weights = roots_laguerre(d + 2)
+    laguerre: FloatArray = np.asarray(np.polynomial.laguerre.lagvander(t, d + 1), dtype=np.float64)
+    tails = _laguerre_tails(laguerre)
+    turn = np.exp(0.5j * angle)
+    plain = turn * _polynomials(turn * t, norms)
+    weighted = plain * (t**2 / 4)[:, None]
+
+    def coefficients(values: ComplexArray) -> ComplexArray:
+        """Laguerre coefficients (k, rows) of polynomials in t given at the nodes (k, rows)."""
+        return np.asarray((laguerre * weights[:, None]).T @ values)
+
+    # With T_j(x) the integral of f_j w beyond x, the double integral over the positive half-line
+    # is 2 int f_i w T_j - m_i m_j, m_j = T_j(0).
+    ends = (-1.0) ** np.arange(d + 2)
+    first, second = coefficients(plain), coefficients(weighted)
+    means, square_means = ends @ first, ends @ second
+    rows, square_rows = (plain.T * weights) @ tails, (weighted.T * weights) @ tails
+    within = rows @ first - np.outer(means, means)
+    moved = square_rows @ first + rows @ second
+    moved -= np.outer(square_means, means) + np.outer(means, square_means)
+    signs = (-1.0) ** np.arange(d)
+    # The negative half-line mirrors the positive one, turned the other way.
+    mirrored = signs * means.conj()
+    cross = np.outer(mirrored, means)
+    matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T
+    cross = np.outer(mirrored, square_means)
+    change = moved + cross - cross.T
+    matrix, change = _bordered(matrix, means + mirrored), _bordered(change, square_means)
+    value = _pfaffian(matrix)
+    slope = value * np.trace(np.linalg.solve(matrix, change)) / 2
+    return value, complex(slope)
+
+
+def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
+    """The skew part; for odd order with one more row and column."""
+    matrix = (matrix - matrix.T) / 2
+    if len(matrix) % 2 == 0:
+        return np.asarray(matrix)
+    corner = np.zeros((1, 1))
+    return np.asarray(np.block([[matrix, border[:, None]], [-border[None, :], corner]]))
+
+
+def _pfaffian(matrix: ComplexArray) -> complex:
+    """Pfaffian of a skew matrix of even order, by pivoted skew elimination (Parlett-Reid)."""
+    matrix, value = matrix.copy(), 1.0 + 0.0j
+    for k in range(0, len(matrix), 2):
+        best = k + 1 + int(np.abs(matrix[k + 1 :, k]).argmax())
+        if best != k + 1:
+            matrix[[k + 1, best]] = matrix[[best, k + 1]]
+            matrix[:, [k + 1, best]] = matrix[:, [best, k + 1]]
+            value = -value
+        pivot = matrix[k, k + 1]
+        value *= pivot
+        if pivot == 0:
+            return complex(value)
+        row = matrix[k, k + 2 :] / pivot
+        column = matrix[k + 2 :, k + 1]
+        matrix[k + 2 :, k + 2 :] += np.outer(row, column) - np.outer(column, row)
+    return complex(value)
+
+
+def _laguerre_tails(laguerre: FloatArray) -> FloatArray:
+    """e^(t/2) times the integral of L_k(2 y) e^(-y) beyond t / 2, like `laguerre` (nodes, k).
+
+    L_k' - L_(k-1)' = -L_(k-1) and integration by parts give tail_k = L_k - L_(k-1) - tail_(k-1).
+    """
+    tails = laguerre.copy()
+    for k in range(1, tails.shape[1]):
+        tails[:, k] -= laguerre[:, k - 1] + tails[:, k - 1]
+    return tails
+
+
+def _recurrence(d: int) -> FloatArray:
+    """Norms b_1..b_(d-1) of the three-term recurrence of e^(-|t|), by Stieltjes' procedure."""
+    t, weights = roots_laguerre(d + 2)
+    before, now = np.zeros_like(t), np.full_like(t, math.sqrt(0.5))  # 2 int e^-t = 2
+    norms = np.zeros(d)
+    for k in range(1, d):
+        after = t * now - norms[k - 1] * before
+        norms[k] = math.sqrt(2 * float(weights @ after**2))
+        before, now = now, after / norms[k]
+    return norms
+
+
+def _polynomials(points: ComplexArray, norms: FloatArray) -> ComplexArray:
+    """Orthonormal polynomials p_0..p_(d-1) of e^(-|t|) at complex `points`: (len(points), d)."""
+    values = np.empty((len(points), len(norms)), dtype=np.complex128)
+    values[:, 0] = math.sqrt(0.5)
+    for k in range(1, len(norms)):
+        before = norms[k - 1] * values[:, k - 2] if k > 1 else 0.0
+        values[:, k] = (points * values[:, k - 1] - before) / norms[k]
+    return values
