@@ -2,5 +2,13 @@
 
 from geomdp.advice.advisor import Advice, advise
 from geomdp.advice.bracket import Bracket, sample_complexity_bracket
+from geomdp.advice.error_curve import Quantity, error_table
 
-__all__ = ["Advice", "Bracket", "advise", "sample_complexity_bracket"]
+__all__ = [
+    "Advice",
+    "Bracket",
+    "Quantity",
+    "advise",
+    "error_table",
+    "sample_complexity_bracket",
+]

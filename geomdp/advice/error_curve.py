@@ -17,7 +17,14 @@ from geomdp.advice.candidates import JL_SEED, Question
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.bounds import RMS
 from geomdp.bounds.certificate import Question as BoundQuestion
-from geomdp.mechanisms import JL, AdditiveMechanism, FixedDataset, Mechanism, predict_on_prior
+from geomdp.mechanisms import (
+    JL,
+    AdditiveMechanism,
+    FixedDataset,
+    Mechanism,
+    Projected,
+    predict_on_prior,
+)
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import Records, Workload
@@ -37,6 +44,8 @@ class Quantity(enum.StrEnum):
     MEASURED = "measured, not private"
 
 
+#: Name of the curve that bounds all others from below.
+ANY = "any mechanism"
 #: Errors per decade at which lower bounds are sought: the staircase they make is never more than
 #: 10^(1/6) = 1.47 below the bound itself, which is a small part of the gap it shows.
 EXCLUDED_PER_DECADE = 6
@@ -80,9 +89,9 @@ def error_table(
     Returns
     -------
     DataFrame
-        One row per point: n, curve (name of the mechanism, or ``any mechanism``), quantity (see
-        `Quantity`), rmse (in the units of the answers, means), stderr, kind (of a prediction),
-        sampler.
+        One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
+        the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
+        answers, means), stderr, kind (of a prediction), sampler.
 
     Raises
     ------
@@ -118,12 +127,12 @@ def error_table(
     if records is not None:
         some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
         rows += _measured(trials, question, some, records, generator)
-    columns = ["n", "curve", "quantity", "rmse", "stderr", "kind", "sampler"]
+    columns = ["n", "curve", "noise", "quantity", "rmse", "stderr", "kind", "sampler"]
     return pd.DataFrame(rows, columns=columns)
 
 
-#: n, curve, quantity, rmse, stderr, kind, sampler.
-_Row = tuple[int, str, str, float, float, str, str]
+#: n, curve, noise, quantity, rmse, stderr, kind, sampler.
+_Row = tuple[int, str, str, str, float, float, str, str]
 
 
 def _increasing(ns: Sequence[int]) -> list[int]:
@@ -160,6 +169,7 @@ def _predicted(name: str, mechanism: Mechanism) -> _Row:
     return (
         mechanism.n,
         name,
+        _noise(name, mechanism),
         Quantity.PREDICTED.value,
         prediction.value,
         prediction.stderr,
@@ -168,21 +178,27 @@ def _predicted(name: str, mechanism: Mechanism) -> _Row:
     )
 
 
+def _noise(name: str, mechanism: Mechanism) -> str:
+    if not isinstance(mechanism, Projected):
+        return name
+    return name.removeprefix("Projected(").removesuffix(")")
+
+
 def _excluded(question: Question, numbers: list[int], rng: np.random.Generator) -> list[_Row]:
-    """The largest error tried that is excluded at each n; none where nothing is."""
-    workload = question.workload
-    # Half the diameter, or less, is the error of a constant answer.
+    """Corners of the excluded region: each error tried, up to the n at which it is excluded."""
+    workload, corners = question.workload, dict[int, float]()
+    # No answer in the hull of the attainable ones is further off than their diameter.
     error = workload.l2_diameter() / math.sqrt(workload.n_queries)
     least, factor = LEAST_SHARE * error, 10 ** (-1 / EXCLUDED_PER_DECADE)
-    waiting, rows = list(numbers), list[_Row]()
-    while waiting and error > least:
+    while numbers[-1] not in corners and error > least:
         asked = BoundQuestion(question.pure.epsilon, error, RMS(), question.adjacency)
-        bounds, _ = lower_bounds(workload, asked, rng)
-        while waiting and waiting[0] <= bounds[0].records:
-            n = waiting.pop(0)
-            rows.append((n, "any mechanism", Quantity.EXCLUDED.value, error, 0.0, "", ""))
+        records = lower_bounds(workload, asked, rng)[0][0].records
+        if records >= numbers[0]:
+            corners.setdefault(numbers[0], error)
+            corners.setdefault(int(min(records, numbers[-1])), error)
         error *= factor
-    return rows
+    kind = Quantity.EXCLUDED.value
+    return [(n, ANY, ANY, kind, excluded, 0.0, "", "") for n, excluded in corners.items()]
 
 
 def _measured(
@@ -203,5 +219,5 @@ def _measured(
         if isinstance(sampler, Exact):
             found = predict_on_prior(mechanism, datasets[mechanism.n], MEASURED_RELEASES, rng)
             measured = (Quantity.MEASURED.value, found.value, found.stderr, "", str(sampler))
-            rows.append((mechanism.n, name, *measured))
+            rows.append((mechanism.n, name, _noise(name, mechanism), *measured))
     return rows

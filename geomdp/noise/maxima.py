@@ -12,6 +12,7 @@ from geomdp.noise.cone import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.recursive import RecursiveNoise
 
 #: Noise with a symmetric log-concave density.
@@ -34,8 +35,8 @@ def expected_maximum(noise: Noise) -> float:
       exponential variables;
     * (r / epsilon) max over i of h_K(e_i) for K-norm noise, as E ||Z||_K = r / epsilon (JL-KN);
     * a union bound over the coordinates, see `log_concave_maximum`, for Gaussian, K-norm, cone and
-      recursive noise: their densities are symmetric and log-concave, as linear images and sums of
-      independent log-concave vectors are (Prekopa);
+      recursive noise and what linear maps make of them: their densities are symmetric and
+      log-concave, as linear images and sums of independent log-concave vectors are (Prekopa);
     * (E ||Z||_2^2)^(1/2).
 
     The last two need the second moments in closed form, and are left out where these are estimated.
@@ -64,13 +65,20 @@ def expected_maximum(noise: Noise) -> float:
     moment = noise.second_moment()
     if moment.samples == 0:
         bounds.append(math.sqrt(moment.value))
-        if isinstance(noise, LOG_CONCAVE):
+        if _log_concave(noise):
             deviations = np.sqrt(np.maximum(np.diag(noise.covariance()), 0.0))
             bounds.append(log_concave_maximum(deviations))
     if isinstance(noise, KNormNoise):
         reach = float(noise.body.support(np.eye(noise.dimension)).max())
         bounds.append(noise.effective_dimension / noise.epsilon * reach)
     return min(bounds)
+
+
+def _log_concave(noise: Noise) -> bool:
+    """Whether the density is known to be symmetric and log-concave."""
+    if isinstance(noise, MappedNoise):
+        return all(_log_concave(part.noise) for part in noise.parts)
+    return isinstance(noise, LOG_CONCAVE)
 
 
 def log_concave_maximum(deviations: FloatArray) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, VPolytope
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
-from geomdp.mechanisms import Cone, Gaussian, Recursive
+from geomdp.mechanisms import Cone, Gaussian, Hierarchical, Recursive
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.maxima import expected_maximum, log_concave_maximum
 from geomdp.privacy import ZCDP, PureDP
@@ -31,6 +31,7 @@ NOISES = {
     "cone": Cone(Marginals(6, 2), n=1, privacy=PureDP(0.8)).noise,
     "cone over a simplex": Cone(Prefixes(9), n=1, privacy=PureDP(0.8)).noise,
     "gaussian": Gaussian(RandomSigns(20, 9, 0), n=1, privacy=ZCDP(0.3)).noise,
+    "hierarchical": Hierarchical(Prefixes(9), n=1, privacy=PureDP(0.8)).noise,
     "recursive": Recursive(
         LinearMap(Marginals(8, 1), np.diag(0.5 ** np.arange(8))), n=1, privacy=PureDP(0.8)
     ).noise,

@@ -1,0 +1,241 @@
+"""The bracket: both sides certified, never crossing, monotone, and checked from the file alone."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from geomdp import sample_complexity_bracket
+from geomdp.advice import Bracket, upper_side
+from geomdp.advice.upper_side import error_limit, upper_bounds
+from geomdp.bounds import RMS, Bound, Certificate, MeanL2, Side, WorstCase
+from geomdp.bounds.certificate_file import write_certificate
+from geomdp.bounds.checker import check_certificate
+from geomdp.mechanisms import Laplace, Projected
+from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
+from geomdp.privacy import Adjacency, Exact, PureDP
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Means,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    SecondMoment,
+    Workload,
+)
+
+METRICS = [MeanL2(), RMS(), WorstCase()]
+
+STANDARD: list[Workload] = [
+    Histogram(12),
+    Prefixes(10),
+    Ranges(6),
+    Marginals(6, 1),
+    Marginals(5, 2),
+    MarginalTables([2, 3, 2], 2),
+    Parities(5, 2),
+    RandomSigns(5, 16, 0),
+    SecondMoment(3),
+    Means(4),
+]
+
+
+def few_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes a second to set up for any workload; more candidates only lower n."""
+    quick = ("Laplace", "Ball", "Cone", "KNorm(exact=True)", "Ellipsoid")
+    kept = {name: upper_side.ADDITIVE[name] for name in quick}
+    monkeypatch.setattr(upper_side, "ADDITIVE", kept)
+
+
+@pytest.mark.parametrize("workload", STANDARD, ids=repr)
+def test_both_sides_carry_their_proof(workload, tmp_path: Path, monkeypatch):
+    few_mechanisms(monkeypatch)
+    alpha = 0.12 * workload.l2_diameter() / math.sqrt(workload.n_queries)
+    found = sample_complexity_bracket(workload, 0.5, alpha)
+    assert isinstance(found, Bracket)
+    assert 0 < found.lower.records < found.upper.records
+    np.testing.assert_allclose(found.gap, found.upper.records / (found.lower.records + 1))
+    assert isinstance(found.lower.certificate, Certificate)
+    write_certificate(tmp_path / "lower.json", found.lower.certificate.document())
+    assert check_certificate(tmp_path / "lower.json").records == found.lower.records
+    mechanism = found.upper.certificate
+    assert mechanism.guarantee.sampler == Exact()
+    assert mechanism.guarantee.privacy == PureDP(0.5)
+    assert mechanism.n == found.upper.records
+    assert error_limit(MeanL2(), mechanism).value <= alpha
+    fewer = mechanism.with_n(mechanism.n - 1)
+    assert error_limit(MeanL2(), fewer).value > alpha
+
+
+def test_the_table_lists_everything_best_first(monkeypatch):
+    few_mechanisms(monkeypatch)
+    found = sample_complexity_bracket(Marginals(5, 2), 1.0, 0.05)
+    table = found.table
+    assert list(table.columns) == ["side", "records", "statement", "assumptions"]
+    for side, best, descending in (("lower", found.lower, True), ("upper", found.upper, False)):
+        mine = table[table.side == side].records
+        assert mine.iloc[0] == best.records
+        assert mine.is_monotonic_decreasing if descending else mine.is_monotonic_increasing
+    assert len(table) == len(found.lower_candidates) + len(found.upper_candidates) + len(
+        found.refused
+    )
+    assert "a constant answer" in found.refused
+    assert str(found).startswith(f"{found.lower.records:g} < sc <= {found.upper.records:g}, 1-DP")
+
+
+def random_problem(seed: int) -> tuple[Workload, float, float, object, Adjacency]:
+    rng = np.random.default_rng(seed)
+    k, N = int(rng.integers(1, 5)), int(rng.integers(2, 9))
+    entries = [
+        lambda: rng.normal(size=(k, N)),
+        lambda: rng.integers(0, 2, (k, N)).astype(float),
+        lambda: rng.choice([-1.0, 1.0], (k, N)),
+    ]
+    matrix = entries[seed % 3]()
+    matrix[0, :2] = (0.0, 1.0)  # never a constant workload
+    epsilon, alpha = math.exp(rng.uniform(-4, 2)), math.exp(rng.uniform(-5, 0))
+    return Explicit(matrix), epsilon, alpha, METRICS[seed // 3 % 3], list(Adjacency)[seed // 9 % 2]
+
+
+def check_never_crosses(seeds: range) -> None:
+    for seed in seeds:
+        workload, epsilon, alpha, metric, adjacency = random_problem(seed)
+        found = sample_complexity_bracket(workload, epsilon, alpha, metric, adjacency)
+        assert found.lower.records < found.upper.records, (seed, str(found))
+
+
+def test_no_lower_bound_exceeds_an_upper_bound(monkeypatch):
+    few_mechanisms(monkeypatch)
+    check_never_crosses(range(90))
+
+
+@pytest.mark.slow
+def test_no_lower_bound_exceeds_an_upper_bound_on_300_workloads():
+    check_never_crosses(range(300))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_bounds_fall_in_epsilon_and_alpha(metric, adjacency, monkeypatch):
+    few_mechanisms(monkeypatch)
+    workload = Prefixes(8)
+    found = [
+        [sample_complexity_bracket(workload, e, a, metric, adjacency) for a in (0.02, 0.05, 0.2)]
+        for e in (0.1, 0.4, 2.0)
+    ]
+    for side in ("lower", "upper"):
+        grid = [[getattr(bracket, side).records for bracket in row] for row in found]
+        assert (np.diff(grid, axis=0) <= 0).all()
+        assert (np.diff(grid, axis=1) <= 0).all()
+
+
+def test_errors_are_ordered_so_bounds_are(monkeypatch):
+    """E ||.||_2 / sqrt k <= rms, and <= E ||.||_inf: each asks for at least as many records."""
+    few_mechanisms(monkeypatch)
+    workload = Marginals(5, 2)
+    mean, root, worst = (sample_complexity_bracket(workload, 0.3, 0.05, m) for m in METRICS)
+    assert mean.upper.records <= root.upper.records
+    assert mean.upper.records <= worst.upper.records
+    # sc itself is ordered: what bounds the smaller one from below bounds the larger one.
+    assert mean.lower.records < min(root.upper.records, worst.upper.records)
+
+
+def test_large_alpha_needs_no_data(monkeypatch):
+    few_mechanisms(monkeypatch)
+    found = sample_complexity_bracket(Histogram(6), 1.0, 0.6)
+    assert (found.lower.records, found.upper.records, found.gap) == (0, 1, 1)
+    assert found.lower.statement.startswith("n >= 1, as no packing proves more")
+    assert found.lower.certificate is None
+    assert "a constant answer has" in found.upper.statement
+
+
+def test_heuristic_mechanisms_and_simulations_on_priors_stay_out():
+    found = sample_complexity_bracket(RandomSigns(6, 40, 0), 1.0, 0.1)
+    assert found.refused["Gaussian"] == "Gaussian noise is never purely private"
+    assert "heuristic" in found.refused["KNorm"]
+    for bound in found.upper_candidates:
+        if bound.certificate is not None:
+            assert bound.certificate.guarantee.sampler == Exact()
+            assert bound.certificate.predicted_rmse.kind.value in ("exact", "upper_bound")
+
+
+def test_simulated_limits_are_said_to_be_so(monkeypatch):
+    """At few records the projection wins by a simulated mean of the support function."""
+    few_mechanisms(monkeypatch)
+    found, _ = upper_bounds(
+        RandomSigns(30, 20, 0),
+        epsilon=1.0,
+        alpha=0.5,
+        metric=RMS(),
+        adjacency=Adjacency.REPLACE_ONE,
+    )
+    projected = [b for b in found if isinstance(b.certificate, Projected) and b.assumptions]
+    assert projected
+    assert all("confidence limit" in bound.assumptions[0] for bound in projected)
+    additive = [b for b in found if isinstance(b.certificate, Laplace)]
+    assert additive[0].assumptions == ()
+
+
+def test_second_moments_have_a_closed_bound():
+    found, _ = upper_bounds(
+        SecondMoment(6), epsilon=1.0, alpha=0.1, metric=RMS(), adjacency=Adjacency.REPLACE_ONE
+    )
+    own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
+    assert len(own) == 1
+    assert own[0].assumptions == ()
+
+
+@pytest.mark.statistical
+def test_worst_case_errors_stay_below_their_limit():
+    workload, rng = Marginals(6, 2), np.random.default_rng(0)
+    records = workload.universe.sample(40, rng)
+    truth = workload.answers(records)
+    mechanism = Laplace(workload, n=40, privacy=PureDP(1.0))
+    largest = [
+        np.abs(mechanism.release(records, rng=rng).answers - truth).max() for _ in range(2000)
+    ]
+    limit = error_limit(WorstCase(), mechanism)
+    # An equality for Laplace noise: the mean of 2000 maxima is within 6 standard errors.
+    stderr = np.std(largest) / math.sqrt(2000)
+    assert abs(np.mean(largest) - limit.value) < 6 * stderr
+
+
+def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
+    """The rungs of the chain leave no gap from 1 to the bound."""
+    few_mechanisms(monkeypatch)
+    found = sample_complexity_bracket(Marginals(8, 1), 0.2, 0.03)
+    reach = 0
+    for rung in found.lower.certificate.rungs:
+        assert rung.first <= reach + 1
+        reach = max(reach, rung.last)
+    assert reach == found.lower.records
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((Histogram(4), 0.0, 0.1), "epsilon must be a finite number above 0"),
+        ((Histogram(4), 1.0, math.nan), "alpha must be a finite number above 0"),
+        ((Histogram(4), 1.0, 0.1, 2.0), "metric must be MeanL2, RMS or WorstCase, got 2.0"),
+        ((Histogram(4), 1.0, 0.1, RMS(), "x"), "adjacency must be one of"),
+        ((Histogram(1), 1.0, 0.1), "sensitivity that is finite and above 0"),
+        (("x", 1.0, 0.1), "workload must be a Workload"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        sample_complexity_bracket(*arguments)
+
+
+def test_bounds_say_which_side_they_are_on(monkeypatch):
+    few_mechanisms(monkeypatch)
+    found = sample_complexity_bracket(Prefixes(6), 1.0, 0.1)
+    assert all(isinstance(b, Bound) and b.side is Side.LOWER for b in found.lower_candidates)
+    assert all(b.side is Side.UPPER for b in found.upper_candidates)

@@ -1,0 +1,62 @@
+"""The command `bracket`: both sides printed, a certificate that the checker accepts, bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from geomdp.bounds.checker import check_certificate
+from tests.test_cli import Run, run
+
+__all__ = ["run"]  # the fixture
+
+TABLES = ["bracket", "--schema", "schema.json", "--columns", "smoker,retired,age"]
+TARGET = ["--workload", "marginals:2", "--epsilon", "0.5", "--alpha", "0.05"]
+
+
+def test_prints_both_sides_with_reasons(run: Run) -> None:
+    result = run(*TABLES, *TARGET)
+    assert result.code == 0, result.err
+    found = re.search(r"records\s+more than (\d+), at most (\d+)", result.out)
+    assert found is not None
+    lower, upper = map(int, found.groups())
+    assert 0 < lower < upper
+    assert f"no mechanism has 0.5-DP (replace-one), mean l2 error per query 0.05 with {lower}" in (
+        " ".join(result.out.split())
+    )
+    assert f"on every data set of {upper} records" in " ".join(result.out.split())
+
+
+def test_the_certificate_passes_the_check(run: Run) -> None:
+    result = run(*TABLES, *TARGET, "--metric", "worst-case", "--out", "lower.json")
+    assert result.code == 0, result.err
+    checked = check_certificate(Path("lower.json"))
+    assert f"more than {checked.records}," in result.out
+    assert json.loads(Path("lower.json").read_text())["metric"].startswith("worst-case")
+    assert run("check-bound", "lower.json").code == 0
+    refused = run(*TABLES, *TARGET, "--out", "lower.json")
+    assert "--out would overwrite" in refused.error()
+    assert run(*TABLES, *TARGET, "--out", "lower.json", "--force").code == 0
+    assert run("check-bound", "lower.json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--alpha", "0"], "alpha must be a finite number above 0, got 0.0"),
+        (["--alpha", "x"], "must be a number, got 'x'"),
+        (["--epsilon", "-1"], "--epsilon must be from 1e-12 to 1e+12"),
+        (["--metric", "l3"], "must be one of mean-l2, rms, worst-case, got 'l3'"),
+        (["--out", "lower.csv"], "--out must name a file ending in .json"),
+        (["--out", "no/lower.json"], "--out must be in an existing folder"),
+        (["--alpha", "0.9", "--out", "lower.json"], "--out has nothing to write: n >= 1"),
+    ],
+)
+def test_bad_input_is_one_line(run: Run, change: list[str], message: str) -> None:
+    result = run(*TABLES, *TARGET, *change)
+    assert result.code == 2
+    assert message in result.err
+    assert not Path("lower.json").exists()
