@@ -16,6 +16,7 @@ from geomdp import (
     geometry,
     mechanisms,
     noise,
+    plotting,
     privacy,
     workloads,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "jl_map",
     "mechanisms",
     "noise",
+    "plotting",
     "privacy",
     "project",
     "sample_complexity_bracket",

@@ -91,7 +91,8 @@ def error_table(
     DataFrame
         One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
         the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
-        answers, means), stderr, kind (of a prediction), sampler.
+        answers, means), stderr, kind (of a prediction), sampler. An excluded error stands at the
+        largest n at which it is excluded.
 
     Raises
     ------

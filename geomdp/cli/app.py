@@ -1,4 +1,4 @@
-"""The commands: release, advise, bracket, width, mechanisms, workloads."""
+"""The commands: release, advise, bracket, curve, width, mechanisms, workloads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from geomdp.bodies import sensitivity_polytope
 from geomdp.cli import display
 from geomdp.cli.bracket import bracket
 from geomdp.cli.check_bound import check_bound
+from geomdp.cli.curve import curve
 from geomdp.cli.inputs import (
     RecordSource,
     chosen_columns,
@@ -161,6 +162,7 @@ def advise_mechanism(
 
 
 app.command()(bracket)
+app.command()(curve)
 app.command()(check_bound)
 app.add_typer(smooth, name="smooth")
 

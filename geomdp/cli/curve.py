@@ -1,0 +1,195 @@
+"""The command `curve`: error against the number of records, drawn for a workload of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import typer
+
+from geomdp.advice import Quantity
+from geomdp.cli import display
+from geomdp.cli.inputs import (
+    RecordSource,
+    chosen_columns,
+    described_schema,
+    record_source,
+    split_columns,
+)
+from geomdp.cli.options import (
+    RECORDS,
+    RESULT,
+    AdjacencyOption,
+    ColumnsOption,
+    DeltaOption,
+    EpsilonOption,
+    ExactOption,
+    ForceOption,
+    RhoOption,
+    SampleOption,
+    SchemaOption,
+    WorkloadOption,
+)
+from geomdp.cli.output_files import check_free, write_together
+from geomdp.cli.planned import asked
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.workload_specs import Task, parse_workload
+from geomdp.plotting import error_curve
+from geomdp.privacy import Exact
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Numbers of records per decade at which errors are predicted, both ends included.
+PER_DECADE = 4
+#: Largest number of records of a curve: measuring draws so many.
+MOST_RECORDS = 10**7
+NOT_PRIVATE = (
+    "measured errors depend on the records and no noise protects them: keep the files to yourself "
+    "unless the records are public"
+)
+
+MeasuredArgument: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA",
+        help="Records to measure errors on as well (.csv, .csv.gz, .parquet), with --schema. For "
+        "public or synthetic records: what is measured is NOT private and no budget covers it.",
+        show_default=False,
+    ),
+]
+MeasureOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--measure",
+        help="Measure errors on the records of --sample, as on DATA.",
+        rich_help_panel=RECORDS,
+    ),
+]
+RangeOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--n", metavar="LOW:HIGH", help="Numbers of records to cover.", rich_help_panel=RECORDS
+    ),
+]
+FigureOption: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "--out",
+        metavar="FILE.png",
+        help="Where the figure goes; FILE.svg and FILE.csv stand beside it.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+def curve(
+    data: MeasuredArgument = None,
+    *,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    measure: MeasureOption = False,
+    n: RangeOption = "100:1000000",
+    workload: WorkloadOption,
+    columns: ColumnsOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    exact: ExactOption = False,
+    out: FigureOption = Path("curve.png"),
+    force: ForceOption = False,
+) -> None:
+    """Draw predicted error against n for every mechanism, above what none of them can reach."""
+    paths = _paths(out)
+    check_free(paths.values(), overwrite=force)
+    ns, privacy = parse_range(n), parse_privacy(epsilon, delta, rho)
+    names = split_columns(columns)
+    source = _source(data, sample, schema, measure)
+    described = described_schema(sample, schema) if source is None else source.described
+    task = parse_workload(workload, chosen_columns(described.schema, names))
+    records = None
+    if source is not None:
+        display.warn(NOT_PRIVATE)
+        with display.working("reading records"):
+            records = _all_records(source, task)
+    with display.working("preparing the mechanisms"):
+        drawn = error_curve(
+            task.workload,
+            ns=ns,
+            privacy=privacy,
+            exact_only=exact,
+            adjacency=adjacency.relation(),
+            records=records,
+            title=task.description,
+        )
+    encoded = drawn.encoded()
+    write_together({path: encoded[end] for end, path in paths.items()})
+    least = [_least(drawn.table, number) for number in (ns[0], ns[-1])]
+    display.print_rows(
+        [
+            *asked(task),
+            ("least error", "; ".join(least)),
+            ("figure", f"{paths['.png']}, {paths['.svg']}"),
+            ("numbers", str(paths[".csv"])),
+        ]
+    )
+
+
+def parse_range(text: str) -> list[int]:
+    """Numbers of records from LOW to HIGH, four a decade.
+
+    Raises
+    ------
+    ValueError
+        Unless the text is two whole numbers, LOW below HIGH, joined by a colon.
+    """
+    low, colon, high = text.partition(":")
+    whole = all(part.isascii() and part.isdigit() for part in (low, high))
+    if not (colon and whole and 1 <= int(low) < int(high) <= MOST_RECORDS):
+        raise ValueError(
+            f"--n must be LOW:HIGH with whole numbers 1 <= LOW < HIGH <= {MOST_RECORDS}, "
+            f"got {text!r}"
+        )
+    ends = int(low), int(high)
+    count = max(2, round(PER_DECADE * np.log10(ends[1] / ends[0])) + 1)
+    return [int(number) for number in np.unique(np.geomspace(*ends, count).round())]
+
+
+def _source(
+    data: Path | None, sample: str | None, schema: Path | None, measure: bool
+) -> RecordSource | None:
+    """The records to measure on: DATA, or the sample if that is asked for."""
+    if data is not None:
+        return record_source(data, sample, schema, infer=False, columns=None)
+    if not measure:
+        return None
+    if sample is None:
+        raise ValueError("--measure goes with --sample; for records of your own, name their file")
+    return record_source(None, sample, schema, infer=False, columns=None)
+
+
+def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
+    chunks = list(source.records(task))
+    if not any(map(len, chunks)):
+        raise ValueError(f"{source.name} must hold at least 1 record, got 0")
+    return np.concatenate(chunks)
+
+
+def _least(table: pd.DataFrame, n: int) -> str:
+    """The least predicted error with n records, and whose it is."""
+    there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
+    best = there.iloc[int(there.rmse.argmin())]
+    heuristic = "" if best.sampler == str(Exact()) else ", heuristic"
+    return f"{display.number(best.rmse)} with {n} records ({best.curve}{heuristic})"
+
+
+def _paths(out: Path) -> dict[str, Path]:
+    """The files by the ends of their names, or ``ValueError``."""
+    if out.suffix != ".png":
+        raise ValueError(f"--out must name a file ending in .png, got {str(out)!r}")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
+    return {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}

@@ -1,0 +1,271 @@
+"""Figures: error against the number of records, for a workload of one's own.
+
+The only module of the library that draws; matplotlib is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from geomdp._typing import RandomState
+from geomdp.advice.error_curve import Quantity, error_table
+from geomdp.privacy import Adjacency, Exact, Privacy
+from geomdp.workloads import Records, Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ErrorCurve", "error_curve"]
+
+#: Okabe and Ito (2008), readable with every common form of colour blindness, in an order in which
+#: neighbours also differ in grey; and markers, which tell curves apart without any colour.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "v", "D", "^", "P", "X")
+#: Nine noises and more get different pairs, for both lists are cycled with a shift.
+LOOKS = tuple(
+    (colour, MARKERS[(i + shift) % len(MARKERS)])
+    for shift in range(len(MARKERS))
+    for i, colour in enumerate(COLOURS)
+)
+#: Room for markers at the ends of the axis.
+EDGE = 1.06
+PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
+EXCLUDED_COLOUR = "#D9D9D9"
+#: Fonts and lines as in the figures of the papers; text stays text in SVG, and the same figure
+#: gives the same file.
+SETTINGS: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#E3E3E3",
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "geomdp",
+}
+#: Two-sided 95% interval of a normal distribution, in standard errors.
+BAND = 1.96
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """A figure of error against n with the numbers in it.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As from `geomdp.advice.error_table`.
+    figure : Figure
+        Drawn from `table` alone.
+    """
+
+    table: pd.DataFrame
+    figure: Figure
+
+    def encoded(self) -> dict[str, bytes]:
+        """Contents of the files of this curve by the ends of their names: .png, .svg and .csv."""
+        contents = {}
+        metadata: dict[str, dict[str, str | None]] = {
+            "png": {"Software": None},
+            "svg": {"Date": None},
+        }
+        with _style():
+            for kind, without in metadata.items():
+                buffer = io.BytesIO()
+                self.figure.savefig(buffer, format=kind, dpi=200, metadata=without)
+                contents[f".{kind}"] = buffer.getvalue()
+        contents[".csv"] = self.table.to_csv(index=False).encode()
+        return contents
+
+
+def error_curve(
+    workload: Workload,
+    *,
+    ns: Sequence[int],
+    privacy: Privacy,
+    exact_only: bool = False,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    records: Records | None = None,
+    rng: RandomState = 0,
+    title: str = "",
+) -> ErrorCurve:
+    """Draw error against n for every mechanism that applies, above what none of them can reach.
+
+    Curves are predictions, made without any records. Dashed ones belong to mechanisms with a
+    heuristic sampler, which carry no guarantee. The shaded region is proved to be out of reach of
+    every mechanism with this guarantee. Markers with bars are measurements, if there are `records`.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries.
+    ns : sequence of int
+        Numbers of records, at least two, increasing.
+    privacy : PureDP, ApproxDP or ZCDP
+        Guarantee of every mechanism.
+    exact_only : bool
+        Whether mechanisms with a heuristic sampler are left out.
+    adjacency : Adjacency
+        Neighbour relation.
+    records : array or DataFrame, optional
+        Public or synthetic records in the encoding of ``workload.universe``, on which errors are
+        measured: see Notes.
+    rng : Generator, int or None
+        Randomness of the measurements and of the search for lower bounds.
+    title : str
+        Title of the figure; by default the numbers of queries and of the guarantee.
+
+    Returns
+    -------
+    ErrorCurve
+        Figure and table.
+
+    Raises
+    ------
+    ValueError
+        For bad `ns`, privacy, adjacency or records, or a constant workload.
+
+    See Also
+    --------
+    geomdp.advice.error_table : The numbers alone.
+
+    Notes
+    -----
+    Privacy: without `records` the result depends on public arguments only. With them, the measured
+    errors are not private, whatever the guarantee of the mechanisms: no noise protects them, and a
+    ledger does not count them. They may be published if the records may.
+    """
+    table = error_table(
+        workload,
+        ns=ns,
+        privacy=privacy,
+        exact_only=exact_only,
+        adjacency=adjacency,
+        records=records,
+        rng=rng,
+    )
+    title = title or f"{workload.n_queries} queries"
+    return ErrorCurve(table, draw(table, f"{title}, {privacy}, {adjacency.value}"))
+
+
+def draw(table: pd.DataFrame, title: str) -> Figure:
+    """Figure of a table as from `geomdp.advice.error_table`."""
+    from matplotlib.figure import Figure
+
+    of = {what: table[table.quantity == what.value] for what in Quantity}
+    predicted, measured = of[Quantity.PREDICTED], of[Quantity.MEASURED]
+    looks = dict(zip(predicted.noise.unique(), cycle(LOOKS), strict=False))
+    with _style():
+        figure = Figure(figsize=(8.4, 4.8), layout="constrained")
+        axes = figure.subplots()
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.grid(True, which="major")
+        for _, points in predicted.groupby("curve", sort=False):
+            _draw_predicted(axes, points, looks[points.noise.iloc[0]])
+        for _, points in measured.groupby("curve", sort=False):
+            _draw_measured(axes, points, looks[points.noise.iloc[0]])
+        _draw_excluded(axes, of[Quantity.EXCLUDED])
+        axes.set_xlim(table.n.min() / EDGE, table.n.max() * EDGE)
+        axes.set_xlabel("number of records $n$")
+        axes.set_ylabel("error per query (RMSE of means)")
+        axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
+        figure.legend(handles=_legend(axes, table), loc="outside right upper")
+    return figure
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """The settings above, whatever those of the user."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(SETTINGS)
+        yield
+
+
+def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:
+    """Thin and unmarked where projected, dashed where heuristic."""
+    first = points.iloc[0]
+    colour, marker = look
+    plain, dashed = first.curve == first.noise, first.sampler != str(Exact())
+    axes.plot(
+        points.n,
+        points.rmse,
+        color=colour,
+        linestyle=DASHED if dashed else "-",
+        linewidth=1.6 if plain else 0.9,
+        marker=marker if plain else "",
+        markersize=4,
+        markevery=max(1, len(points) // 4),
+        # Matplotlib leaves labels with an underscore out of legends.
+        label=f"{first.noise}{', heuristic' * dashed}" if plain else "_projected",
+    )
+
+
+def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:
+    """White markers with bars over two standard errors."""
+    first = points.iloc[0]
+    colour, marker = look
+    axes.errorbar(
+        points.n,
+        points.rmse,
+        yerr=BAND * points.stderr,
+        fmt=marker if first.curve == first.noise else PROJECTED_MARKER,
+        color=colour,
+        markerfacecolor="white",
+        markersize=6,
+        elinewidth=1.2,
+        zorder=3,
+        label="_measured",
+    )
+
+
+def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
+    """What is out of reach with n records is so with fewer: steps reach back to the n before."""
+    if excluded.empty:
+        return
+    axes.fill_between(
+        excluded.n,
+        excluded.rmse.min() / 2,
+        excluded.rmse,
+        step="pre",
+        color=EXCLUDED_COLOUR,
+        linewidth=0,
+        zorder=0,
+        label="out of reach of\nevery mechanism",
+    )
+    axes.set_ylim(bottom=excluded.rmse.min() / 2)
+
+
+def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
+    """Every noise and the shaded region, then what thin, dashed and white ones mean."""
+    from matplotlib.lines import Line2D
+
+    handles: list[Artist] = [*axes.get_legend_handles_labels()[0]]
+    predicted = table[table.quantity == Quantity.PREDICTED.value]
+    grey = "#555555"
+    if (predicted.curve != predicted.noise).any():
+        handles.append(Line2D([], [], color=grey, lw=0.9, label="the same, projected"))
+    if (predicted.sampler != str(Exact())).any():
+        label = "heuristic sampler:\nno privacy guarantee"
+        handles.append(Line2D([], [], color=grey, linestyle=DASHED, label=label))
+    if (table.quantity == Quantity.MEASURED.value).any():
+        for marker, label in (
+            ("o", "measured on records,\nnot private"),
+            (PROJECTED_MARKER, "the same, projected"),
+        ):
+            handles.append(
+                Line2D([], [], color=grey, marker=marker, ls="", mfc="white", label=label)
+            )
+    return handles
