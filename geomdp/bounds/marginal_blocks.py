@@ -1,19 +1,20 @@
 """Packings for marginals from Hadamard blocks and codes: the family of Theorem 25 (JL-T25).
 
 Attributes are split into l - 1 parts of d' (a power of two) and a last part with the rest. Let
-h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of Sylvester,
-v_j = (1 + h_j) / 2 in {0, 1}^d', and z_1..z_q words of a binary code with minimum distance D. The
-data set of a function f on the first s of the J^(l-1) tuples j holds the s records
-(v_{j_1}, ..., v_{j_{l-1}}, z_{f(j)}).
+h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of Sylvester and
+v_j = (1 + h_j) / 2 in {0, 1}^d'. The data set of a function f holds, for each of the first s of the
+J^(l-1) tuples j, the record (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
 
 Look at the queries that take one attribute of each part only, and apply P x ... x P x I to their
 answers, P = I - 11^T / d'. Neither increases a norm. P v_j = h_j / 2, so the records of different
-tuples become orthogonal, and for f, g that differ in c places
+tuples become orthogonal, and
 
-    ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||z_f(j) - z_g(j)||^2)^(1/2)
-                          >= (1/s) 2^-(l-1) d'^((l-1)/2) sqrt(c D).
+    ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
 
-The functions are the words of a Reed-Solomon code over F_q.
+The last parts are written as B words each of a binary code with minimum distance D (attributes left
+over are 0), and the s B words of a data set as the symbols of a Reed-Solomon code over F_q. Where
+two of its words differ in at least c symbols, the sum is at least c D. The published choice is
+B = 1; more and shorter words reach all widths with codes that can be searched.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ class MarginalBlocks:
     part : int
         d', a power of two, at least 2, with (l - 1) d' < d.
     code : LinearCode
-        The words z, of length d - (l - 1) d'.
+        Words of at most d - (l - 1) d' bits; B of them fit.
     functions : ReedSolomon
-        Which functions f: length s of at most (d' - 1)^(l - 1), and a field of q <= 2^r symbols,
-        symbol a standing for word z number a.
+        Length s B for some s <= (d' - 1)^(l - 1), over a field of q <= 2^r symbols, symbol a
+        standing for word number a; symbols i B to (i + 1) B - 1 are f at tuple i.
     """
 
     attributes: int
@@ -67,11 +68,24 @@ class MarginalBlocks:
         whole(self.part, "part", minimum=2)
         if self.part & (self.part - 1):
             raise ValueError(f"part must be a power of two, got {self.part}")
-        rest = self.attributes - (self.width - 1) * self.part
-        if self.code.length != rest:
-            raise ValueError(f"code must have words of length {rest}, got {self.code.length}")
-        whole(self.functions.length, "length", maximum=(self.part - 1) ** (self.width - 1))
+        whole(self.rest, "attributes of the last part", minimum=self.code.length)
+        if self.functions.length % self.words_each:
+            raise ValueError(
+                f"length must be a multiple of the {self.words_each} words of a record, "
+                f"got {self.functions.length}"
+            )
+        whole(self.size, "number of records", maximum=(self.part - 1) ** (self.width - 1))
         whole(self.functions.prime, "symbols", maximum=self.code.count)
+
+    @property
+    def rest(self) -> int:
+        """Number of attributes d - (l - 1) d' of the last part."""
+        return self.attributes - (self.width - 1) * self.part
+
+    @property
+    def words_each(self) -> int:
+        """Number of words B in the last part of a record."""
+        return self.rest // self.code.length
 
     @property
     def workload(self) -> Marginals:
@@ -92,12 +106,12 @@ class MarginalBlocks:
     @property
     def size(self) -> int:
         """Number of records s of a data set."""
-        return self.functions.length
+        return self.functions.length // self.words_each
 
     @property
     def distance(self) -> int:
         """The number of records s: two functions may differ everywhere."""
-        return self.functions.length
+        return self.size
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -113,7 +127,7 @@ class MarginalBlocks:
         others = self.width - 1
         square = self.functions.differing * self.code.distance * (self.part / 4) ** others
         worst = isinstance(metric, WorstCase)
-        block = self.part**others * self.code.length
+        block = self.part**others * self.rest
         queries = block if worst else math.comb(self.attributes, self.width)
         return math.sqrt(square / queries) / self.size * (1 - MARGIN)
 
@@ -124,17 +138,19 @@ class MarginalBlocks:
         return np.arange(self.size)[:, None] // places % columns
 
     def records(self, words: IntArray) -> IntArray:
-        """Records of the data sets of some `words` (b, s) of the functions: (b, s, d)."""
+        """Records of the data sets of some `words` (b, s B) of the functions: (b, s, d)."""
         blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
         first = blocks[self.tuples()].reshape(self.size, -1)
-        last = self.code.words(words.ravel()).reshape(*words.shape, -1)
-        return np.concatenate([np.broadcast_to(first, (len(words), *first.shape)), last], axis=2)
+        last = self.code.words(words.ravel()).reshape(len(words), self.size, -1)
+        unused = np.zeros((*last.shape[:2], self.rest - last.shape[2]), dtype=np.int64)
+        heads = np.broadcast_to(first, (len(words), *first.shape))
+        return np.concatenate([heads, last, unused], axis=2)
 
     def packing(self, words: IntArray) -> Packing:
-        """The data sets of some `words` (b, s), listed."""
+        """The data sets of some `words` (b, s B), listed."""
         records = self.records(words).reshape(-1, self.attributes)
         elements, rows = np.unique(records, axis=0, return_inverse=True)
-        return Packing(self.workload, elements, rows.reshape(words.shape), "marginal blocks")
+        return Packing(self.workload, elements, rows.reshape(len(words), -1), "marginal blocks")
 
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""

@@ -60,8 +60,7 @@ def marginal_bound(
         For l = 1 the best code; for l >= 2 the best chain of Hadamard blocks with Reed-Solomon
         functions of growing length, over the splits of the attributes and the codes tried.
         Unconditional: for constant width a constant times d / (alpha eps) (l = 1) or
-        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)} once alpha is small enough; for l >= 2 as
-        far as codes of 2^Omega(d) words are searched for, which is up to 2^14 words.
+        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}, once alpha is small enough.
 
     Raises
     ------
@@ -91,35 +90,46 @@ def marginal_bound(
 
 
 def _code_words(attributes: int) -> Iterator[CodeWords]:
-    """Plain and concatenated codes, with inner words of up to 64 bits."""
-    for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
-        for distance in code_distances(bits):
-            inner = greedy_code(bits, distance)
-            symbols = prime_at_most(inner.count)
-            length = min(attributes // bits, symbols)
-            for degree in _degrees(length):
-                yield CodeWords(attributes, ReedSolomon(symbols, length, degree), inner)
+    """Plain and concatenated codes."""
+    for inner in _codes(attributes):
+        symbols = prime_at_most(inner.count)
+        length = min(attributes // inner.length, symbols)
+        for degree in _degrees(length):
+            yield CodeWords(attributes, ReedSolomon(symbols, length, degree), inner)
 
 
 def _marginal_blocks(attributes: int, width: int, question: Question) -> Iterator[MarginalBlocks]:
     """All splits of the attributes, codes, and numbers of tuples with all their degrees."""
-    for part, code in _splits(attributes, width):
-        symbols = prime_at_most(code.count)
-        for length in _lengths(min((part - 1) ** (width - 1), symbols), question):
-            for degree in _degrees(length):
-                functions = ReedSolomon(symbols, length, degree)
-                yield MarginalBlocks(attributes, width, part, code, functions)
-
-
-def _splits(attributes: int, width: int) -> Iterator[tuple[int, LinearCode]]:
-    """Sizes d' of the first parts, at least a third of an even share, with codes for the rest."""
-    for part in (1 << i for i in range(1, attributes.bit_length())):
+    for part in _parts(attributes, width):
         rest = attributes - (width - 1) * part
-        if rest >= 2 and 3 * width * part >= min(attributes, 6 * width):
-            for distance in code_distances(rest):
-                code = greedy_code(rest, distance)
-                if code.count > 2:
-                    yield part, code
+        for code in _codes(rest):
+            symbols, each = prime_at_most(code.count), rest // code.length
+            if symbols < each:
+                continue
+            most = min((part - 1) ** (width - 1), symbols // each)
+            for length in _lengths(most, question):
+                for degree in _degrees(length * each):
+                    functions = ReedSolomon(symbols, length * each, degree)
+                    yield MarginalBlocks(attributes, width, part, code, functions)
+
+
+def _parts(attributes: int, width: int) -> list[int]:
+    """Sizes d' of the first parts: at least a third of an even share, room for a last part."""
+    powers = (1 << i for i in range(1, attributes.bit_length()))
+    return [
+        part
+        for part in powers
+        if attributes - (width - 1) * part >= 2 and 3 * width * part >= min(attributes, 6 * width)
+    ]
+
+
+def _codes(attributes: int) -> Iterator[LinearCode]:
+    """Codes of more than two words for a part of that many attributes."""
+    for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
+        for distance in code_distances(bits):
+            code = greedy_code(bits, distance)
+            if code.count > 2:
+                yield code
 
 
 def _lengths(most: int, question: Question) -> list[int]:

@@ -151,26 +151,28 @@ def verify_blocks(part: Mapping[str, Any], measure: Measure) -> Verified:
     side, generators = whole_number(part, "part", 2), generators_of(part)
     functions = polynomials_of(part, "symbols", "length")
     rest = d - (width - 1) * side
-    require(generators.shape[1] == rest, f"words do not have the {rest} attributes left")
+    require(generators.shape[1] <= rest, f"words do not fit in the {rest} attributes left")
     require(functions.prime <= 1 << len(generators), "there are more symbols than words")
-    require(functions.length <= (side - 1) ** (width - 1), "there are more records than tuples")
+    each = rest // generators.shape[1]
+    require(functions.length % each == 0, f"records do not have {each} words each")
+    size = functions.length // each
+    require(size <= (side - 1) ** (width - 1), "there are more records than tuples")
     columns = _half_hadamard(side)
-    tuples = list(
-        itertools.islice(itertools.product(range(side - 1), repeat=width - 1), functions.length)
-    )
+    tuples = list(itertools.islice(itertools.product(range(side - 1), repeat=width - 1), size))
     _check_orthogonal(columns, tuples)
     weight = functions.differing * least_weight(generators)
-    norm = math.sqrt(weight * (side / 4.0) ** (width - 1)) / functions.length
+    norm = math.sqrt(weight * (side / 4.0) ** (width - 1)) / size
     block = side ** (width - 1) * rest
     queries = block if measure.largest else math.comb(d, width)
     separation = norm / math.sqrt(queries)
-    pairs = min(PAIRS, DRAWS // (2 * functions.length * math.comb(d, width)))
-    _sample_blocks(columns, tuples, generators, functions, (width, pairs), (measure, separation))
+    pairs = min(PAIRS, DRAWS // (2 * size * math.comb(d, width)))
+    heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
+    _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))
     return Verified(
         subject=_marginals_subject(d, width),
         log_count=functions.log_count,
-        size=functions.length,
-        distance=functions.length,
+        size=size,
+        distance=size,
         separation=separation,
         slack=SLACK * separation,
         verified=(
@@ -207,27 +209,26 @@ def _check_orthogonal(columns: Bits, tuples: list[tuple[int, ...]]) -> None:
 
 
 def _sample_blocks(
-    columns: Bits,
-    tuples: list[tuple[int, ...]],
+    heads: list[Bits],
     generators: Bits,
     functions: Polynomials,
-    shape: tuple[int, int],
+    shape: tuple[int, int, int],
     bound: tuple[Measure, float],
 ) -> None:
     """Draw pairs of functions and evaluate all marginals of their data sets."""
-    (width, pairs), (measure, separation) = shape, bound
+    (d, width, pairs), (measure, separation) = shape, bound
     rng = np.random.default_rng(3)
-    heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
+    each = functions.length // len(heads)
+    subsets = np.array(list(itertools.combinations(range(d), width))) if pairs else None
     for _ in range(pairs):
         means = []
         for word in functions.pair(rng):
-            records = np.array(
-                [
-                    np.concatenate([head, word_of(generators, symbol)])
-                    for head, symbol in zip(heads, word, strict=True)
-                ]
-            )
-            subsets = np.array(list(itertools.combinations(range(records.shape[1]), width)))
-            means.append(np.mean([record[subsets].all(axis=1) for record in records], axis=0))
+            total = np.zeros(math.comb(d, width))
+            for i, head in enumerate(heads):
+                symbols = word[i * each : (i + 1) * each]
+                ones = np.concatenate([head, *(word_of(generators, a) for a in symbols)])
+                record = np.pad(ones, (0, d - len(ones)))
+                total += record[subsets].all(axis=1)
+            means.append(total / len(heads))
         found = float(measure.norm((means[0] - means[1])[None])[0])
         require(found >= separation * (1 - 1e-9), f"two sampled data sets are {found:.6g} apart")
