@@ -10,7 +10,9 @@ SCRIPTS = (
     "experiments.online_error",
     "experiments.conjunctions",
     "experiments.sparse_project",
+    "experiments.smooth_error_vs_n",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.sparse",
+    "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",
 )

@@ -1,0 +1,277 @@
+"""Speed of the geometry core: chords, samples, projections and widths beside named peers.
+
+Every line solves the same instances with geomdp and with its peers in one process and compares
+the answers: chords with linear programs (scipy's linprog, and HiGHS models kept warm), projections
+with quadprog on the dual form and CVXPY with SCS, walks with hopsy, spectral draws with
+hit-and-run, widths with a dense product (formula sheet X-RAY, X-MNP, X-LOCK, X-SPX). Vertices are
+Gaussian, or 0/1 answers to marginal queries with ties and duplicates.
+
+Claims: geomdp's certificates (gauge 1 at the ends of chords, relative gap 1e-12 of projections,
+separators that hold every vertex) and the agreement with every peer. Speed is reported, not
+claimed: times are medians of processor seconds of one core, beside the ratio aimed at.
+
+Run time on one core: quick 8 s, full 15 minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from experiments.benchmarks.geometry_instances import GEOMDP, Config, Vertices, Work
+from experiments.benchmarks.geometry_solves import (
+    time_many_targets,
+    time_membership,
+    time_projection,
+    time_width,
+)
+from experiments.benchmarks.geometry_walks import (
+    time_chords,
+    time_draws,
+    time_effective_samples,
+    time_spectral_draws,
+)
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import shared_legend
+from experiments.engine.provenance import versions
+
+TIMERS: dict[Work, Callable[[Config, np.random.Generator], list[Row]]] = {
+    Work.CHORD: time_chords,
+    Work.DRAW: time_draws,
+    Work.BOX: time_effective_samples,
+    Work.POLYTOPE: time_effective_samples,
+    Work.STRETCHED: time_effective_samples,
+    Work.SPECTRAPLEX: time_spectral_draws,
+    Work.SPECTRAPLEX_DIFFERENCE: time_spectral_draws,
+    Work.PROJECTION: time_projection,
+    Work.FULL_SUPPORT: time_projection,
+    Work.MANY: time_many_targets,
+    Work.LARGE: time_projection,
+    Work.MEMBERSHIP: time_membership,
+    Work.WIDTH: time_width,
+}
+
+#: Ratios aimed at, by work, dimension and the word the peers' names begin with.
+GOALS: dict[tuple[Work, int, str], float] = {
+    (Work.CHORD, 10, "linprog"): 150,
+    (Work.CHORD, 20, "linprog"): 120,
+    (Work.CHORD, 50, "linprog"): 70,
+    (Work.CHORD, 10, "HiGHS"): 25,
+    (Work.CHORD, 20, "HiGHS"): 25,
+    (Work.CHORD, 50, "HiGHS"): 18,
+    (Work.DRAW, 20, "HiGHS"): 25,
+    (Work.BOX, 50, "hopsy"): 10,
+    (Work.POLYTOPE, 20, "hopsy"): 5,
+    (Work.STRETCHED, 20, "hopsy"): 5,
+    (Work.SPECTRAPLEX, 10, "hit-and-run"): 1e4,
+    (Work.SPECTRAPLEX, 20, "hit-and-run"): 1e4,
+    (Work.SPECTRAPLEX, 50, "hit-and-run"): 1e4,
+    (Work.SPECTRAPLEX_DIFFERENCE, 30, "hit-and-run"): 100,
+    (Work.PROJECTION, 200, "quadprog"): 5,
+    (Work.PROJECTION, 500, "quadprog"): 5,
+    (Work.PROJECTION, 200, "CVXPY"): 20,
+    (Work.PROJECTION, 500, "CVXPY"): 500,
+    (Work.FULL_SUPPORT, 200, "quadprog"): 3,
+    (Work.MANY, 200, "gd.project"): 5,
+    (Work.MEMBERSHIP, 200, "linprog"): 50,
+    (Work.MEMBERSHIP, 200, "quadprog"): 5,
+    (Work.WIDTH, 16, "dense"): 20,
+}
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Seconds an operation of every method, with certificates and disagreements."""
+    return TIMERS[config.work](config, rng)
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Certificates of geomdp and agreement of the peers, by kind of work."""
+    found = []
+    for own, name in ((True, "certificates hold"), (False, "peers agree")):
+        for work, rows in table[(table.method == GEOMDP) == own].groupby("work", sort=False):
+            shares = rows.disagreement - rows.allowed
+            worst = rows.loc[shares.idxmax()]
+            found.append(
+                Claim(
+                    f"{work}: {name}",
+                    bool((rows.disagreement <= rows.allowed).all()),
+                    f"{worst.disagreement:.2g} ({worst.method}, m = {worst.dimension})",
+                    f"at most {worst.allowed:.2g}",
+                    "X-RAY, X-MNP, X-LOCK, X-SPX",
+                )
+            )
+    return found
+
+
+KEYS = ["work", "vertices", "dimension", "count"]
+
+
+def ratios(table: pd.DataFrame) -> pd.DataFrame:
+    """Peers' rows with their seconds over geomdp's on the same line, and the goal if there is one.
+
+    Goals are for the best method of a peer; a ratio is met where the best one's is.
+    """
+    own = table[table.method == GEOMDP].set_index(KEYS).seconds
+    peers = table[table.method != GEOMDP].copy()
+    peers["ratio"] = [
+        row.seconds / own[tuple(row[key] for key in KEYS)] for _, row in peers.iterrows()
+    ]
+    peers["goal"] = [
+        next(
+            (
+                goal
+                for (work, dimension, word), goal in GOALS.items()
+                if (work, dimension) == (row.work, row.dimension) and row.method.startswith(word)
+            ),
+            np.nan,
+        )
+        for _, row in peers.iterrows()
+    ]
+    return peers
+
+
+def report(table: pd.DataFrame) -> Table:
+    """Every method's time, with ratios and goals, machine and versions."""
+    software = ", ".join(f"{name} {version}" for name, version in versions().items())
+    shown = Table(
+        "work",
+        "vertices",
+        "(m, N)",
+        "method",
+        title=f"{platform.machine()}, {os.cpu_count()} cores; {software}",
+    )
+    for heading in ("seconds", "slowest", "ratio", "goal", "certificate or difference"):
+        shown.add_column(heading, justify="right")
+    compared = ratios(table)
+    for _, row in table.iterrows():
+        ratio = compared.ratio.get(row.name)
+        goal = compared.goal.get(row.name)
+        shown.add_row(
+            row.work,
+            row.vertices,
+            f"({row.dimension}, {row['count'] or '-'})",
+            row.method,
+            f"{row.seconds:.3g}",
+            f"{row.slowest:.3g}",
+            "" if ratio is None else f"{ratio:,.3g}",
+            "" if goal is None or np.isnan(goal) else f"{goal:,.3g}",
+            f"{row.disagreement:.1e}",
+        )
+    return shown
+
+
+#: Label of the goals in the legend.
+AIMED_AT = "aimed at"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """How many times faster than the best method of each peer, with the ratios aimed at."""
+    compared = ratios(table)
+    compared["peer"] = compared.method.str.split(",").str[0].str.split(" ").str[0]
+    compared["line"] = [
+        f"{row.work}, ({row.dimension}, {row['count'] or '-'})".replace(", -)", ")")
+        for _, row in compared.iterrows()
+    ]
+    best = compared.loc[compared.groupby([*KEYS, "peer"]).ratio.idxmin()]
+    lines = list(dict.fromkeys(compared.line))
+    figure = Figure(figsize=(7.2, 1.4 + 0.24 * len(lines)))
+    axes = figure.subplots()
+    for number, (kind, marker) in enumerate(zip(Vertices, "osD", strict=True)):
+        rows = best[best.vertices == kind]
+        if not rows.empty:
+            heights = [len(lines) - lines.index(name) for name in rows.line]
+            filled = "white" if number else f"C{number}"
+            axes.plot(
+                rows.ratio,
+                heights,
+                marker,
+                color=f"C{number}",
+                markerfacecolor=filled,
+                label=LABELS[kind],
+            )
+            for ratio, height, peer in zip(rows.ratio, heights, rows.peer, strict=True):
+                axes.annotate(
+                    peer, (ratio, height), xytext=(4, 2), textcoords="offset points", fontsize=5
+                )
+    aimed = best.dropna(subset="goal")
+    heights = [len(lines) - lines.index(name) for name in aimed.line]
+    axes.plot(aimed.goal, heights, "|", color="black", markersize=9, label=AIMED_AT)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_yticks(range(len(lines), 0, -1), lines, fontsize=7)
+    axes.set_xscale("log")
+    axes.set_xlabel("time of the peer over that of geomdp")
+    figure.suptitle("Speed of the geometry core beside its peers, one core")
+    kinds = [LABELS[kind] for kind in Vertices if (best.vertices == kind).any()]
+    shared_legend(figure, [axes], {"measured": kinds, "goal": [AIMED_AT]})
+    return figure
+
+
+LABELS = {
+    Vertices.GAUSSIAN: "Gaussian vertices",
+    Vertices.MARGINALS: "0/1 marginals with duplicates",
+    Vertices.NONE: "no vertices",
+}
+BOTH = (Vertices.GAUSSIAN, Vertices.MARGINALS)
+
+
+def both(work: Work, dimension: int, count: int, operations: int, peers: int) -> list[Config]:
+    """One line for each kind of vertices."""
+    return [Config(work, kind, dimension, count, operations, peers) for kind in BOTH]
+
+
+def alone(work: Work, dimension: int, count: int, operations: int, peers: int) -> Config:
+    """A line without vertices."""
+    return Config(work, Vertices.NONE, dimension, count, operations, peers)
+
+
+QUICK = Sweep(
+    (
+        *both(Work.CHORD, 6, 60, 3, 2),
+        Config(Work.DRAW, Vertices.GAUSSIAN, 4, 30, 256, 2),
+        alone(Work.BOX, 8, 0, 50, 300),
+        alone(Work.POLYTOPE, 5, 30, 50, 300),
+        alone(Work.STRETCHED, 5, 30, 50, 300),
+        alone(Work.SPECTRAPLEX, 3, 0, 1000, 16),
+        *both(Work.PROJECTION, 20, 200, 3, 1),
+        *both(Work.FULL_SUPPORT, 20, 200, 2, 1),
+        *both(Work.MANY, 20, 200, 1, 5),
+        *both(Work.MEMBERSHIP, 10, 100, 4, 4),
+        alone(Work.WIDTH, 8, 0, 64, 32),
+    ),
+    trials=1,
+    seed=0,
+)
+FULL = Sweep(
+    (
+        *both(Work.CHORD, 10, 200, 100, 50),
+        *both(Work.CHORD, 20, 1000, 20, 30),
+        *both(Work.CHORD, 50, 2000, 4, 10),
+        Config(Work.DRAW, Vertices.GAUSSIAN, 20, 1000, 2048, 30),
+        alone(Work.BOX, 50, 0, 200, 5000),
+        alone(Work.POLYTOPE, 20, 200, 200, 5000),
+        alone(Work.STRETCHED, 20, 200, 200, 5000),
+        alone(Work.SPECTRAPLEX, 10, 0, 10000, 32),
+        alone(Work.SPECTRAPLEX, 20, 0, 5000, 16),
+        alone(Work.SPECTRAPLEX, 50, 0, 1000, 8),
+        alone(Work.SPECTRAPLEX_DIFFERENCE, 30, 0, 200, 8),
+        *both(Work.PROJECTION, 50, 1000, 20, 5),
+        *both(Work.PROJECTION, 200, 5000, 10, 3),
+        *both(Work.PROJECTION, 500, 20000, 5, 1),
+        *both(Work.FULL_SUPPORT, 200, 5000, 5, 3),
+        *both(Work.MANY, 200, 5000, 1, 20),
+        *both(Work.MEMBERSHIP, 200, 5000, 12, 4),
+        Config(Work.LARGE, Vertices.GAUSSIAN, 500, 100_000, 3, 0),
+        Config(Work.LARGE, Vertices.GAUSSIAN, 100, 1_000_000, 3, 0),
+        alone(Work.WIDTH, 16, 0, 4096, 256),
+        alone(Work.WIDTH, 20, 0, 4096, 0),
+    ),
+    trials=1,
+    seed=0,
+)

@@ -1,0 +1,116 @@
+"""Instances and stop-watches of the geometry benchmark."""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.engine.cells import Row
+
+Array = npt.NDArray[np.float64]
+T = TypeVar("T")
+
+GEOMDP = "geomdp"
+
+
+class Work(enum.StrEnum):
+    """What is timed, and per what."""
+
+    CHORD = "exact chord"
+    DRAW = "effective K-norm draw"
+    BOX = "effective sample, box"
+    POLYTOPE = "effective sample, random polytope"
+    STRETCHED = "effective sample, the same stretched and rotated"
+    SPECTRAPLEX = "uniform draw, spectraplex"
+    SPECTRAPLEX_DIFFERENCE = "uniform draw, difference of the spectraplex"
+    PROJECTION = "projection"
+    FULL_SUPPORT = "projection, support near m"
+    MANY = "projection, one of 100 targets"
+    LARGE = "projection, large"
+    MEMBERSHIP = "membership with separator"
+    WIDTH = "Gaussian width of 2-way marginals"
+
+
+class Vertices(enum.StrEnum):
+    """Kinds of vertices."""
+
+    GAUSSIAN = "Gaussian"
+    MARGINALS = "0/1 marginals"
+    NONE = "-"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One line of the benchmark: a problem, and how often each method solves it.
+
+    Parameters
+    ----------
+    work : Work
+        What is timed.
+    vertices : Vertices
+        Kind of vertices.
+    dimension : int
+        Dimension m of the points; the number of attributes or the order for matrices and marginals.
+    count : int
+        Number of vertices or facets N; 0 where it does not apply.
+    operations : int
+        Operations of geomdp.
+    peer_operations : int
+        Operations of each peer; 0 leaves the peers out.
+    """
+
+    work: Work
+    vertices: Vertices
+    dimension: int
+    count: int
+    operations: int
+    peer_operations: int
+
+
+def draw_vertices(config: Config, rng: np.random.Generator) -> Array:
+    """Points (N, m): Gaussian, or 0/1 answers to 2-way marginal queries with duplicates.
+
+    The marginal queries are the first m on the fewest attributes that have so many; N elements are
+    drawn from a pool of N / 2, so that most answer vectors occur more than once.
+    """
+    count, dimension = config.count, config.dimension
+    if config.vertices is Vertices.GAUSSIAN:
+        return rng.standard_normal((count, dimension))
+    attributes = math.isqrt(2 * dimension) + 1
+    while math.comb(attributes, 2) < dimension:
+        attributes += 1
+    pool = rng.integers(2, size=(max(count // 2, dimension + 1), attributes))
+    elements = pool[rng.integers(len(pool), size=count)].astype(float)
+    first, second = np.triu_indices(attributes, 1)
+    return elements[:, first[:dimension]] * elements[:, second[:dimension]]
+
+
+def timed(operation: Callable[[], T]) -> tuple[T, float]:
+    """The result with the processor seconds it took."""
+    start = time.process_time()
+    result = operation()
+    return result, time.process_time() - start
+
+
+def line(
+    method: str, seconds: Sequence[float], disagreement: float = 0.0, allowed: float = 0.0
+) -> Row:
+    """One method's row: median seconds an operation, and how far its answer is from geomdp's.
+
+    For geomdp itself, `disagreement` is the certificate: what the answer can be wrong by.
+    """
+    return {
+        "method": method,
+        "seconds": float(np.median(seconds)),
+        "slowest": float(np.max(seconds)),
+        "repetitions": len(seconds),
+        "disagreement": float(disagreement),
+        "allowed": float(allowed),
+    }

@@ -1,0 +1,173 @@
+"""Chords, K-norm draws, effective samples and spectral draws, timed beside their peers."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+import geomdp as gd
+from experiments.benchmarks.geometry_instances import (
+    GEOMDP,
+    Array,
+    Config,
+    Work,
+    draw_vertices,
+    line,
+    timed,
+)
+from experiments.benchmarks.peers.chords import (
+    DUAL,
+    PRIMAL,
+    KeptColumns,
+    KeptRows,
+    chord_by_linprog,
+)
+from experiments.benchmarks.peers.matrix_chords import EigenvalueChords
+from experiments.benchmarks.peers.samplers import PROPOSALS, hopsy_draws
+from experiments.engine.cells import Row
+from geomdp.geometry.sampling import Mixing, bulk_ess, measure_mixing, run_chains
+from geomdp.geometry.sampling.rounding import Walk, plain_walk, prepared_walk
+
+#: Chains of a hit-and-run walk; chords of all are taken together, as the samplers do.
+CHAINS = 64
+#: Steps before chords are timed: the points are then near the boundary, as uniform points are.
+WARM_UP = 5
+#: Relative difference of the ends of a chord to an LP with tolerance 1e-9.
+CHORD_TOLERANCE = 1e-7
+#: Chains in lockstep on polytopes with listed facets.
+LOCKSTEP = 256
+#: The longest axis of the stretched polytope over its shortest.
+STRETCH = 1000.0
+#: Steps of the hit-and-run walk on a matrix body whose correlation time is measured.
+MATRIX_STEPS = 256
+
+
+def symmetric_hull(vertices: Array) -> gd.bodies.Body:
+    """The body conv(+-v_i)."""
+    return gd.bodies.SymmetricHull(gd.bodies.VPolytope(vertices))
+
+
+def time_chords(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Seconds of one chord, both ends, at the points of a hit-and-run walk."""
+    vertices = draw_vertices(config, rng)
+    body = symmetric_hull(vertices)
+    points, seconds = np.zeros((CHAINS, config.dimension)), []
+    for step in range(WARM_UP + config.operations):
+        before, directions = points, rng.standard_normal(points.shape)
+        (low, high), taken = timed(lambda p=points, u=directions: body.chord(p, u))
+        points = before + (low + (high - low) * rng.random(CHAINS))[:, None] * directions
+        if step >= WARM_UP:
+            seconds.append(taken / CHAINS)
+    ends = before + high[:, None] * directions
+    rows = [line(GEOMDP, seconds, np.abs(body.gauge(ends) - 1).max(), 1e-9)]
+    if not config.peer_operations:
+        return rows
+    peers = {
+        "linprog": lambda p, u: chord_by_linprog(vertices, p, u),
+        "HiGHS columns, dual": KeptColumns(vertices, DUAL).chord,
+        "HiGHS columns, primal": KeptColumns(vertices, PRIMAL).chord,
+        "HiGHS rows, dual": KeptRows(vertices, DUAL).chord,
+    }
+    for method, chord in peers.items():
+        chord(before[-1], directions[-1])  # builds and warms the model
+        taken, worst = [], 0.0
+        for k in range(config.peer_operations):
+            ends_there, spent = timed(functools.partial(chord, before[k], directions[k]))
+            taken.append(spent)
+            worst = max(worst, float(np.abs(ends_there - np.array([low[k], high[k]])).max()))
+        rows.append(line(method, taken, worst / float((high - low).min()), CHORD_TOLERANCE))
+    return rows
+
+
+def time_draws(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Seconds of one effective K-norm draw: a hit-and-run step times the correlation time.
+
+    Peers make the same walk; their step is their chord.
+    """
+    body = symmetric_hull(draw_vertices(config, rng))
+    walk = prepared_walk(body, rng)
+    mixing = pilot(walk, 32, config.operations, rng)
+    chords = time_chords(config, rng)
+    for row in chords:
+        row["seconds"] = float(row["seconds"] or 0) * mixing.correlation_time
+        row["slowest"] = float(row["slowest"] or 0) * mixing.correlation_time
+    return chords
+
+
+def pilot(walk: Walk, chains: int, limit: int, rng: np.random.Generator) -> Mixing:
+    """Correlation time of a walk from points spread over the body."""
+    return measure_mixing(walk.kernel, walk.body, walk.starts(chains, rng), rng, limit=limit)
+
+
+def facets(config: Config, rng: np.random.Generator) -> Array:
+    """Normals (N, m) of {x : <a, x> <= 1}."""
+    if config.work is Work.BOX:
+        axes = np.eye(config.dimension)
+        return np.vstack([axes, -axes])
+    normals = rng.standard_normal((config.count, config.dimension))
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    if config.work is Work.POLYTOPE:
+        return normals
+    turn = np.linalg.qr(rng.standard_normal((config.dimension, config.dimension)))[0]
+    return normals @ turn * np.geomspace(1, STRETCH, config.dimension) @ turn.T
+
+
+def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Seconds an effective sample of coordinate hit-and-run, after rounding and burn-in.
+
+    The effective sample size is the smallest over the coordinates, one state stored per sweep.
+    """
+    normals = facets(config, rng)
+    body = gd.bodies.HPolytope(normals, np.ones(len(normals)))
+    walk = prepared_walk(body, rng)
+    start = run_chains(
+        walk.kernel, walk.body, walk.starts(LOCKSTEP, rng), rng, draws=1, burn_in=40
+    ).last
+    run, seconds = timed(
+        lambda: run_chains(walk.kernel, walk.body, start, rng, draws=config.operations)
+    )
+    draws = walk.embed(run.draws)
+    outside = (draws @ normals.T).max() - 1
+    rows = [line(GEOMDP, [seconds / float(bulk_ess(draws).min())], max(outside, 0), 1e-9)]
+    # The peers' second moments must be those of geomdp; both are chains, hence the loose bound.
+    spread = float(np.sqrt((draws**2).sum(axis=2).mean()))
+    for method in PROPOSALS if config.peer_operations else ():
+        states, taken = hopsy_draws(
+            normals,
+            np.ones(len(normals)),
+            method,
+            config.peer_operations,
+            config.dimension,
+            rounded=config.work is Work.STRETCHED,
+        )
+        ess = bulk_ess(states)
+        other = float(np.sqrt((states**2).sum(axis=2).mean()))
+        allowed = 10 / math.sqrt(float(ess.min()))
+        rows.append(line(method, [taken / float(ess.min())], abs(other / spread - 1), allowed))
+    return rows
+
+
+def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Seconds a uniform draw; the peer is hit-and-run on the same matrices, by effective sample.
+
+    Its chords are by eigenvalues on the spectraplex and by bisection on the difference body. The
+    walk is too slow to converge: its correlation time is measured on `MATRIX_STEPS` steps from
+    a spread start and is a lower bound, which favours the peer.
+    """
+    body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
+    if config.work is Work.SPECTRAPLEX_DIFFERENCE:
+        body = gd.bodies.SpectraplexDifference(config.dimension)
+    gd.sample_uniform(body, 1, rng=rng)
+    samples, seconds = timed(lambda: gd.sample_uniform(body, config.operations, rng=rng))
+    outside = np.count_nonzero(~body.contains(samples.points[:32]))
+    rows = [line(GEOMDP, [seconds / config.operations], outside, 0)]
+    if config.peer_operations:
+        walk = plain_walk(EigenvalueChords(body) if config.work is Work.SPECTRAPLEX else body)
+        chains = config.peer_operations
+        mixing = pilot(walk, chains, MATRIX_STEPS, rng)
+        points = walk.starts(chains, rng)
+        _, step = timed(lambda: walk.kernel.step(rng, walk.body, points))
+        rows.append(line("hit-and-run", [step / chains * mixing.correlation_time]))
+    return rows

@@ -1,0 +1,1 @@
+"""Other people's solvers set to the tasks of the geometry benchmark."""

@@ -1,0 +1,136 @@
+"""Chords of conv(+-v_i) by linear programs: scipy's `linprog`, and kept HiGHS models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linprog
+
+Array = npt.NDArray[np.float64]
+
+#: Feasibility tolerance of HiGHS, near the smallest it takes.
+TOLERANCE = 1e-9
+#: HiGHS's numbers for its dual and its primal simplex method.
+DUAL, PRIMAL = 1, 4
+
+
+def program(vertices: Array) -> Array:
+    """Rows of {sum (a_i - b_i) v_i - t u = p, sum a + b = 1}; the last column is that of t."""
+    count, dimension = vertices.shape
+    rows = np.zeros((dimension + 1, 2 * count + 1))
+    rows[:dimension, :count], rows[:dimension, count:-1] = vertices.T, -vertices.T
+    rows[dimension, :-1] = 1
+    return rows
+
+
+def chord_by_linprog(vertices: Array, point: Array, direction: Array) -> tuple[float, float]:
+    """Both ends, a fresh program each."""
+    rows = program(vertices)
+    rows[:-1, -1] = -direction
+    limits = [(0.0, None)] * (rows.shape[1] - 1) + [(None, None)]
+    ends = []
+    for sign in (1.0, -1.0):
+        costs = np.append(np.zeros(rows.shape[1] - 1), sign)
+        result = linprog(costs, A_eq=rows, b_eq=np.append(point, 1.0), bounds=limits)
+        ends.append(sign * float(result.fun))
+    return ends[0], ends[1]
+
+
+class KeptColumns:
+    """One HiGHS model with a column per signed vertex, re-solved from its last basis.
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        The v_i.
+    strategy : int
+        `DUAL` or `PRIMAL`.
+    """
+
+    def __init__(self, vertices: Array, strategy: int) -> None:
+        rows = program(vertices)
+        self._dimension, self._time = vertices.shape[1], rows.shape[1] - 1
+        rows[:-1, -1] = 1.0  # places for the direction
+        lower = np.append(np.zeros(self._time), -highspy.kHighsInf)
+        sides = np.append(np.zeros(self._dimension), 1.0)
+        self._model = kept_model(rows, lower, sides, sides, strategy)
+
+    def chord(self, point: Array, direction: Array) -> tuple[float, float]:
+        """Both ends: the second from the basis of the first."""
+        for row in range(self._dimension):
+            self._model.changeCoeff(row, self._time, -direction[row])
+        rows = np.arange(self._dimension, dtype=np.int32)
+        self._model.changeRowsBounds(self._dimension, rows, point, point)
+        ends = []
+        for sign in (1.0, -1.0):
+            self._model.changeColCost(self._time, sign)
+            self._model.run()
+            ends.append(sign * float(self._model.getInfo().objective_function_value))
+        return ends[0], ends[1]
+
+
+class KeptRows:
+    """The dual model, with a row per signed vertex: min {s - <z, p> : |<z, v_i>| <= s, <z, u> = 1}.
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        The v_i.
+    strategy : int
+        `DUAL` or `PRIMAL`.
+    """
+
+    def __init__(self, vertices: Array, strategy: int) -> None:
+        self._count, self._dimension = vertices.shape
+        rows = np.full((2 * self._count + 1, self._dimension + 1), -1.0)
+        rows[: self._count, :-1], rows[self._count : -1, :-1] = vertices, -vertices
+        rows[-1, :-1], rows[-1, -1] = 1.0, 0.0
+        lower = np.append(np.full(self._dimension, -highspy.kHighsInf), 0.0)
+        least = np.append(np.full(2 * self._count, -highspy.kHighsInf), 1.0)
+        most = np.append(np.zeros(2 * self._count), 1.0)
+        self._model = kept_model(rows, lower, least, most, strategy)
+        self._model.changeColCost(self._dimension, 1.0)
+
+    def chord(self, point: Array, direction: Array) -> tuple[float, float]:
+        """Both ends, one after the other."""
+        columns = np.arange(self._dimension, dtype=np.int32)
+        self._model.changeColsCost(self._dimension, columns, -point)
+        ends = []
+        for sign in (-1.0, 1.0):
+            for column in range(self._dimension):
+                self._model.changeCoeff(2 * self._count, column, sign * direction[column])
+            self._model.run()
+            ends.append(sign * float(self._model.getInfo().objective_function_value))
+        return ends[0], ends[1]
+
+
+def kept_model(rows: Array, lower: Array, least: Array, most: Array, strategy: int) -> Any:
+    """A silent HiGHS model of {least <= rows @ x <= most, x >= lower} without costs."""
+    program = highspy.HighsLp()
+    program.num_row_, program.num_col_ = rows.shape
+    program.col_cost_ = np.zeros(rows.shape[1])
+    program.col_lower_ = lower
+    program.col_upper_ = np.full(rows.shape[1], highspy.kHighsInf)
+    # HiGHS reads infinities of its own.
+    program.row_lower_, program.row_upper_ = least, most
+    program.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    used = rows.T != 0
+    program.a_matrix_.start_ = np.append(0, np.cumsum(used.sum(axis=1))).astype(np.int32)
+    program.a_matrix_.index_ = np.nonzero(used)[1].astype(np.int32)
+    program.a_matrix_.value_ = rows.T[used]
+    model = highspy.Highs()
+    for option, value in {
+        "output_flag": False,
+        "presolve": "off",
+        "solver": "simplex",
+        "parallel": "off",
+        "simplex_strategy": strategy,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
+    }.items():
+        model.setOptionValue(option, value)
+    model.passModel(program)
+    return model

@@ -1,0 +1,50 @@
+"""Nearest points of conv(v_i) and separation by general solvers."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import numpy.typing as npt
+import quadprog
+from scipy.optimize import linprog
+
+Array = npt.NDArray[np.float64]
+
+
+def nearest_by_quadprog(vertices: Array, target: Array) -> Array | None:
+    """By the dual form min {|w|^2 / 2 : <w, v_i - b> >= 1}, y = b + w / |w|^2; None if b is inside.
+
+    X-MNP names it as the peer to beat: its size is the dimension, not the number of vertices.
+    """
+    dimension = len(target)
+    rows = np.ascontiguousarray((vertices - target).T)
+    try:
+        normal = quadprog.solve_qp(
+            np.eye(dimension), np.zeros(dimension), rows, np.ones(len(vertices))
+        )[0]
+    except ValueError as error:
+        if "inconsistent" in str(error):
+            return None
+        raise
+    return target + normal / float(normal @ normal)
+
+
+def nearest_by_scs(vertices: Array, target: Array) -> Array:
+    """By CVXPY and SCS at its default tolerances."""
+    weights = cp.Variable(len(vertices), nonneg=True)
+    objective = cp.Minimize(cp.sum_squares(vertices.T @ weights - target))
+    cp.Problem(objective, [cp.sum(weights) == 1]).solve(solver=cp.SCS)
+    shares = np.maximum(np.asarray(weights.value), 0)
+    return np.asarray(shares @ vertices / shares.sum())
+
+
+def separator_by_linprog(vertices: Array, point: Array) -> tuple[float, Array]:
+    """Gauge about the mean c, and the facet: max {<z, p - c> : <z, v_i - c> <= 1}."""
+    centre = vertices.mean(axis=0)
+    result = linprog(
+        centre - point,
+        A_ub=vertices - centre,
+        b_ub=np.ones(len(vertices)),
+        bounds=(None, None),
+    )
+    return -float(result.fun), np.asarray(result.x)
