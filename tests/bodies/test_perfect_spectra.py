@@ -1,0 +1,187 @@
+"""Spectra by coupling from the past, against rejection from Wishart matrices, and their moments."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from geomdp.bodies import NuclearBall, Spectraplex, SpectraplexDifference
+from geomdp.bodies.eigenvalues import eigenvalues
+from geomdp.bodies.log_gas import heat_bath, sweeps
+from geomdp.bodies.perfect_spectra import (
+    _block,
+    block_sweeps,
+    difference_spectra,
+    gas_spectra,
+    nuclear_spectra,
+)
+from geomdp.bodies.spectral_moments import difference_moments, nuclear_moments
+from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees
+
+#: Functions of ascending spectra (n, d) that see every eigenvalue.
+STATISTICS = {
+    "smallest": lambda x: x[:, 0],
+    "largest": lambda x: x[:, -1],
+    "trace": lambda x: x.sum(axis=1),
+    "squares": lambda x: (x**2).sum(axis=1),
+    "positive part": lambda x: np.maximum(x, 0).sum(axis=1),
+    "smallest gap": lambda x: np.diff(x, axis=1).min(axis=1),
+    "number above 0": lambda x: (x > 0).sum(axis=1) + 0.0,
+}
+
+
+@pytest.mark.parametrize("d", [2, 3, 9])
+def test_quantiles_of_one_particle(d):
+    """The distribution function at the u-quantile is u, by adaptive quadrature."""
+    rng = np.random.default_rng(d)
+    for scale in (0.2, 1.0, 4.0):
+        points = np.sort(scale * d * rng.uniform(-1, 1, d))
+        for i in {0, d // 2, d - 1}:
+            others, u = np.delete(points, i), rng.random()
+            low = points[i - 1] if i else -80.0 - 4 * d * scale
+            high = points[i + 1] if i < d - 1 else 80.0 + 4 * d * scale
+            x = heat_bath(u, points, i)
+            assert low < x < high
+
+            def mass(a, b, others=others):
+                ends = sorted([*np.linspace(a, b, 30), *([0.0] if a < 0 < b else [])])
+
+                def density(t):
+                    return math.exp(-abs(t)) * np.prod(np.abs(t - others))
+
+                return math.fsum(
+                    quad(density, *pair, epsabs=0, epsrel=1e-12)[0]
+                    for pair in itertools.pairwise(ends)
+                )
+
+            below, above = mass(low, x), mass(x, high)
+            assert below / (below + above) == pytest.approx(u, abs=1e-11)
+
+
+def test_common_uniforms_keep_states_ordered():
+    rng = np.random.default_rng(1)
+    low = np.sort(rng.standard_normal(6))
+    high = low + rng.exponential(size=6).cumsum()
+    assert (np.diff(high) > 0).all()
+    lowest, highest = np.full(6, -np.inf), np.full(6, np.inf)
+    for _ in range(8):
+        uniforms = rng.random((2, 6))
+        states = [lowest, low, high, highest]
+        for state in states:
+            sweeps(state, uniforms)
+            assert (np.diff(state) > 0).all()
+        for below, above in itertools.pairwise(states):
+            assert (below <= above + 1e-12).all()
+    # One sweep each way brings the extreme states down from infinity.
+    assert np.isfinite(lowest).all()
+    assert np.isfinite(highest).all()
+
+
+def test_a_coalescing_block_sends_all_states_to_one():
+    starts = [np.sort(s * np.random.default_rng(2).standard_normal(5)) for s in (0.1, 1, 10)]
+    for seed in range(20):
+        ends = [
+            _block(np.random.default_rng(seed), block_sweeps(5), start, True) for start in starts
+        ]
+        assert len({coalesced for coalesced, _ in ends}) == 1
+        if ends[0][0]:
+            np.testing.assert_array_equal(ends[0][1], ends[1][1])
+            np.testing.assert_array_equal(ends[0][1], ends[2][1])
+
+
+@pytest.mark.statistical
+def test_blocks_keep_exact_states_whether_they_coalesce_or_not():
+    """With six sweeps many blocks fail: the map must leave the gas unchanged all the same."""
+    rng = np.random.default_rng(3)
+    start = gas_spectra(3000, 3, rng)
+    outcomes = [_block(rng, 6, state, True) for state in start]
+    assert 0.2 < np.mean([coalesced for coalesced, _ in outcomes]) < 0.8
+    ends = np.array([end for _, end in outcomes])
+    fresh = gas_spectra(3000, 3, rng)
+    for statistic in STATISTICS.values():
+        ks_same(statistic(ends), statistic(fresh), LEVEL / len(STATISTICS))
+
+
+def wishart_differences(d: int, tries: int, rng: np.random.Generator) -> np.ndarray:
+    """Spectra of uniform points of K - K by rejection, K the spectraplex.
+
+    M = A - B for A, B uniform on K, accepted if A - M_+ is psd. Given M, the accepted A are M_+ + X
+    with X psd, tr X <= 1 - ||M||_(K-K): a volume proportional to (1 - ||M||)^D, so that the
+    direction of M is that of a uniform point. Accepted with probability vol(K - K) / vol(K) over
+    C(2 D, D), the quotient in the inequality of Rogers and Shephard.
+    """
+    K = Spectraplex(d)
+    A, B = K.sample_uniform(tries, rng), K.sample_uniform(tries, rng)
+    positive = K.project(A - B)  # tr M_+ <= 1: the nearest point is the positive part
+    accepted = (A - B)[eigenvalues(A - positive)[:, 0] >= -1e-12]
+    sizes = rng.random((len(accepted), 1)) ** (1 / K.dimension)
+    gauges = SpectraplexDifference(d).gauge(accepted)
+    return eigenvalues(sizes * accepted / gauges[:, None])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("d", "tries"), [(2, 6000), (4, 24_000)])
+def test_difference_spectra_agree_with_rejection(d, tries):
+    rng = np.random.default_rng(d)
+    expected = wishart_differences(d, tries, rng)
+    D = d * (d + 1) // 2
+    ratio = SpectraplexDifference(d).volume() / Spectraplex(d).volume()
+    binomial_agrees(len(expected), tries, ratio / math.comb(2 * D, D))
+    drawn = difference_spectra(3000, d, rng)
+    for statistic in STATISTICS.values():
+        ks_same(statistic(drawn), statistic(expected), LEVEL / len(STATISTICS))
+
+
+@pytest.mark.statistical
+def test_nuclear_spectra_agree_with_rejection_from_the_difference():
+    """The nuclear ball lies in the difference body: points of the one inside the other."""
+    rng = np.random.default_rng(5)
+    inside = difference_spectra(6000, 3, rng)
+    inside = inside[np.abs(inside).sum(axis=1) <= 1]
+    ratio = NuclearBall(3).volume() / SpectraplexDifference(3).volume()
+    binomial_agrees(len(inside), 6000, ratio)
+    drawn = nuclear_spectra(3000, 3, rng)
+    ks_uniform(np.abs(drawn).sum(axis=1) ** 6)
+    for statistic in STATISTICS.values():
+        ks_same(statistic(drawn), statistic(inside), LEVEL / len(STATISTICS))
+
+
+@pytest.mark.statistical
+def test_moments_in_high_dimension():
+    rng = np.random.default_rng(6)
+    for draw, moments in (
+        (nuclear_spectra, nuclear_moments),
+        (difference_spectra, difference_moments),
+    ):
+        spectra, known = draw(1000, 8, rng), moments(8)
+        mean_agrees((spectra**2).sum(axis=1), known.squares)
+        mean_agrees(spectra.sum(axis=1) ** 2, known.squared_trace)
+
+
+def test_moments_and_volumes_of_the_sheet():
+    """JL-COV at d = 2; at d = 1 both bodies are [-1, 1]."""
+    for moments in (nuclear_moments(1), difference_moments(1)):
+        assert moments.squares == pytest.approx(1 / 3, rel=1e-13)
+    assert nuclear_moments(2).squares == pytest.approx(5 / 12, rel=1e-13)
+    assert difference_moments(2).squares == pytest.approx(109 / 140, rel=1e-13)
+    assert NuclearBall(2).volume() == pytest.approx(math.pi / math.sqrt(2), rel=1e-13)
+    difference = 7 * math.pi / (3 * math.sqrt(2))
+    assert SpectraplexDifference(2).volume() == pytest.approx(difference, rel=1e-13)
+
+
+@pytest.mark.parametrize("d", [10, 40])
+def test_moments_stay_accurate_as_d_grows(d):
+    """The degree p has mean D / 2; by Rogers and Shephard vol(K - K) is below C(2 D, D) vol(K)."""
+    from geomdp.bodies.spectral_moments import _gas
+
+    D, gas = d * (d + 1) // 2, _gas(d)
+    assert gas.shares.sum() == pytest.approx(1, rel=1e-12)
+    assert gas.shares.min() > -1e-14
+    assert gas.shares @ gas.degrees == pytest.approx(D / 2, rel=1e-12)
+    np.testing.assert_allclose(gas.shares, gas.shares[::-1], rtol=0, atol=1e-14)
+    assert math.log(2) < difference_moments(d).log_integral < math.log(math.comb(2 * D, D))
+    assert nuclear_moments(d).log_integral < difference_moments(d).log_integral
