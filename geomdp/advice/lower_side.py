@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._typing import RandomState
-from geomdp.bounds import Bound, Certificate, Packing, Side, SideConditionError, certify
-from geomdp.bounds.certificate import Question, Rung, bound_of, chain, reachable_distance
-from geomdp.bounds.marginals import marginal_bound
-from geomdp.geometry.farthest_points import farthest_points
+from geomdp.bounds import (
+    Bound,
+    Certificate,
+    Effort,
+    Side,
+    SideConditionError,
+    marginal_bound,
+    packing_search,
+)
+from geomdp.bounds.certificate import Question, Rung, bound_of, chain
+from geomdp.bounds.packing_search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
-from geomdp.workloads.base import MAX_SCORES
 
 #: One argument: a bound for a workload and one question in several forms, or `SideConditionError`.
 Argument = Callable[[Workload, tuple[Question, ...], np.random.Generator], Bound]
@@ -25,10 +29,8 @@ Argument = Callable[[Workload, tuple[Question, ...], np.random.Generator], Bound
 #: one, down to 2, and all are proofs of the same statement.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Elements among which single-element packings are sought, at most.
-MAX_ELEMENTS = 1 << 14
-#: Data sets of one single-element packing, at most: its check takes their square times k.
-MAX_SINGLE = 1 << 11
+#: A search that leaves multisets out: no pool, no exchanges.
+SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 
 
 def lower_bounds(
@@ -87,45 +89,28 @@ def _together(bounds: list[Bound]) -> Bound:
     return max(chained, key=lambda bound: bound.value)
 
 
-def _single_elements(
-    workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator
-) -> Bound:
-    """The best prefix of the farthest-point order of the answers (JL-L7)."""
-    elements = _elements(workload, rng)
-    answers = workload.evaluate(elements)
-    least = min(question.required_separation for question in questions)
-    order = farthest_points(answers, questions[0].metric.norm, least=least, most=MAX_SINGLE)
-    counts = np.arange(3, len(order.order) + 1)
-    best = (0.0, 0, questions[0])
-    for question in questions:
-        reach = np.array([reachable_distance(math.log(count - 1), question) for count in counts])
-        shares = order.radii[2:] / question.required_separation
-        values = np.where(shares >= 1, (np.ceil(reach) - 1) * shares, 0.0)
-        if values.max(initial=0.0) > best[0]:
-            best = (float(values.max()), int(counts[values.argmax()]), question)
-    value, count, question = best
-    if value < 1:
-        raise SideConditionError(
-            f"fewer than 3 answers are {least:.4g} apart, or too few more to beat e^epsilon"
+def _search(workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator) -> Bound:
+    """Single elements for every form of the question, multisets for the best of them."""
+
+    def search(question: Question, effort: Effort) -> Bound:
+        return packing_search(
+            workload,
+            epsilon=question.epsilon,
+            alpha=question.alpha,
+            metric=question.metric,
+            adjacency=question.adjacency,
+            effort=effort,
+            rng=rng,
         )
-    datasets = np.arange(count, dtype=np.int64)[:, None]
-    packing = Packing(workload, elements[order.order[:count]], datasets, "single elements")
-    return certify(
-        [packing],
-        epsilon=question.epsilon,
-        alpha=question.alpha,
-        metric=question.metric,
-        adjacency=question.adjacency,
-    )
 
-
-def _elements(workload: Workload, rng: np.random.Generator) -> npt.NDArray[np.generic]:
-    """All elements of a small universe, a sample of a large one."""
-    size = workload.universe.size
-    most = max(3, min(MAX_ELEMENTS, MAX_SCORES // workload.n_queries))
-    if size is not None and size <= most:
-        return workload.universe.elements(0, size)
-    return workload.universe.sample(most, rng)
+    try:
+        first = _best(questions, lambda question: search(question, SINGLE_ELEMENTS))
+    except SideConditionError:
+        return search(questions[0], DEFAULT_EFFORT)
+    assert isinstance(first.certificate, Certificate)
+    best = first.certificate.question
+    further = _best((best, questions[0]), lambda question: search(question, DEFAULT_EFFORT))
+    return max(first, further, key=lambda bound: bound.value)
 
 
 def _marginal_blocks(
@@ -164,6 +149,6 @@ def _best(questions: tuple[Question, ...], argue: Callable[[Question], Bound]) -
 
 #: All arguments by name.
 ARGUMENTS: dict[str, Argument] = {
-    "single elements (JL-L7)": _single_elements,
+    "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
 }
