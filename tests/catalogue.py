@@ -29,6 +29,7 @@ from geomdp.bodies import (
     Intersection,
     LinearImage,
     NuclearBall,
+    LpBall,
     Polar,
     Product,
     PsdBox,
@@ -143,6 +144,7 @@ SLAB_WIDTHS = np.linspace(0.5, 2, 9)
 
 ROUND = "support gauge project sample_uniform second_moment volume cvxpy_constraints"
 SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constraints"
+LP_BALL = "support gauge facets sample_uniform second_moment volume cvxpy_constraints"
 LISTED = "support vertex_list cvxpy_constraints"
 
 MU_3 = math.sqrt(2) * math.gamma(2) / math.gamma(1.5)  # mean norm of a Gaussian in R^3 (GEN-4)
@@ -158,6 +160,24 @@ BODIES: tuple[BodyCase, ...] = (
         "cross-polytope", lambda s: CrossPolytope(4, s), 4, ROUND, volume=2 / 3, spread=8 / 30
     ),
     BodyCase(
+    BodyCase(
+        "l_3 ball",
+        lambda s: LpBall(3, 3, s),
+        3,
+        LP_BALL,
+        # (2 Gamma(4/3))^3 / Gamma(2); E of three U_i^2, Gamma(3/p) = Gamma(1) = 1.
+        volume=8 * math.gamma(4 / 3) ** 3,
+        spread=3 / (math.gamma(1 / 3) * math.gamma(8 / 3)),
+    ),
+    BodyCase("l_1.5 ball", lambda s: LpBall(1.5, 4, 2 * s), 4, LP_BALL),
+    BodyCase(
+        "l_1 ball as an l_p ball",
+        lambda s: LpBall(1, 4, s),
+        4,
+        LP_BALL,
+        volume=2 / 3,
+        spread=8 / 30,
+    ),
         "unit cube",
         lambda s: Box(np.zeros(3), np.full(3, s)),
         3,

@@ -12,6 +12,7 @@ from geomdp.bodies.intersection import Intersection
 from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.linear_programs import SolverError
 from geomdp.bodies.moment_bodies import (
+from geomdp.bodies.lp_balls import LpBall
     cosine_moment_body,
     grid_moment_body,
     grid_moment_distance,
@@ -65,6 +66,7 @@ __all__ = [
     "LinearImage",
     "MissingOracle",
     "MomentRelaxation",
+    "LpBall",
     "NamedBody",
     "NuclearBall",
     "Polar",

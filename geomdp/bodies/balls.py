@@ -11,6 +11,7 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.bodies.arguments import rays
+from geomdp.bodies.lp_balls import log_lp_ball_volume, lp_ball_points
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.positive_parts import exit_time, nearest_in_corner
 
@@ -169,10 +170,7 @@ class CrossPolytope(Body):
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Signed exponentials over their sum and one more exponential, exact (SAM-4 with p = 1)."""
-        sizes = rng.standard_exponential((n, self.m + 1))
-        signs = 2.0 * rng.integers(2, size=(n, self.m)) - 1
-        total = sizes.sum(axis=1, keepdims=True)
-        return np.asarray(self.r * signs * sizes[:, :-1] / total)
+        return self.r * lp_ball_points(n, self.m, 1.0, rng)
 
     def second_moment(self) -> FloatArray:
         """2 r^2 / ((m + 1) (m + 2)) times the identity (JL-L14)."""
@@ -180,7 +178,7 @@ class CrossPolytope(Body):
 
     def volume(self) -> float:
         """(2 r)^m / m!."""
-        return math.exp(self.m * math.log(2 * self.r) - math.lgamma(self.m + 1))
+        return math.exp(log_lp_ball_volume(self.m, 1.0) + self.m * math.log(self.r))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """One l1 norm, linear after reduction."""
@@ -191,7 +189,7 @@ class CrossPolytope(Body):
 
 def log_unit_ball_volume(dimension: int) -> float:
     """Logarithm of kappa_m = pi^(m/2) / Gamma(m/2 + 1), the volume of the unit ball (GEN-4)."""
-    return dimension / 2 * math.log(math.pi) - math.lgamma(dimension / 2 + 1)
+    return log_lp_ball_volume(dimension, 2.0)
 
 
 def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import singledispatch
 
@@ -14,6 +15,7 @@ from geomdp.bodies.boxes import Box
 from geomdp.bodies.ellipsoids import Ellipsoid
 from geomdp.bodies.hpolytope import HPolytope
 from geomdp.bodies.linear_image import LinearImage
+from geomdp.bodies.lp_balls import LpBall
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.products import Product
 from geomdp.bodies.sensitivity import (
@@ -46,7 +48,7 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
 
     Bodies bounded by listed hyperplanes (slabs, H-polytopes, boxes, and scaled, product and
     one-to-one linear images of them) are checked exactly: the support function of the neighbour
-    body along each normal against the offset. Balls, cross-polytopes and ellipsoids pass if the
+    body along each normal against the offset. Balls of the l_p norms and ellipsoids pass if the
     workload's own bounds on norms say so. Spectral bodies are compared with the neighbour body of
     second moments at one extreme point of each orbit. Otherwise the gauge is taken of every
     difference of two answers (replace-one) or every answer (add/remove), which are the extreme
@@ -180,6 +182,10 @@ def largest_by_norm(body: Body, l1: float, l2: float) -> float | None:
             return l2 / body.r
         case CrossPolytope():
             return l1 / body.r
+        case LpBall():
+            # log ||x||_p is convex in 1/p (Littlewood), and ||x||_p falls with p.
+            share = max(2 / body.p - 1, 0.0)
+            return math.pow(l1, share) * math.pow(l2, 1 - share) / body.r
         case Ellipsoid():
             return l2 / body.shortest_axis if body.shortest_axis > 0 else None
         case Scaled():

@@ -10,6 +10,7 @@ from geomdp.bodies.balls import Ball, CrossPolytope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.ellipsoids import Ellipsoid
 from geomdp.bodies.linear_image import LinearImage
+from geomdp.bodies.lp_balls import LpBall
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.products import Product
 from geomdp.bodies.simplex import Simplex, SimplexDifference
@@ -24,9 +25,9 @@ from geomdp.bodies.transforms import Scaled, Shifted
 def difference_body(body: Body) -> Body:
     """The difference body K - K = {x - y : x, y in K}.
 
-    Closed forms for boxes, balls, cross-polytopes, ellipsoids, simplices, the spectraplex and all
-    bodies known to be symmetric (K - K = 2 K); products, shifted, scaled and linearly mapped bodies
-    through their parts; the wrapper `Difference` otherwise.
+    Closed forms for boxes, balls, cross-polytopes, l_p balls, ellipsoids, simplices, the
+    spectraplex and all bodies known to be symmetric (K - K = 2 K); products, shifted, scaled and
+    linearly mapped bodies through their parts; the wrapper `Difference` otherwise.
 
     Parameters
     ----------
@@ -56,6 +57,11 @@ def _(body: Ball) -> Body:
 @difference_body.register
 def _(body: CrossPolytope) -> Body:
     return CrossPolytope(body.m, 2 * body.r)
+
+
+@difference_body.register
+def _(body: LpBall) -> Body:
+    return LpBall(body.p, body.m, 2 * body.r)
 
 
 @difference_body.register

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, Product
+from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, LpBall, Product, difference_body
 from geomdp.bodies.balls import ball_chord, log_unit_ball_volume
 from tests.stats import ks_uniform, mean_agrees
 
@@ -52,6 +52,42 @@ def test_entries_of_uniform_points_of_the_cross_polytope(m):
     """P(|U_1| > t) = (1 - t)^m on the unit cross-polytope."""
     points = CrossPolytope(m, 2).sample_uniform(4000, np.random.default_rng(m)) / 2
     ks_uniform((1 - np.abs(points[:, 0])) ** m)
+
+
+@pytest.mark.parametrize("m", [1, 4])
+def test_balls_of_l_p_meet_the_known_ones(m):
+    """p = 1 and 2 exactly; the cube as p grows: |x|_p lies within a factor m^(1/p) of |x|_inf."""
+    u = np.random.default_rng(m).standard_normal((5, m))
+    for body, known in ((LpBall(1, m, 2), CrossPolytope(m, 2)), (LpBall(2, m, 2), Ball(m, 2))):
+        for verb in ("support", "gauge", "extreme_point"):
+            np.testing.assert_allclose(getattr(body, verb)(u), getattr(known, verb)(u), rtol=1e-13)
+        assert body.radius() == known.radius()
+        assert body.volume() == pytest.approx(known.volume(), rel=1e-13)
+        np.testing.assert_allclose(body.second_moment(), known.second_moment(), rtol=1e-13)
+    steep, cube = LpBall(1e6, m), Box.centred(np.ones(m))
+    np.testing.assert_allclose(steep.gauge(u), cube.gauge(u), rtol=1e-5)
+    np.testing.assert_allclose(steep.support(u), cube.support(u), rtol=1e-5)
+    np.testing.assert_allclose(steep.second_moment(), cube.second_moment(), atol=1e-5)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("p", [1, 1.2, 4, 1e9])
+def test_uniform_points_of_balls_of_l_p(p):
+    """P(||U||_p <= s) = s^m, also where |g|^p would underflow; |U_i| is as sign-symmetric."""
+    points = LpBall(p, 6).sample_uniform(4000, np.random.default_rng(6))
+    ks_uniform(np.minimum(LpBall(p, 6).gauge(points), 1) ** 6)
+    mean_agrees(points**2, np.diag(LpBall(p, 6).second_moment()))
+    mean_agrees(points, np.zeros(6))
+
+
+@pytest.mark.parametrize("exponent", [0.5, 0, -1, math.inf, math.nan, "2", True])
+def test_bad_exponents_are_refused(exponent):
+    with pytest.raises(ValueError, match="exponent must be finite and at least 1"):
+        LpBall(exponent, 3)
+
+
+def test_difference_of_a_ball_of_l_p():
+    assert difference_body(LpBall(3, 2, 1.5)) == LpBall(3, 2, 3)
 
 
 def test_chord_of_the_ball_does_not_cancel():

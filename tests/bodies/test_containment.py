@@ -14,6 +14,7 @@ from geomdp.bodies import (
     Ellipsoid,
     HPolytope,
     LinearImage,
+    LpBall,
     NuclearBall,
     Product,
     Scaled,
@@ -98,6 +99,10 @@ def test_listed_hyperplanes_need_no_listed_answers():
     cube = Box.centred(np.ones(12))
     assert check_contains_neighbours(cube, wl.Marginals(12, 1), REPLACE) == 1
     for ball in (Ball(40, np.sqrt(40)), CrossPolytope(40, 40), Ellipsoid(np.sqrt(40) * np.eye(40))):
+        assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
+    # ||v||_p for v = (1, ..., 1), of l1 norm 40 and l2 norm 40^(1/2), is 40^(1/p) for p <= 2.
+    for p in (1, 1.5, 2):
+        ball = LpBall(p, 40, 40 ** (1 / p))
         assert check_contains_neighbours(ball, wl.Marginals(40, 1), REPLACE) <= 1 + 1e-9
     with pytest.raises(ValueError, match="must contain"):
         check_contains_neighbours(Box.centred(np.full(12, 0.9)), wl.Marginals(12, 1), REPLACE)
