@@ -1,0 +1,252 @@
+"""The smooth summary: releases, answers, files, degrees, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.data import RealColumn, Schema, encode
+from geomdp.mechanisms import (
+    LeastPredictedError,
+    MomentBodyNoise,
+    PredictionKind,
+    SmoothRelease,
+    TheoremDegree,
+    UniformLaplace,
+    WeightedLaplace,
+)
+from geomdp.privacy import Adjacency, BudgetExhausted, Ledger
+from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
+from tests.mechanisms.test_contracts import Untouchable
+from tests.stats import mean_agrees
+
+N = 500
+PURE = gd.PureDP(1.0)
+POINTS = np.random.default_rng(0).uniform(-1, 1, (N, 2))
+KERNEL = GaussianMixture(np.array([[0.2, -0.5]]), np.array([1.0]), 0.8)
+POLYNOMIAL = Polynomial(np.array([[2, 1], [0, 3]]), np.array([1.0, -0.5]))
+
+
+def summary(**options):
+    return gd.SmoothSummary(
+        2, **({"n": N, "smoothness": 3, "privacy": PURE, "degree": 5} | options)
+    )
+
+
+class TestRelease:
+    def test_almost_without_noise_it_answers_polynomials_exactly(self):
+        release = summary(privacy=gd.PureDP(1e6)).release(POINTS, rng=0)
+        answer = release.answer(POLYNOMIAL)
+        assert answer.approximation_error <= 1e-14
+        assert answer.value == pytest.approx(POLYNOMIAL(POINTS).mean(), abs=8 * answer.noise_std)
+        assert answer.noise_std < 1e-6
+        assert release.moments[0, 0] == 1
+        assert release.noise_std[0, 0] == 0
+
+    @pytest.mark.statistical
+    @pytest.mark.parametrize("noise", [UniformLaplace(), WeightedLaplace(3)], ids=repr)
+    def test_errors_of_answers_have_the_stated_deviation(self, noise):
+        mechanism = summary(noise=noise)
+        coefficients = approximate(KERNEL, 5, 2, gd.workloads.smooth.Truncation())
+        truth = coefficients.answer(mechanism.workload.table(mechanism.workload.answers(POINTS)))
+        rng = np.random.default_rng(1)
+        answers = [mechanism.release(POINTS, rng=rng).combine(coefficients) for _ in range(1500)]
+        errors = np.array([answer.value - truth for answer in answers])
+        mean_agrees(errors, 0.0)
+        mean_agrees(errors**2, answers[0].noise_std ** 2)
+
+    def test_answers_are_those_of_the_coefficients(self):
+        release = summary().release(POINTS, rng=0)
+        found = release.answer(KERNEL, Jackson(1))
+        coefficients = approximate(KERNEL, 5, 2, Jackson(1))
+        assert found == release.combine(coefficients)
+        assert found.value == pytest.approx((coefficients.values * release.moments).sum())
+        spread = (coefficients.values**2 * release.noise_std**2).sum() ** 0.5
+        assert found.noise_std == pytest.approx(spread)
+        assert found.approximation_error == coefficients.approximation_error
+        plain = release.answer(lambda points: np.exp(points[:, 0]))
+        assert plain.error_bound == np.inf
+
+    def test_chunks_and_frames_give_the_same_release(self):
+        whole = summary().release(POINTS, rng=3)
+        pieces = summary().release((part for part in np.array_split(POINTS, 7)), rng=3)
+        np.testing.assert_array_equal(whole.moments, pieces.moments)
+        frame = summary().release(pd.DataFrame(POINTS), rng=3)
+        np.testing.assert_array_equal(whole.moments, frame.moments)
+
+    def test_privacy_record(self):
+        fresh = summary().release(POINTS)
+        assert str(fresh.guarantee).startswith("1-DP, replace-one")
+        seeded = [summary().release(POINTS, rng=1) for _ in range(2)]
+        assert str(seeded[0].guarantee) == "seeded: no privacy claim"
+        np.testing.assert_array_equal(seeded[0].moments, seeded[1].moments)
+        assert (fresh.moments != seeded[0].moments).any()
+        added = summary(adjacency=Adjacency.ADD_REMOVE).release(POINTS[:-3], rng=0)
+        assert added.n == N
+        assert summary(privacy=gd.ZCDP(0.5)).guarantee.privacy == gd.ZCDP(0.5)
+
+    def test_ledger_pays_before_the_draw(self):
+        ledger = Ledger(gd.PureDP(1.5))
+        summary().release(POINTS, ledger=ledger)
+        with pytest.raises(BudgetExhausted):
+            summary().release(iter([POINTS]), ledger=ledger)
+
+    def test_body_noise_is_labelled_and_answers_with_its_covariance(self):
+        mechanism = gd.SmoothSummary(
+            1, n=N, smoothness=2, privacy=PURE, degree=4, noise=MomentBodyNoise()
+        )
+        release = mechanism.release(POINTS[:, :1])
+        assert str(release.guarantee).startswith("heuristic")
+        line = Polynomial(np.array([[1], [3]]), np.array([1.0, 1.0]))
+        values = approximate(line, 4, 1, gd.workloads.smooth.Truncation()).values[1:]
+        expected = values @ release.noise_covariance @ values
+        assert release.answer(line).noise_std == pytest.approx(expected**0.5, rel=1e-9)
+
+
+class TestNumericalError:
+    @pytest.mark.parametrize(
+        ("d", "n", "degree"), [(1, 10**4, 8), (1, 10**8, 64), (2, 10**6, 32), (3, 10**6, 12)]
+    )
+    def test_is_a_thousand_times_below_the_noise(self, d, n, degree):
+        mechanism = gd.SmoothSummary(d, n=n, smoothness=4, privacy=PURE, degree=degree)
+        scales = mechanism.noise_std.ravel()[1:] / np.sqrt(2)
+        assert mechanism.numerical_error <= scales.min() / 1000
+        transform = mechanism.transform
+        assert mechanism.numerical_error >= transform.error + transform.rounding(n)
+
+    def test_is_part_of_the_noise(self):
+        mechanism = summary(noise=UniformLaplace())
+        transform, workload = mechanism.transform, mechanism.workload
+        slack = 2 * (transform.error + N * transform.rounding(N))
+        expected = workload.l1_diameter() + 24 * slack
+        assert mechanism.noise.scales[0] == pytest.approx(expected, rel=1e-15)
+        assert mechanism.noise.scales[0] > workload.l1_diameter()
+
+    def test_too_little_noise_for_float64_is_refused(self):
+        with pytest.raises(ValueError, match="n or degree must be smaller, or privacy stronger"):
+            summary(n=10**9, privacy=gd.PureDP(1e6))
+
+
+class TestFile:
+    def test_round_trip(self, tmp_path):
+        schema = Schema((RealColumn("age", (0, 120)), RealColumn("income", (0, 1e5))))
+        release = summary(schema=schema).release(POINTS)
+        release.save(tmp_path / "s.npz")
+        loaded = SmoothRelease.load(tmp_path / "s.npz")
+        for name in ("n", "d", "degree", "smoothness", "numerical_error", "guarantee", "schema"):
+            assert getattr(loaded, name) == getattr(release, name)
+        assert loaded.answer(KERNEL) == release.answer(KERNEL)
+        np.testing.assert_array_equal(loaded.noise_std, release.noise_std)
+
+    def test_round_trip_with_covariance(self, tmp_path):
+        release = summary().release(POINTS)
+        with_covariance = SmoothRelease(
+            release.moments, release.noise_std, N, 3, 1e-9, release.guarantee, 1e-4 * np.eye(24)
+        )
+        with_covariance.save(tmp_path / "s.npz")
+        loaded = SmoothRelease.load(tmp_path / "s.npz")
+        assert loaded.answer(KERNEL) == with_covariance.answer(KERNEL)
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"format": "other"}, "format must be"),
+            ({"degree": 4}, r"moments must have shape \(4, 4\)"),
+            ({"n": 0}, "n must be"),
+            ({"guarantee": {}}, "not a privacy record"),
+        ],
+    )
+    def test_what_contradicts_itself_is_refused(self, tmp_path, change, words):
+        path = tmp_path / "s.npz"
+        summary().release(POINTS).save(path)
+        with np.load(path) as file:
+            content = dict(file)
+        record = json.loads(str(content["record"])) | change
+        np.savez(path, **(content | {"record": np.array(json.dumps(record))}))
+        with pytest.raises(ValueError, match=f"s.npz is not a smooth summary: .*{words}"):
+            SmoothRelease.load(path)
+
+    def test_other_files(self, tmp_path):
+        path = tmp_path / "s.npz"
+        path.write_text("moments")
+        with pytest.raises(ValueError, match=r"it is not an \.npz file"):
+            SmoothRelease.load(path)
+        np.savez(path, moments=np.ones(3))
+        with pytest.raises(ValueError, match="is not a smooth summary"):
+            SmoothRelease.load(path)
+        with pytest.raises(FileNotFoundError):
+            SmoothRelease.load(tmp_path / "none.npz")
+
+
+class TestDegree:
+    def test_theorem(self):
+        rule = TheoremDegree()
+        mechanism = gd.SmoothSummary(2, n=10**6, smoothness=2, privacy=PURE, degree=rule)
+        assert mechanism.degree == 10  # (10^6)^(1/6)
+        assert gd.SmoothSummary(3, n=10, smoothness=9, privacy=PURE, degree=rule).degree == 2
+
+    def test_predicted_error_balances_noise_and_approximation(self):
+        degrees = [
+            gd.SmoothSummary(1, n=n, smoothness=2, privacy=PURE).degree
+            for n in (10**2, 10**3, 10**5)
+        ]
+        assert degrees == sorted(set(degrees))
+        private = gd.SmoothSummary(1, n=10**5, smoothness=2, privacy=gd.PureDP(0.01)).degree
+        assert private < degrees[-1]
+        capped = gd.SmoothSummary(
+            2, n=10**6, smoothness=1, privacy=PURE, degree=LeastPredictedError(largest=36)
+        )
+        assert capped.degree**2 <= 36
+
+    def test_prediction_is_that_of_the_noise(self):
+        mechanism = summary()
+        assert mechanism.predicted_rmse.kind is PredictionKind.EXACT
+        deviations = mechanism.noise_std.ravel()[1:]
+        assert mechanism.predicted_rmse.value == pytest.approx((deviations**2).mean() ** 0.5)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(("value", "words"), [(1.01, "lie in"), (np.nan, "be finite")])
+    def test_records_outside_the_cube_before_any_draw(self, value, words):
+        points = POINTS.copy()
+        points[123, 1] = value
+        with pytest.raises(ValueError, match=f"must {words}.*row 123, column 1") as caught:
+            summary().release(points, rng=Untouchable())
+        assert "1.01" not in str(caught.value)
+
+    def test_another_number_of_records(self):
+        with pytest.raises(ValueError, match=f"n = {N}, got {N - 1}"):
+            summary().release(POINTS[1:], rng=Untouchable())
+
+    def test_tables_with_declared_bounds(self):
+        with pytest.raises(ValueError, match="column 'age': bounds must be 2 numbers, increasing"):
+            RealColumn("age", (5, 5))
+        schema = Schema((RealColumn("age", (0, 120)), RealColumn("income", (0, 1e5))))
+        frame = pd.DataFrame({"age": [0.0, 120, 130], "income": [0.0, 1e5, 1]})
+        mechanism = gd.SmoothSummary(2, n=3, smoothness=1, privacy=PURE, degree=2, schema=schema)
+        universe = mechanism.workload.universe
+        with pytest.raises(ValueError, match="row 2, column 'age'"):
+            mechanism.release(encode(frame, schema, universe), rng=Untouchable())
+        release = mechanism.release(encode(frame.clip(upper=120), schema, universe), rng=0)
+        assert release.schema == schema
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            ({"n": 0}, "n must be"),
+            ({"smoothness": 0}, "smoothness must be"),
+            ({"degree": 1}, "degree must be"),
+            ({"degree": 4096}, r"degree\^d must be at most"),
+            ({"privacy": 1.0}, "privacy must be"),
+            ({"adjacency": "replace-one"}, "adjacency must be"),
+            ({"privacy": gd.ZCDP(1.0), "noise": UniformLaplace()}, "privacy must be PureDP"),
+            ({"schema": Schema((RealColumn("age", (0, 1)),))}, "schema must have 2 real columns"),
+        ],
+    )
+    def test_parameters(self, options, words):
+        with pytest.raises(ValueError, match=words):
+            summary(**options)

@@ -1,0 +1,155 @@
+"""The commands `geomdp smooth summarize` and `geomdp smooth answer`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomdp.cli import main
+from geomdp.mechanisms import SmoothRelease
+from geomdp.workloads.smooth import query_from_dict
+
+N = 300
+BOUNDS = "age=0:120,income=-100:900"
+QUERIES = [
+    {"kind": "GaussianMixture", "centres": [[0.2, -0.5]], "weights": [1.0], "bandwidth": 1.5},
+    {"kind": "Logistic", "weights": [1.0, -0.5], "bias": 0.2},
+    {"kind": "Polynomial", "exponents": [[2, 1]], "coefficients": [1.0]},
+]
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"age": rng.uniform(0, 120, N), "income": rng.uniform(-100, 900, N)})
+    frame["name"] = "someone"
+    return frame
+
+
+def cube(frame: pd.DataFrame) -> np.ndarray:
+    return np.stack([frame.age / 60 - 1, (frame.income + 100) / 500 - 1], axis=1)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run the command in a folder that holds people.csv, people.parquet and query.json."""
+    monkeypatch.chdir(tmp_path)
+    table().to_csv("people.csv", index=False)
+    table().to_parquet("people.parquet")
+    Path("query.json").write_text(json.dumps(QUERIES))
+
+    def call(line: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["geomdp", "smooth", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return stop.value.code, printed.out, printed.err
+
+    return call
+
+
+@pytest.mark.parametrize("data", ["people.csv", "people.parquet"])
+def test_almost_without_noise_answers_are_true_means(run, data):
+    options = f"--bounds {BOUNDS} --smoothness 4 --epsilon 1e5 --degree 12 --out s.npz"
+    code, out, err = run(f"summarize {data} {options}")
+    assert (code, err) == (0, "")
+    assert "143: degrees 0 to 11 in each of 2 variables" in out
+    assert "100000-DP, replace-one" in out
+    assert f"{N} (counted)" in out
+    code, out, err = run("answer s.npz --query query.json")
+    assert (code, err) == (0, "")
+    assert "age, income" in out
+    rows = [line.split() for line in out.splitlines() if line.startswith(("Gauss", "Logi", "Poly"))]
+    for row, description in zip(rows, QUERIES, strict=True):
+        truth = query_from_dict(description)(cube(table())).mean()
+        assert float(row[1]) == pytest.approx(truth, abs=10 * float(row[2]) + float(row[3]) + 1e-7)
+        assert float(row[3]) <= 1e-4
+
+
+def test_the_file_says_what_the_screen_says(run):
+    run(f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 0.5 --out s.npz --seed 7")
+    release = SmoothRelease.load("s.npz")
+    assert str(release.guarantee) == "seeded: no privacy claim"
+    assert release.schema is not None
+    assert [(c.name, c.bounds) for c in release.schema.real_columns] == [
+        ("age", (0.0, 120.0)),
+        ("income", (-100.0, 900.0)),
+    ]
+    assert release.n == N
+    _, out, _ = run("answer s.npz --query query.json")
+    assert "seeded: no privacy claim" in out
+    first = Path("s.npz").read_bytes()
+    code, _, err = run(f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 1 --out s.npz")
+    assert code == 2
+    assert "would overwrite 's.npz'" in err
+    assert Path("s.npz").read_bytes() == first
+
+
+def test_a_single_query_and_a_declared_number(run):
+    Path("one.json").write_text(json.dumps(QUERIES[1]))
+    code, out, _ = run(
+        f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --epsilon 1 --n 400 "
+        "--adjacency add-remove --out s.npz"
+    )
+    assert code == 0
+    assert "400 (declared)" in out
+    assert "add/remove" in out
+    assert run("answer s.npz --query one.json")[0] == 0
+
+
+SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            f"{SOUND} --bounds age=0:100,income=-100:900",
+            r"between 0 and 100: row \d+, column 'age'",
+        ),
+        (f"{SOUND} --bounds name=0:1", "must be a number: row 0, column 'name'"),
+        (f"{SOUND} --bounds age=5:5", "column 'age': bounds must be 2 numbers, increasing"),
+        (f"{SOUND} --bounds age=5", r"--bounds must be NAME=LOW:HIGH,\.\.\., got 'age=5'"),
+        (f"{SOUND} --bounds age=a:b", "--bounds of 'age' must be numbers, got 'a:b'"),
+        (f"{SOUND} --bounds weight=0:1", "no columns"),
+        (f"{SOUND} --bounds {BOUNDS} --n 7", "must number n = 7, got 300"),
+        (f"{SOUND} --bounds {BOUNDS} --degree 1", "degree must be"),
+        (f"{SOUND} --bounds {BOUNDS} --smoothness 0", "--smoothness must be"),
+        (f"{SOUND} --bounds {BOUNDS} --rho 1", "give either --epsilon"),
+        (f"{SOUND} --bounds {BOUNDS} --adjacency add-remove", "needs --n"),
+        (f"{SOUND} --bounds {BOUNDS} --out s.csv", r"ending in \.npz"),
+        (f"{SOUND} --bounds {BOUNDS} --out none/s.npz", "existing folder"),
+        ("answer query.json --query query.json", "is not a smooth summary"),
+        ("answer none.npz --query query.json", "No such file"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_writes_nothing(run, line, words):
+    code, out, err = run(line)
+    assert code == 2
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert re.search(words, err), err
+    assert not Path("s.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "--query bad.json"),
+        ("[]", "must hold at least 1 query, got 0"),
+        ('[{"kind": "Cosine"}]', "query number 0: kind must be one of"),
+        ('{"kind": "Logistic", "weights": [1.0]}', "must have the parameters"),
+        ('{"kind": "Logistic", "weights": [1.0], "bias": 0.0}', "must have 2 variables"),
+    ],
+)
+def test_bad_queries(run, content, words):
+    run(f"{SOUND} --bounds {BOUNDS}")
+    Path("bad.json").write_text(content)
+    code, out, err = run("answer s.npz --query bad.json")
+    assert (code, out) == (2, "")
+    assert words in err

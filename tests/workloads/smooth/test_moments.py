@@ -1,0 +1,138 @@
+"""Sums of Chebyshev moments: against direct cosines, in chunks, and within their stated errors."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from geomdp.workloads.smooth import moment_transform
+from geomdp.workloads.smooth.moments import (
+    LocalExpansions,
+    NonUniformFFT,
+    Recurrences,
+    angle_error,
+)
+
+
+def cosines(points: np.ndarray, size: int) -> np.ndarray:
+    """Moments (n, t, .., t) of each point, by definition."""
+    d = points.shape[1]
+    waves = np.cos(np.arccos(points)[:, :, None] * np.arange(size))
+    letters = "abcdef"[:d]
+    subscripts = ",".join(f"n{letter}" for letter in letters)
+    return np.einsum(f"{subscripts}->n{letters}", *(waves[:, i] for i in range(d)))
+
+
+def cloud(n: int, d: int, seed: int) -> np.ndarray:
+    """Points of the cube, its corners and centre among them."""
+    points = np.random.default_rng(seed).uniform(-1, 1, (n, d))
+    special = np.array(list(itertools.product([-1.0, 0.0, 1.0], repeat=d)))
+    points[: len(special)] = special[:n]
+    return points
+
+
+CASES = [
+    pytest.param(1, 2, 1e-6, LocalExpansions, id="one variable, two degrees"),
+    pytest.param(1, 64, 1e-9, LocalExpansions, id="one variable"),
+    pytest.param(2, 3, 1e-7, LocalExpansions, id="two variables, few degrees"),
+    pytest.param(2, 32, 2e-6, LocalExpansions, id="two variables"),
+    pytest.param(2, 12, 1e-12, LocalExpansions, id="two variables, precise"),
+    pytest.param(3, 12, 1e-6, NonUniformFFT, id="three variables"),
+    pytest.param(3, 11, 1e-10, NonUniformFFT, id="three variables, precise"),
+    pytest.param(3, 5, 1e-6, Recurrences, id="three variables, few degrees"),
+    pytest.param(4, 4, 1e-6, Recurrences, id="four variables"),
+    pytest.param(6, 2, 1e-6, Recurrences, id="six variables"),
+    pytest.param(1, 5, 1e-16, Recurrences, id="beyond what expansions can do"),
+]
+
+
+@pytest.mark.parametrize(("d", "size", "tolerance", "kind"), CASES)
+def test_sums_are_those_of_direct_cosines(d, size, tolerance, kind):
+    transform = moment_transform(d, size, tolerance)
+    assert type(transform) is kind
+    if kind is not Recurrences:
+        assert transform.error <= tolerance
+    points = cloud(2000, d, seed=1)
+    count, sums = transform.sums([points])
+    direct = cosines(points, size).sum(axis=0)
+    assert count == 2000
+    bound = 2000 * (transform.error + transform.rounding(2000) + angle_error(d, size))
+    assert np.abs(sums - direct).max() <= bound
+
+
+@pytest.mark.parametrize(("d", "size", "tolerance", "kind"), CASES)
+def test_each_record_is_within_the_stated_error(d, size, tolerance, kind):
+    """Privacy and accuracy rest on one record at a time; these points are public."""
+    transform = moment_transform(d, size, tolerance)
+    points = cloud(40, d, seed=2)
+    direct = cosines(points, size)
+    worst = max(
+        np.abs(transform.sums([points[i : i + 1]])[1] - direct[i]).max() for i in range(len(points))
+    )
+    assert worst <= transform.error + transform.rounding(1) + angle_error(d, size)
+
+
+def test_the_stated_error_of_an_expansion_is_nearly_attained():
+    """So that the bound is not merely safe: some record and moment come within 10% of it."""
+    transform = moment_transform(1, 16, 1e-6)
+    points = np.cos(np.linspace(0, np.pi, 2001))[:, None]
+    direct = cosines(points, 16)
+    errors = [transform.sums([points[i : i + 1]])[1] - direct[i] for i in range(0, 2001, 4)]
+    assert np.abs(errors).max() >= 0.9 * transform.error
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8, 1e-10, 1e-11])
+def test_the_fourier_transform_keeps_its_tolerance_at_every_point_tried(tolerance):
+    """What the library does not prove is measured: all moments of single records."""
+    transform = NonUniformFFT(10, tolerance)
+    points = cloud(60, 3, seed=3)
+    direct = cosines(points, 10)
+    errors = [transform.sums([points[i : i + 1]])[1] - direct[i] for i in range(len(points))]
+    assert np.abs(errors).max() <= tolerance
+
+
+@pytest.mark.parametrize(
+    ("d", "size", "n"), [(1, 9, 40_000), (2, 6, 40_000), (3, 10, 3000), (3, 4, 9000), (4, 3, 9000)]
+)
+def test_chunks_change_nothing_at_all(d, size, n):
+    transform = moment_transform(d, size, 1e-8)
+    points = cloud(n, d, seed=4)
+    whole = transform.sums([points])
+    cuts = [0, 1, 1, 17, n // 3, n // 3 + 5, n - 1, n]
+    pieces = (points[a:b] for a, b in itertools.pairwise(cuts))
+    count, sums = transform.sums(pieces)
+    assert count == whole[0] == n
+    np.testing.assert_array_equal(sums, whole[1])
+
+
+def test_many_tables_are_added_without_losing_digits():
+    """200 tables of one block each, against sums in extended precision."""
+    transform = Recurrences(1, 3)
+    points = cloud(200 * transform.rows, 1, seed=5)
+    sums = transform.sums([points])[1]
+    exact = cosines(points, 3).astype(np.longdouble).sum(axis=0)
+    n = len(points)
+    assert np.abs(sums - exact).max() <= n * (transform.error + transform.rounding(n))
+    assert transform.rounding(10**9) < 1.1 * transform.rounding(10**6)
+
+
+def test_no_records():
+    count, sums = moment_transform(2, 5, 1e-8).sums(iter([]))
+    assert count == 0
+    np.testing.assert_array_equal(sums, np.zeros((5, 5)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((0, 4, 1e-6), "d must be a whole number"),
+        ((1, 1, 1e-6), "degree must be a whole number, at least 2"),
+        ((2, 4, 0.0), "tolerance must be"),
+        ((4, 64, 1e-6), r"degree\^d must be at most 4194304, got 64\^4"),
+    ],
+)
+def test_bad_parameters(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        moment_transform(*arguments)
