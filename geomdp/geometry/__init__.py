@@ -1,6 +1,8 @@
 """Computing with convex bodies: width, projection, volume, moments, sampling and JL maps."""
 
+from geomdp.geometry.annealed_volume import annealed_volume
 from geomdp.geometry.gaussian import mean_gaussian_norm, unit_ball_volume
+from geomdp.geometry.isotropy import UniformMoments, covariance, isotropic_constant
 from geomdp.geometry.jl import jl_map, rademacher_jl_map
 from geomdp.geometry.moments import second_moment
 from geomdp.geometry.projection import Projector, project, project_image
@@ -19,9 +21,13 @@ __all__ = [
     "Projector",
     "Samples",
     "SlabRefinement",
+    "UniformMoments",
     "WidthBounds",
+    "annealed_volume",
+    "covariance",
     "gaussian_width",
     "gaussian_width_bounds",
+    "isotropic_constant",
     "jl_map",
     "mean_gaussian_norm",
     "project",
