@@ -92,8 +92,9 @@ class _SubsetQueries(Workload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
-        One fast transform of length 2^d per direction, O(d 2^d), and a maximum; ties go to the
-        lowest element number, up to rounding. For k = 1 the signs of the direction decide, O(d).
+        For k = 1 the signs of the direction decide, O(d); for k = 2 all elements are looked at, in
+        O(2^d); for larger k one fast transform of length 2^d does it, in O(d 2^d). Ties go to the
+        lowest element number, up to rounding.
 
         Raises
         ------
@@ -113,11 +114,28 @@ class _SubsetQueries(Workload):
         winners = np.empty(len(directions), dtype=np.int64)
         for start in range(0, len(directions), rows):
             part = directions[start : start + rows]
-            scores = np.zeros((len(part), size))
-            scores[:, self._element_numbers] = part
-            self._transform(scores)
-            winners[start : start + rows] = scores.argmax(axis=1)
+            best = self._best_of_pairs(part) if self.k == 2 else self._best_by_transform(part)
+            winners[start : start + rows] = best
         return self.evaluate(self.universe.elements_at(winners))
+
+    def _best_by_transform(self, directions: FloatArray) -> IntArray:
+        """Numbers (b,) of elements with the best score."""
+        scores = np.zeros((len(directions), 1 << self.d))
+        scores[:, self._element_numbers] = directions
+        self._transform(scores)
+        return np.asarray(scores.argmax(axis=1))
+
+    def _best_of_pairs(self, directions: FloatArray) -> IntArray:
+        """The same for k = 2: the score is a quadratic form in the bits of the element."""
+        from geomdp.workloads.quadratic_forms import quadratic_maximisers  # compiled: slow import
+
+        low, high = self._values
+        rise = high - low
+        pairs = np.zeros((len(directions), self.d, self.d))
+        pairs[:, self.subsets[:, 0], self.subsets[:, 1]] = rise**2 * directions
+        # (low + rise x_i)(low + rise x_j) has linear terms low rise (x_i + x_j).
+        linear = low / rise * (pairs.sum(axis=1) + pairs.sum(axis=2))
+        return np.asarray(quadratic_maximisers(linear, pairs))
 
     @abc.abstractmethod
     def _transform(self, scores: FloatArray) -> None:
