@@ -18,6 +18,7 @@ from geomdp._linalg import svec
 from geomdp._typing import FloatArray
 from geomdp.bodies import (
     Ball,
+    BlockElliptope,
     Body,
     Box,
     CrossPolytope,
@@ -28,8 +29,8 @@ from geomdp.bodies import (
     HPolytope,
     Intersection,
     LinearImage,
-    NuclearBall,
     LpBall,
+    NuclearBall,
     Polar,
     Product,
     PsdBox,
@@ -143,8 +144,8 @@ SLABS = np.vstack([np.eye(3), gaussian(6, 3, seed=4)])
 SLAB_WIDTHS = np.linspace(0.5, 2, 9)
 
 ROUND = "support gauge project sample_uniform second_moment volume cvxpy_constraints"
-SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constraints"
 LP_BALL = "support gauge facets sample_uniform second_moment volume cvxpy_constraints"
+SOLID = "support sample_uniform second_moment volume vertex_list cvxpy_constraints"
 LISTED = "support vertex_list cvxpy_constraints"
 
 MU_3 = math.sqrt(2) * math.gamma(2) / math.gamma(1.5)  # mean norm of a Gaussian in R^3 (GEN-4)
@@ -159,7 +160,6 @@ BODIES: tuple[BodyCase, ...] = (
     BodyCase(
         "cross-polytope", lambda s: CrossPolytope(4, s), 4, ROUND, volume=2 / 3, spread=8 / 30
     ),
-    BodyCase(
     BodyCase(
         "l_3 ball",
         lambda s: LpBall(3, 3, s),
@@ -178,6 +178,7 @@ BODIES: tuple[BodyCase, ...] = (
         volume=2 / 3,
         spread=8 / 30,
     ),
+    BodyCase(
         "unit cube",
         lambda s: Box(np.zeros(3), np.full(3, s)),
         3,
@@ -383,6 +384,17 @@ BODIES: tuple[BodyCase, ...] = (
         tolerance=2e-9,
         volume=math.pi**2 / 2,
         spread=3 / 4,
+    ),
+    BodyCase(
+        "block elliptope",
+        enlarged(BlockElliptope([1, 2])),
+        4,
+        "sample_uniform second_moment volume cvxpy_constraints",
+        # (1, v; v, S): v in an ellipse of area pi sqrt(det S), det S = 1/4 - r^2 on a disc of
+        # radius 1/2; svec stretches v by sqrt(2) in two directions, and the disc by 2 in area.
+        # 1 + 2 E|v|^2 + E||S||^2 = 1 + 1/2 + (1/2 + 2 E r^2), E r^2 = 1/10.
+        volume=math.pi**2 / 3,
+        spread=2.2,
     ),
     BodyCase(
         "relaxed 2-way marginals",

@@ -21,7 +21,7 @@ from geomdp.mechanisms import (
     Mechanism,
     Recursive,
 )
-from geomdp.mechanisms.cone import cone_body
+from geomdp.mechanisms.cone import cone_lift
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Workload
 
@@ -100,7 +100,7 @@ def ball(question: Question) -> AdditiveMechanism:
 def cone(question: Question) -> AdditiveMechanism:
     """Noise from the cone over a body that holds the answers."""
     privacy = question.pure
-    if cone_body(question.workload) is None:
+    if cone_lift(question.workload) is None:
         raise InapplicableError("no body that holds the answers is known to have an exact sampler")
     return Cone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 

@@ -1,6 +1,7 @@
 """Convex bodies and their oracles."""
 
 from geomdp.bodies.balls import Ball, CrossPolytope
+from geomdp.bodies.block_elliptope import BlockElliptope
 from geomdp.bodies.boxes import Box
 from geomdp.bodies.containment import check_contains_neighbours
 from geomdp.bodies.cvx_body import CvxBody
@@ -11,8 +12,8 @@ from geomdp.bodies.hpolytope import HPolytope
 from geomdp.bodies.intersection import Intersection
 from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.linear_programs import SolverError
-from geomdp.bodies.moment_bodies import (
 from geomdp.bodies.lp_balls import LpBall
+from geomdp.bodies.moment_bodies import (
     cosine_moment_body,
     grid_moment_body,
     grid_moment_distance,
@@ -49,6 +50,7 @@ from geomdp.bodies.workload_polytope import WorkloadPolytope
 
 __all__ = [
     "Ball",
+    "BlockElliptope",
     "Body",
     "Box",
     "CrossPolytope",
@@ -64,9 +66,9 @@ __all__ = [
     "HasSupport",
     "Intersection",
     "LinearImage",
+    "LpBall",
     "MissingOracle",
     "MomentRelaxation",
-    "LpBall",
     "NamedBody",
     "NuclearBall",
     "Polar",

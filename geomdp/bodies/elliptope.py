@@ -120,9 +120,13 @@ class Elliptope(Body):
         """0: flipping the sign of one row and column maps the body to itself."""
         return np.zeros(self.dimension)
 
+    def entry_variances(self) -> FloatArray:
+        """1 / (p + 1) for each coordinate, as for inner products of unit vectors in R^(p+1)."""
+        return np.full(self.dimension, 1 / (self.order + 1))
+
     def second_moment(self) -> FloatArray:
-        """The identity over p + 1, the variance of an inner product of unit vectors in R^(p+1)."""
-        return np.eye(self.dimension) / (self.order + 1)
+        """Diagonal, see `entry_variances`: flipping a sign negates all products but one's own."""
+        return np.diag(self.entry_variances())
 
     def volume(self) -> float:
         """Product over k < p of (2^k B((k + 1)/2, (k + 1)/2))^k (Joe 2006)."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.bodies import Elliptope, PsdBox, sensitivity_polytope
+from geomdp.bodies import BlockElliptope, Elliptope, PsdBox, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
@@ -17,6 +19,7 @@ from geomdp.noise.cone import ConeNoise
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.sign_products import sign_products
+from geomdp.workloads.unit_products import unit_products
 
 
 class Cone(AdditiveMechanism):
@@ -65,7 +68,7 @@ class Cone(AdditiveMechanism):
 
     References
     ----------
-    Formula sheet X-CONE, X-LKJ, X-PSDBOX.
+    Formula sheet X-CONE, X-LKJ, X-PSDBOX; for blocks see `BlockElliptope`.
     """
 
     def __init__(
@@ -81,19 +84,21 @@ class Cone(AdditiveMechanism):
         self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
         replace_one = adjacency is Adjacency.REPLACE_ONE
         rate = privacy.epsilon / 2 if replace_one else privacy.epsilon
-        found = cone_body(workload)
-        if found is None:
+        lift = cone_lift(workload)
+        if lift is None:
             raise ValueError(
-                "workload must be linear in pairwise sign products or have a sensitivity polytope "
-                f"with an exact sampler (box, ball, simplex, spectraplex), got {workload!r}"
+                "workload must be tables of at most two columns, linear in pairwise sign products, "
+                "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
+                f"spectraplex), got {workload!r}"
             )
-        body, matrix = found
-        centre = body.centroid() if replace_one else np.zeros(body.dimension)
+        # Where answers are mapped, T takes the centroid to 0.
+        centre = np.zeros(lift.body.dimension)
+        if replace_one and lift.matrix is None:
+            centre = lift.body.centroid()
         # Of answers c + T(products), a record more brings c as well: unless their number is
         # public, the noise of the lifted coordinate must cover it.
-        products = None if replace_one else sign_products(workload)
-        constant = products.constant if products is not None and products.constant.any() else None
-        self._noise = ConeNoise(body, rate, centre, matrix, constant)
+        constant = None if replace_one else lift.constant
+        self._noise = ConeNoise(lift.body, rate, centre, lift.matrix, constant)
 
     @property
     def noise(self) -> ConeNoise:
@@ -110,14 +115,38 @@ class Cone(AdditiveMechanism):
         return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
 
 
-def cone_body(workload: Workload) -> tuple[Body, sp.csr_array | None] | None:
-    """The body C of a workload and the map T to answers (None: the identity), where known."""
-    products = sign_products(workload)
-    if products is not None:
-        return Elliptope(products.order), products.matrix
+@dataclass(frozen=True)
+class Lift:
+    """Answers as constant + T q with q in a body that has an exact sampler.
+
+    Parameters
+    ----------
+    body : Body
+        C, with centroid and second moment.
+    matrix : (m, k) sparse array or None
+        T; None for the identity.
+    constant : (m,) array or None
+        None for 0.
+    """
+
+    body: Body
+    matrix: sp.csr_array | None = None
+    constant: FloatArray | None = None
+
+
+def cone_lift(workload: Workload) -> Lift | None:
+    """The body C of a workload and its map to the answers, where known."""
+    signs = sign_products(workload)
+    if signs is not None:
+        return Lift(
+            Elliptope(signs.order), signs.matrix, signs.constant if signs.constant.any() else None
+        )
+    units = unit_products(workload)
+    if units is not None:
+        return Lift(BlockElliptope(units.sizes), units.matrix, units.constant)
     if isinstance(workload, BoxSecondMoment):
-        return PsdBox(workload.d), None
+        return Lift(PsdBox(workload.d))
     body = sensitivity_polytope(workload)
     if all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
-        return body, None
+        return Lift(body)
     return None

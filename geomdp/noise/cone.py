@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, vector
+from geomdp.bodies.block_elliptope import BlockElliptope
 from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.oracles import Body
 from geomdp.geometry.results import Estimate
@@ -122,14 +123,27 @@ class ConeNoise:
         """Var(r_1 - r_2) = 2 (r + 1) / rate^2."""
         return 2 * (self.effective_dimension + 1) / self.rate**2
 
+    @property
+    def _uncorrelated(self) -> FloatArray | None:
+        """Variances (k,) of the coordinates of U, if those that T uses are uncorrelated, mean 0."""
+        if self.matrix is None or self.centre.any():
+            return None
+        match self.body:
+            case Elliptope():
+                return self.body.entry_variances()
+            case BlockElliptope() if not self.matrix[:, self.body.centroid() > 0].nnz:
+                return self.body.entry_variances()
+        return None
+
     @cached_property
     def _trace(self) -> float:
-        if isinstance(self.body, Elliptope) and self.matrix is not None and not self.centre.any():
-            # A multiple of the identity, too large to write out for many signs.
-            r, variance = self.effective_dimension, 1 / (self.body.order + 1)
+        variances = self._uncorrelated
+        if variances is not None and self.matrix is not None:
+            # The covariance is too large to write out for many products.
+            r = self.effective_dimension
             factor = 2 * (r + 1) * (r + 2) / self.rate**2
-            shape = factor * variance * float((self.matrix.data**2).sum())
-            # The elliptope has its centroid at 0, so the count is uncorrelated with the rest.
+            shape = factor * float((self.matrix.multiply(self.matrix) @ variances).sum())
+            # T maps the centroid to 0, so the count is uncorrelated with the rest.
             count = 0.0 if self.constant is None else float((self.constant**2).sum())
             return shape + self._count_variance * count
         return float(np.trace(self.covariance()))

@@ -45,7 +45,7 @@ def inner_points(body: Body, count: int = 6) -> np.ndarray:
     """Points of the relative interior, generic and deterministic."""
     rng = np.random.default_rng(2)
     if body.implements("sample_uniform") and not body.implements("support"):
-        return body.sample_uniform(count, rng) / 2
+        return (body.sample_uniform(count, rng) + body.centroid()) / 2
     if not body.implements("support"):
         ways = rng.standard_normal((count, body.dimension))
         _, ends = body.chord(np.zeros(ways.shape), ways)

@@ -86,6 +86,7 @@ ADDITIVE: dict[str, Entry] = {
     "KNorm": plain(KNorm, PURE),
     # Only for workloads that lie in a body with an exact sampler; the ratio is not in closed form.
     "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
+    "Cone categorical": plain(Cone, PURE, density=False),
     # Intrinsic levels have a density in closed form.
     "Recursive": plain(Recursive, PURE, home="stretched", variant=Variant.INTRINSIC),
     # Noise of measurements that overlap has no density in closed form.

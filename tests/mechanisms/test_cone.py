@@ -37,6 +37,20 @@ def test_elliptope_variance(d: int, variance: float) -> None:
     assert 8 * (m + 1) * (m + 2) / (p + 1) == pytest.approx(variance, rel=1e-12)
 
 
+def test_categorical_cell_error() -> None:
+    """Var of a cell: V (l l' - 1) / (l l')^2, V = 8 (r + 1)(r + 2) / ((p + 1) eps^2)."""
+    levels = [2, 3, 4, 5, 6, 2, 3, 4]
+    mechanism = Cone(MarginalTables(levels, 2), n=5000, privacy=PURE)
+    p, blocks = 22, 16
+    r = p * (p + 1) // 2 - blocks
+    assert mechanism.noise.effective_dimension == r
+    cells = [a * b for i, a in enumerate(levels) for b in levels[i + 1 :]]
+    variance = 8 * (r + 1) * (r + 2) / (p + 1)
+    mean = sum(variance * (c - 1) / c for c in cells) / sum(cells)
+    assert mechanism.predicted_rmse.value == pytest.approx(math.sqrt(mean) / 5000, rel=1e-12)
+    assert mechanism.predicted_rmse.value == pytest.approx(0.00744, abs=1e-5)
+
+
 def test_cell_error_at_ten_columns() -> None:
     mechanism = Cone(MarginalTables([2] * 10, 2), n=5000, privacy=PURE)
     assert mechanism.predicted_rmse.value == pytest.approx(0.00399, abs=1e-5)
@@ -44,7 +58,8 @@ def test_cell_error_at_ten_columns() -> None:
 
 @pytest.mark.statistical
 def test_covariance_of_draws() -> None:
-    for workload in (MarginalTables([2] * 3, 2), Histogram(4), SecondMoment(2)):
+    tables = (MarginalTables([2] * 3, 2), MarginalTables([3, 2], 2), MarginalTables([4, 3], 1))
+    for workload in (*tables, Histogram(4), SecondMoment(2)):
         for adjacency in Adjacency:
             noise = Cone(workload, n=1, privacy=PURE, adjacency=adjacency).noise
             draws = noise.sample(np.random.default_rng(3), 40_000)
@@ -121,7 +136,7 @@ def test_answers_are_the_stated_function_of_sign_products(workload) -> None:
 
 
 @pytest.mark.parametrize(
-    "workload", [MarginalTables([2, 3, 2], 2), MarginalTables([2] * 4, 3), Parities(4, 3)]
+    "workload", [MarginalTables([2, 3, 2, 2], 3), MarginalTables([2] * 4, 3), Parities(4, 3)]
 )
 def test_other_workloads_are_refused(workload) -> None:
     with pytest.raises(ValueError, match="sign products"):
