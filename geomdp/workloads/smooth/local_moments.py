@@ -98,12 +98,12 @@ def _moments_of_cells(table: FloatArray, weights: FloatArray, size: int) -> Floa
 def _derivatives(order: int, size: int, cells: int) -> FloatArray:
     """(r h)^p times the p-th derivative of cos at r times a cell's centre: (P, t, M + 1)."""
     h = math.pi / cells
-    centres = (np.arange(cells + 1) + 0.5) * h
     frequencies = np.arange(size)
-    phases = np.multiply.outer(frequencies, centres)
-    powers = (frequencies * h)[None, :] ** np.arange(order)[:, None]
-    quarter_turns = np.arange(order)[:, None, None] * (math.pi / 2)
-    return np.asarray(powers[:, :, None] * np.cos(phases + quarter_turns))
+    phases = np.multiply.outer(frequencies * h, np.arange(cells + 1) + 0.5)
+    cosines, sines = np.cos(phases), np.sin(phases)
+    turns = (cosines, -sines, -cosines, sines)
+    powers = (frequencies * h) ** np.arange(order)[:, None]
+    return np.stack([powers[p, :, None] * turns[p % 4] for p in range(order)])
 
 
 def _economised(order: int, reach: float) -> FloatArray:

@@ -19,9 +19,10 @@ ROUNDOFF = 2.0**-53
 MAX_MOMENTS = 1 << 22
 #: Largest table of a grid: 2^24 float64 are 128 MB.
 MAX_TABLE = 1 << 24
-#: Fewest moments in three variables for which a transform is faster than recurrences: measured,
-#: 0.15 against 0.20 microseconds a record at t = 9, 0.49 against 0.20 at t = 16.
-TRANSFORM_MOMENTS = 1000
+#: Least t for which expansions or transforms are faster than recurrences, by d. Nanoseconds a
+#: record, measured: for d = 2 recurrences 21, 34, 172 at t = 6, 8, 32 and expansions 28, 26, 38;
+#: for d = 3 recurrences 203, 314, 533 at t = 10, 12, 16 and transforms 214, 236, 239.
+LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
 class MomentTransform(abc.ABC):
@@ -130,7 +131,7 @@ class LocalExpansions(MomentTransform):
         return local_moments.empty_table(self.d, self.cells)
 
     def _add(self, table: FloatArray, points: FloatArray) -> None:
-        local_moments.add_records(table, np.ascontiguousarray(np.arccos(points.T)))
+        local_moments.add_records(table, np.arccos(np.ascontiguousarray(points.T)))
 
     def _moments(self, table: FloatArray) -> FloatArray:
         return local_moments.moments_of(table, self.size)
@@ -243,8 +244,8 @@ def moment_transform(d: int, size: int, tolerance: float) -> MomentTransform:
     Returns
     -------
     MomentTransform
-        `LocalExpansions` for d <= 2, `NonUniformFFT` for d = 3 and t >= 10, where their tables
-        stay below 128 MB and the tolerance is within their reach; else `Recurrences`.
+        `LocalExpansions` for d <= 2, `NonUniformFFT` for d = 3, from the t of `LEAST_SIZE` on and
+        where tables stay below 128 MB and the tolerance is within reach; else `Recurrences`.
 
     Raises
     ------
@@ -256,12 +257,14 @@ def moment_transform(d: int, size: int, tolerance: float) -> MomentTransform:
     if size**d > MAX_MOMENTS:
         raise ValueError(f"degree^d must be at most {MAX_MOMENTS}, got {size}^{d}")
     rest = tolerance - angle_error(d, size)
+    if d > 3 or size < LEAST_SIZE[d]:
+        return Recurrences(d, size)
     if d <= 2 and rest > 0:
         local = LocalExpansions(d, size, rest)
         terms = math.comb(local_moments.ORDERS[d] + d - 1, d)
         if (local.cells + 1) ** d * terms <= MAX_TABLE:
             return local
-    if d == 3 and size**3 >= TRANSFORM_MOMENTS and rest >= NonUniformFFT.FINEST:
+    if d == 3 and rest >= NonUniformFFT.FINEST:
         return NonUniformFFT(size, rest)
     return Recurrences(d, size)
 
