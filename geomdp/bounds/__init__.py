@@ -7,6 +7,7 @@ from geomdp.bounds.certificate_loading import load_certificate
 from geomdp.bounds.checker import CertificateRejected, Checked, check_certificate
 from geomdp.bounds.cliques import largest_clique
 from geomdp.bounds.code_words import CodeWords
+from geomdp.bounds.instance_optimality import InstanceOptimality, instance_optimality
 from geomdp.bounds.marginal_blocks import MarginalBlocks
 from geomdp.bounds.marginals import marginal_bound
 from geomdp.bounds.metrics import RMS, MeanL2, Metric, WorstCase
@@ -16,6 +17,7 @@ from geomdp.bounds.random_signs import RandomSignSets
 from geomdp.bounds.reed_solomon import ReedSolomon
 from geomdp.bounds.separated import exact_separated, greedy_separated, single_elements
 from geomdp.bounds.set_families import GreedySets, ReedSolomonSets, Singletons, greedy_sets
+from geomdp.bounds.volume import VolumeRadius, volume_bound, volume_radii
 from geomdp.bounds.worst_case import random_sign_bound
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "CodeWords",
     "Effort",
     "GreedySets",
+    "InstanceOptimality",
     "LinearCode",
     "MarginalBlocks",
     "MeanL2",
@@ -38,6 +41,7 @@ __all__ = [
     "Side",
     "SideConditionError",
     "Singletons",
+    "VolumeRadius",
     "WorstCase",
     "certify",
     "check_certificate",
@@ -45,10 +49,13 @@ __all__ = [
     "greedy_code",
     "greedy_separated",
     "greedy_sets",
+    "instance_optimality",
     "largest_clique",
     "load_certificate",
     "marginal_bound",
     "packing_search",
     "random_sign_bound",
     "single_elements",
+    "volume_bound",
+    "volume_radii",
 ]
