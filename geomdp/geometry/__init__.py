@@ -9,6 +9,8 @@ from geomdp.geometry.projection import Projector, project, project_image
 from geomdp.geometry.refinery import SlabRefinement
 from geomdp.geometry.results import Diagnostics, Estimate, Projection, Samples
 from geomdp.geometry.sampling import sample_uniform
+from geomdp.geometry.slab_certificate import SlabCertificate, certify_slabs
+from geomdp.geometry.slab_files import load_slabs, save_slabs
 from geomdp.geometry.slabs import refine_slabs
 from geomdp.geometry.volume import volume, volume_radius
 from geomdp.geometry.width import gaussian_width
@@ -20,21 +22,25 @@ __all__ = [
     "Projection",
     "Projector",
     "Samples",
+    "SlabCertificate",
     "SlabRefinement",
     "UniformMoments",
     "WidthBounds",
     "annealed_volume",
+    "certify_slabs",
     "covariance",
     "gaussian_width",
     "gaussian_width_bounds",
     "isotropic_constant",
     "jl_map",
+    "load_slabs",
     "mean_gaussian_norm",
     "project",
     "project_image",
     "rademacher_jl_map",
     "refine_slabs",
     "sample_uniform",
+    "save_slabs",
     "second_moment",
     "unit_ball_volume",
     "volume",

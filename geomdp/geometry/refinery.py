@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, LinearImage, SlabBody
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.cuts import CutPool
@@ -72,7 +72,7 @@ class SlabRefinement:
     Parameters
     ----------
     slabs : SlabBody
-        In the coordinates of the span, R^r. Half-widths are `INFLATION` * h_K(direction).
+        In the coordinates of the span, R^r. Half-widths are (`INFLATION` + accuracy) h_K(z).
     basis : (m, r) array
         Orthonormal basis of the span: y in `slabs` stands for basis @ y.
     sampler : ChainSampler
@@ -95,6 +95,12 @@ class SlabRefinement:
         return self.sampler.body
 
 
+def embedded(slabs: SlabBody, basis: FloatArray) -> Body:
+    """The slab body in R^m, for an orthonormal basis (m, r) of its span."""
+    whole_space = np.array_equal(basis, np.eye(len(basis)))
+    return slabs if whole_space else LinearImage(basis, slabs)
+
+
 class Refinery:
     """State of one refinement. Normals z are rows in span coordinates, scaled to h(z) = 1."""
 
@@ -105,10 +111,12 @@ class Refinery:
         source: DirectionSource,
         symmetry: RandomSymmetry | None,
         rng: np.random.Generator,
+        accuracy: float,
     ) -> None:
-        self._body, self._basis = body, basis
+        self._body, self._basis, self._inflation = body, basis, INFLATION + accuracy
         self._source, self._symmetry, self._rng = source, symmetry, rng
         self._pool = CutPool(basis.shape[1])
+        self._dropped = np.zeros((0, basis.shape[1]))
         self._history: list[RefinementRound] = []
 
     def begin(self, start: FloatArray) -> None:
@@ -132,20 +140,30 @@ class Refinery:
                 exchanges -= 1
                 room = self._drop(math.ceil(EXCHANGED * (len(self._normals) - self._fixed)))
             if room == 0 or idle == IDLE_ROUNDS or self._stalled(tolerance):
-                return
+                break
             self._propose()
             taken, cut = self._pool.take(self._states, min(self._added, room))
-            self._normals = np.vstack([self._normals, taken])
-            reach = np.abs(self._points @ self._normals.T).max(axis=1)
-            self._points = self._points / np.maximum(1.0, reach)[:, None]
+            self._add(taken)
             idle = 0 if len(taken) else idle + 1
+        self._restore(room)
+
+    def _add(self, normals: FloatArray) -> None:
+        """Add slabs, and pull the chains into the smaller body."""
+        self._normals = np.vstack([self._normals, normals])
+        reach = np.abs(self._points @ self._normals.T).max(axis=1)
+        self._points = self._points / np.maximum(1.0, reach)[:, None]
+
+    def _restore(self, room: int) -> None:
+        """Give the room that exchanges made and did not fill back to slabs they dropped."""
+        if room == 0 or len(self._dropped) == 0:
+            return
+        self._add(self._dropped[np.sort(self._by_closeness(self._dropped)[:room])])
+        self._mix(0.0)
 
     def finish(self) -> SlabRefinement:
         """Certify the widths and estimate E ||U||^2 by chains started afresh."""
         slabs = self._slab_body(self._normals)
-        whole_space = np.array_equal(self._basis, np.eye(len(self._basis)))
-        body = slabs if whole_space else LinearImage(self._basis, slabs)
-        sampler = ChainSampler(body, rng=self._rng)
+        sampler = ChainSampler(embedded(slabs, self._basis), rng=self._rng)
         walk = sampler.walk
         run = run_chains(
             walk.kernel,
@@ -166,7 +184,7 @@ class Refinery:
         return np.asarray(directions[usable] / heights[usable, None])
 
     def _slab_body(self, normals: FloatArray) -> SlabBody:
-        return SlabBody(normals, INFLATION * self._body.support(normals @ self._basis.T))
+        return SlabBody(normals, self._inflation * self._body.support(normals @ self._basis.T))
 
     def _mix(self, cut: float) -> None:
         """Let the chains forget, in coordinates in which their last states were isotropic."""
@@ -207,14 +225,18 @@ class Refinery:
 
     def _drop(self, count: int) -> int:
         """Drop the slabs that the states come least close to, but for the first ones."""
-        heights = np.abs(self._states @ self._normals[self._fixed :].T)
+        order = self._fixed + self._by_closeness(self._normals[self._fixed :])
+        kept, gone = np.sort(order[: len(order) - count]), order[len(order) - count :]
+        self._dropped = np.vstack([self._dropped, self._normals[gone]])
+        self._normals = self._normals[np.concatenate([np.arange(self._fixed), kept])]
+        return count
+
+    def _by_closeness(self, normals: FloatArray) -> IntArray:
+        """Indices of slabs in descending order of how close the states come to them."""
+        heights = np.abs(self._states @ normals.T)
         # The tenth largest of 2048 heights: how close the slab's neighbourhood is populated.
         rank = min(10, len(heights))
-        closeness = np.partition(heights, -rank, axis=0)[-rank]
-        kept = np.sort(np.argsort(-closeness, kind="stable")[: len(closeness) - count])
-        kept = np.concatenate([np.arange(self._fixed), self._fixed + kept])
-        self._normals = self._normals[kept]
-        return count
+        return np.argsort(-np.partition(heights, -rank, axis=0)[-rank], kind="stable")
 
     def _stalled(self, tolerance: float) -> bool:
         moments = [entry.second_moment for entry in self._history]

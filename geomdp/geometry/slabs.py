@@ -13,7 +13,7 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import batch, positive, whole
+from geomdp._validation import batch, positive, real_number, whole
 from geomdp.bodies import Body
 from geomdp.geometry.refinery import Refinery, SlabRefinement
 from geomdp.geometry.separation import DirectionSource, direction_source
@@ -33,13 +33,15 @@ def refine_slabs(
     symmetry: RandomSymmetry | None = None,
     exchanges: int = 0,
     tolerance: float = 0.002,
+    accuracy: float = 0.0,
     rng: RandomState = None,
 ) -> SlabRefinement:
     """Outer slab body of a symmetric body, refined until E ||U||^2 stops falling (X-OUT).
 
-    {y in span : |<z_j, y>| <= (1 + 1e-9) h(z_j), j = 1..F} with h the support function of `body`
-    (any upper bound on it gives a larger, still valid body). Lower-dimensional bodies are handled
-    in the coordinates of their span. Nothing here may look at records.
+    {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F} with h the support function
+    of `body`. Any upper bound on the support function of K gives a larger, still valid body: pass
+    a relaxation as `body`. Lower-dimensional bodies are handled in the coordinates of their span.
+    Nothing here may look at records. `certify_slabs` checks the result, `save_slabs` keeps it.
 
     Parameters
     ----------
@@ -60,10 +62,13 @@ def refine_slabs(
         map that is no symmetry wastes time but makes no slab invalid.
     exchanges : int
         Rounds after the budget is spent in which the slabs least often approached make room for
-        better ones.
+        better ones, as many as are found, or come back: the budget stays spent.
     tolerance : float
         Stop when the mean of E ||U||^2 over `WINDOW` rounds is not below this share less than 1 of
         that over the `WINDOW` rounds before.
+    accuracy : float
+        Relative error of the support function of `body`, at least 0: 0 for closed forms, linear
+        programs and certified upper bounds, 1e-6 for a `CvxBody`.
     rng : Generator, int or None
         Source of all randomness; use a public seed.
 
@@ -99,7 +104,9 @@ def refine_slabs(
     if slabs is None:
         slabs = max(SLABS_PER_DIMENSION * basis.shape[1], len(start))
     slabs = whole(slabs, "slabs", minimum=len(start))
-    refinery = Refinery(body, basis, source or direction_source(body), symmetry, rng)
+    if not 0 <= real_number(accuracy) < 1:
+        raise ValueError(f"accuracy must be at least 0 and below 1, got {accuracy!r}")
+    refinery = Refinery(body, basis, source or direction_source(body), symmetry, rng, accuracy)
     refinery.begin(start)
     refinery.run(slabs, exchanges, tolerance)
     return refinery.finish()

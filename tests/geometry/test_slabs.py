@@ -247,8 +247,8 @@ def test_exchanges_keep_the_budget_and_the_first_slabs():
     start = TABLES.affine_hull().dimension
     plain = refine_slabs(body, slabs=4 * start, rng=12)
     exchanged = refine_slabs(body, slabs=4 * start, rng=12, exchanges=20)
-    # The last exchange may find fewer cuts than it made room for.
-    assert start < len(exchanged.slabs.widths) <= 4 * start
+    assert len(exchanged.slabs.widths) == len(plain.slabs.widths) == 4 * start
+    assert exchanged.history[-1].slabs == 4 * start
     np.testing.assert_array_equal(
         exchanged.slabs.directions[:start], plain.slabs.directions[:start]
     )
@@ -283,6 +283,8 @@ def test_accuracy_of_two_way_tables_of_ten_binary_columns():
         ({"slabs": 2}, "slabs must be a whole number, at least 3"),
         ({"exchanges": -1}, "exchanges must be a whole number, at least 0"),
         ({"tolerance": 0}, "tolerance must be a finite number above 0"),
+        ({"accuracy": -1e-9}, "accuracy must be at least 0 and below 1"),
+        ({"accuracy": "small"}, "accuracy must be at least 0 and below 1"),
         ({"directions": np.ones((1, 2))}, r"directions must have shape \(b, 3\)"),
     ],
 )
