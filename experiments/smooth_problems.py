@@ -1,0 +1,61 @@
+"""Problems that the scripts on smooth queries share: kernel mixtures, and records to ask about."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp.workloads.smooth import GaussianMixture
+
+#: Kernels of one query, and places of the records.
+KERNELS, PLACES = 3, 10
+#: Narrowest bandwidth of a kernel by number of variables: below the resolution 1 / t of the
+#: summaries, so that the worst query is one of those between which bandwidths t must choose.
+NARROWEST = {1: 1e-3, 2: 1e-2, 3: 5e-2}
+#: Public seed of the queries: which ones is part of the problem.
+SEED = 20131205
+
+
+@cache
+def kernel_family(d: int, smoothness: int, count: int) -> tuple[GaussianMixture, ...]:
+    """Random mixtures of Gaussian kernels in C^K_1, with bandwidths from narrow to 1.
+
+    Three kernels each at uniform centres, with Gaussian weights over the mixture's own bound on
+    derivatives up to order K. Logarithms of bandwidths are uniform. The first queries of a larger
+    family are those of a smaller one.
+    """
+    rng = np.random.default_rng(SEED)
+    queries = []
+    for _ in range(count):
+        bandwidth = float(np.exp(rng.uniform(np.log(NARROWEST[d]), 0.0)))
+        centres, weights = rng.uniform(-1, 1, (KERNELS, d)), rng.standard_normal(KERNELS)
+        bound = GaussianMixture(centres, weights, bandwidth).derivative_bound(smoothness)
+        queries.append(GaussianMixture(centres, weights / bound, bandwidth))
+    return tuple(queries)
+
+
+def random_places(d: int, count: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Lists of ten uniform points of the cube (count, 10, d)."""
+    return rng.uniform(-1, 1, (count, PLACES, d))
+
+
+def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
+    """Records (n, d) at the places, as often at each up to one.
+
+    Errors of approximation, which waver in sign, would average out over records spread smoothly;
+    at few places they count in full, as the theorem for all data sets has them.
+    """
+    return np.resize(places, (n, places.shape[1]))
+
+
+def true_answers(
+    queries: tuple[GaussianMixture, ...], places: npt.NDArray[np.float64], n: int
+) -> npt.NDArray[np.float64]:
+    """Exact answers (r, q) of the records at each of r lists of places (r, 10, d)."""
+    counts = np.full(PLACES, n // PLACES)
+    counts[: n % PLACES] += 1
+    points = places.reshape(-1, places.shape[-1])
+    values = np.stack([query(points) for query in queries], axis=1)
+    return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), counts / n))
