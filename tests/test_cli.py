@@ -379,8 +379,12 @@ def test_heuristic_sampler_must_be_asked_for(run: Run) -> None:
     query = (*RELEASE, "--workload", "marginals:2", "--columns", "region,smoker,retired")
     query += ("--epsilon", "1", "--mechanism", "knorm")
     assert "--allow-heuristic" in run(*query).error()
-    assert run(*query, "--allow-heuristic").code == 0
+    ran = run(*query, "--allow-heuristic")
+    assert ran.code == 0
     assert str(record()["claim"]).startswith("heuristic")
+    # The diagnostics of the chains, which depend on the workload alone, are shown and recorded.
+    assert "split R-hat at most 1." in " ".join(ran.out.split())
+    assert "bulk ESS at least" in record()["guarantee"]["sampler_details"]["reason"]
 
 
 def test_nothing_is_overwritten_unasked(run: Run) -> None:
@@ -413,6 +417,15 @@ def test_advise_ranks_without_records(run: Run) -> None:
     for name in ("Laplace", "Ball", "KNorm"):
         assert name in result.out
     assert run("advise", *QUERY, "--n", "9", "--epsilon", "1").error().endswith("got neither")
+
+
+def test_advice_shows_the_diagnostics_of_heuristic_samplers(run: Run) -> None:
+    query = ("advise", "--schema", "schema.json", "--workload", "marginals:2", "--n", "400")
+    query += ("--columns", "region,smoker,retired", "--epsilon", "1")
+    assert "split R-hat" not in run(*query).out
+    words = " ".join(run(*query, "--allow-heuristic").out.split())
+    assert "split R-hat at most 1." in words
+    assert "bulk ESS at least" in words
 
 
 def test_width_of_a_box_is_exact(run: Run) -> None:

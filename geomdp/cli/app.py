@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 import typer
 
 from geomdp.advice import Advice, advise
@@ -154,6 +157,7 @@ def advise_mechanism(
             for row in table[applies].to_dict("records")
         ],
     )
+    _print_chains(table[applies].to_dict("records"))
     print()
     refused = table[~applies].to_dict("records")
     display.print_table(
@@ -233,6 +237,17 @@ def _advice(question: Question) -> Advice:
         exact_only=question.exact_only,
         adjacency=question.adjacency,
     )
+
+
+def _print_chains(rows: list[dict[Hashable, Any]]) -> None:
+    """What is known of the Markov chains among the candidates, if there are any."""
+    chains = [row for row in rows if row["sampler"].startswith("heuristic")]
+    if chains:
+        print()
+        display.print_table(
+            ["heuristic", "chains (diagnostics refute, they never prove)"],
+            [(row["mechanism"], row["sampler"]) for row in chains],
+        )
 
 
 def _number_of_records(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -88,6 +89,23 @@ class Diagnostics:
     bulk_ess: FloatArray
     chains: int
     steps: int
+
+    @property
+    def worst_r_hat(self) -> float:
+        """Largest split R-hat, coordinates that stand still left out; NaN if all do."""
+        known = self.split_r_hat[~np.isnan(self.split_r_hat)]
+        return float(known.max()) if len(known) else math.nan
+
+    @property
+    def least_ess(self) -> float:
+        """Smallest bulk effective sample size."""
+        return float(self.bulk_ess.min())
+
+    def __str__(self) -> str:
+        return (
+            f"{self.chains} chains, split R-hat at most {self.worst_r_hat:.3f}, "
+            f"bulk ESS at least {self.least_ess:.0f}"
+        )
 
 
 @dataclass(frozen=True)

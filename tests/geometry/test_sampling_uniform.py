@@ -121,7 +121,11 @@ def test_lower_dimensional_polytopes():
 def test_status_names_kernel_and_steps():
     sampler = ChainSampler(needle(1.0))
     assert sampler.burn_in == math.ceil(10 * sampler.mixing.correlation_time)
-    assert sampler.status == Heuristic(f"coordinate hit-and-run, {sampler.burn_in} steps")
+    pilot = sampler.diagnostics
+    assert sampler.status == Heuristic(
+        f"coordinate hit-and-run, {sampler.burn_in} steps; pilot: 64 chains, split R-hat at most "
+        f"{pilot.split_r_hat.max():.3f}, bulk ESS at least {pilot.bulk_ess.min():.0f}"
+    )
     longer = ChainSampler(needle(1.0), relaxations=20)
     assert longer.burn_in == math.ceil(20 * sampler.mixing.correlation_time)
     assert isinstance(sampler, UniformSampler)

@@ -86,7 +86,8 @@ class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
     Prepared once, with a public seed and without records: coordinates are rounded, a pilot run
-    measures the autocorrelation time tau, and the burn-in is set to `relaxations` * tau. Each draw
+    measures the autocorrelation time tau, and the burn-in is set to `relaxations` * tau. Its
+    diagnostics, per walk coordinate, depend on the body alone and go into the status. Each draw
     then starts a fresh chain for every point and runs the full burn-in, so the points of all draws
     are independent. No bound on their distance from uniform is proved.
 
@@ -113,6 +114,7 @@ class ChainSampler:
     walk: Walk = field(init=False, repr=False, compare=False)
     burn_in: int = field(init=False, repr=False, compare=False)
     mixing: Mixing = field(init=False, repr=False, compare=False)
+    diagnostics: Diagnostics = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         positive(self.relaxations, "relaxations")
@@ -122,18 +124,16 @@ class ChainSampler:
         object.__setattr__(self, "walk", walk)
         object.__setattr__(self, "mixing", mixing)
         object.__setattr__(self, "burn_in", math.ceil(self.relaxations * mixing.correlation_time))
+        found = diagnose(mixing.chains.draws, mixing.chains.steps)
+        object.__setattr__(self, "diagnostics", found)
 
     @property
     def status(self) -> SamplerStatus:
-        """`Heuristic`, naming kernel and steps."""
-        doubt = "" if self.mixing.agreed else ", pilot chains did not agree"
-        return Heuristic(f"{self.walk.kernel.name}, {self.burn_in} steps{doubt}")
-
-    @property
-    def diagnostics(self) -> Diagnostics:
-        """Diagnostics of the pilot run, per walk coordinate."""
-        pilot_run = self.mixing.chains
-        return diagnose(pilot_run.draws, pilot_run.steps)
+        """`Heuristic`, naming kernel, steps and what the pilot run said of them."""
+        agreed = "" if self.mixing.agreed else " that did not agree"
+        return Heuristic(
+            f"{self.walk.kernel.name}, {self.burn_in} steps; pilot{agreed}: {self.diagnostics}"
+        )
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """End points (n, m) of n fresh independent chains."""
