@@ -16,6 +16,7 @@ SCRIPTS = (
     "experiments.conjunctions",
     "experiments.sparse_project",
     "experiments.smooth_error_vs_n",
+    "experiments.smooth_table1",
     "experiments.bracket_table",
     "experiments.instance_optimality",
     "experiments.benchmarks.accuracy",

@@ -1,0 +1,231 @@
+"""Random maps that keep distances up to an additive error, and what they do to Gaussian widths.
+
+Paper: Nikolov 2022 (arXiv 2208.07410), Definition 8, Theorem 9 (Liaw, Mehrabian, Plan and
+Vershynin), Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
+
+Claim: the largest change of a distance within a set S under a map to R^m, E sup over x, y in S of
+| ||A(x - y)|| - ||x - y|| |, falls as w(S) / sqrt(m), with the constant 4 + (0.71 + 1/(4 sqrt m))
+diam(S) / w(S) for Gaussian maps; Rademacher maps (random signs) do as well. The width after a
+Gaussian map is mu_m / sqrt(m) times the width before, mu_m the mean norm of a Gaussian vector.
+
+Sets: answers to random sign queries, corners of a cube (1-way marginals), and vertices of a simplex
+(a histogram). Suprema run over all pairs. Run time on one core: quick 4 s, full 1 minute.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import (
+    BAND_LEVEL,
+    Look,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
+from experiments.engine.statistics import LEVEL, quantile
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Points(enum.StrEnum):
+    """Sets S, in the order of the legend."""
+
+    SIGNS = "random signs"
+    CUBE = "cube corners"
+    SIMPLEX = "simplex vertices"
+
+
+class Map(enum.StrEnum):
+    """Random matrices with rows of covariance I/m."""
+
+    GAUSSIAN = "Gaussian"
+    RADEMACHER = "Rademacher"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    points : Points
+        S.
+    kind : Map
+        Kind of A.
+    rows : int
+        Target dimension m.
+    maps : int
+        Independent maps in one cell.
+    """
+
+    points: Points
+    kind: Map
+    rows: int
+    maps: int
+
+
+@cache
+def vertices(points: Points) -> FloatArray:
+    """The set S, rows (N, k): 256 points in R^200, R^8 and R^256."""
+    builders: dict[Points, Callable[[], gd.workloads.Workload]] = {
+        Points.SIGNS: lambda: gd.workloads.RandomSigns(200, 256, rng=0),
+        Points.CUBE: lambda: gd.workloads.Parities(8, 1),
+        Points.SIMPLEX: lambda: gd.workloads.Histogram(256),
+    }
+    return gd.workloads.explicit_answers(builders[points]())
+
+
+@cache
+def width(points: Points) -> float:
+    """Gaussian width of S: exact for cube and simplex, simulated to a standard error below 0.1%."""
+    return gd.gaussian_width(gd.bodies.VPolytope(vertices(points)), rng=0, samples=20_000).value
+
+
+def distances(rows: FloatArray) -> FloatArray:
+    """All pairwise distances (N, N)."""
+    products = rows @ rows.T
+    squares = np.diag(products)
+    return np.sqrt(np.maximum(squares[:, None] + squares - 2 * products, 0.0))
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean largest change of a distance, and mean width of the image, over the maps."""
+    S = vertices(config.points)
+    before, draw = distances(S), DRAW[config.kind]
+    changes, images = np.empty(config.maps), np.empty(config.maps)
+    for i in range(config.maps):
+        image = S @ draw(config.rows, S.shape[1], rng).T
+        changes[i] = np.abs(distances(image) - before).max()
+        # One Gaussian direction: an unbiased estimate of the width of the image.
+        images[i] = np.ptp(image @ rng.standard_normal(config.rows)) / 2
+    return [
+        {
+            "width": width(config.points),
+            "diameter": float(before.max()),
+            "count": config.maps,
+            "change": float(changes.mean()),
+            "change_variance": float(changes.var(ddof=1)),
+            "image_width": float(images.mean()),
+            "image_width_variance": float(images.var(ddof=1)),
+        }
+    ]
+
+
+DRAW = {Map.GAUSSIAN: gd.jl_map, Map.RADEMACHER: gd.geometry.rademacher_jl_map}
+
+
+def bound(table: pd.DataFrame) -> pd.Series:
+    """The explicit bound of Theorem 9 for Gaussian maps."""
+    root = np.sqrt(table.rows)
+    return (4 * table.width + (0.7072 + 1 / (4 * root)) * table.diameter) / root
+
+
+def reach(table: pd.DataFrame, column: str, level: float) -> pd.Series:
+    """Half-length of the two-sided interval of a mean."""
+    errors = np.sqrt(table[f"{column}_variance"] / table["count"])
+    factors = [quantile(level / 2, int(count)) for count in table["count"]]
+    return errors * factors
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """The bound, the rate, the equality of the two kinds of map, and widths of images."""
+    level = LEVEL / len(table)
+    low = table.change - reach(table, "change", level)
+    shares = table.change / bound(table)
+    constants = np.sqrt(table.rows) * table.change / table.width
+    gaussian = table[table.kind == Map.GAUSSIAN]
+    mean_norms = [gd.geometry.mean_gaussian_norm(int(m)) / math.sqrt(m) for m in gaussian.rows]
+    expected = gaussian.width * np.array(mean_norms)
+    off = (gaussian.image_width - expected) / reach(gaussian, "image_width", level)
+    return [
+        Claim(
+            "distances change by less than the explicit bound",
+            bool((low <= bound(table)).all()),
+            f"{len(table)} points, at most {shares.max():.3f} of the bound",
+            "at most 1",
+            "JL-T9",
+        ),
+        Claim(
+            "the change is w(S) / sqrt(m) up to a constant, for both kinds of map",
+            bool(constants.between(0.9, 2.0).all()),
+            f"sqrt(m) change / w(S) between {constants.min():.2f} and {constants.max():.2f}",
+            "in [0.9, 2]",
+            "JL-T9",
+        ),
+        Claim(
+            "a Gaussian map takes the width w to mu_m w / sqrt(m)",
+            bool((off.abs() <= 1).all()),
+            f"{len(gaussian)} points, off by {off.abs().max():.2f} of the interval's half-length",
+            f"within the interval at level {LEVEL:g}",
+            "JL-L12",
+        ),
+    ]
+
+
+LOOKS = {
+    Points.SIGNS: Look("C0", "o"),
+    Points.CUBE: Look("C1", "s"),
+    Points.SIMPLEX: Look("C2", "v"),
+}
+OPEN = "Rademacher: open markers"
+BOUND = r"$(4w+(0.71+\frac{1}{4\sqrt{m}})\,\mathrm{diam})/\sqrt{m}$"
+MEAN_NORM = r"$\mu_m/\sqrt{m}$"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Change of distances and width of the image, both over the width, against m."""
+    figure = Figure(figsize=(7.2, 3.9))
+    change, image = figure.subplots(1, 2)
+    for (points, kind), rows in table.groupby(["points", "kind"], sort=False):
+        look, mine = LOOKS[Points(points)], rows.sort_values("rows")
+        filled = kind == Map.GAUSSIAN
+        style = {"color": look.colour, "marker": look.marker, "ls": "-" if filled else ":"}
+        style["markerfacecolor"] = look.colour if filled else "white"
+        for axes, column in ((change, "change"), (image, "image_width")):
+            values, spread = mine[column] / mine.width, reach(mine, column, BAND_LEVEL) / mine.width
+            label = points if filled else "_"
+            axes.plot(mine.rows, values, label=label, **style)
+            low, high = values - spread, values + spread
+            axes.fill_between(mine.rows, low, high, color=look.colour, alpha=0.2, lw=0)
+        if filled:
+            draw_theory(change, mine.rows, bound(mine) / mine.width, look.colour, "_")
+    change.plot([], [], color="black", marker="o", markerfacecolor="white", ls=":", label=OPEN)
+    draw_theory(change, [], [], "black", BOUND)
+    m = np.unique(table.rows)
+    norms = [gd.geometry.mean_gaussian_norm(int(each)) / math.sqrt(each) for each in m]
+    draw_theory(image, m, norms, "black", MEAN_NORM, (1, 2))
+    log_axes(change)
+    image.set_xscale("log")
+    change.set_ylabel(r"largest change of a distance $/\,w(S)$")
+    image.set_ylabel(r"$w(AS)\,/\,w(S)$")
+    change.set_title("(a) distortion")
+    image.set_title("(b) width of the image")
+    for axes in (change, image):
+        axes.set_xlabel("target dimension $m$")
+    measured = [*LOOKS, OPEN]
+    shared_legend(figure, (change, image), {"set S": measured, "theory": [BOUND, MEAN_NORM]})
+    return figure
+
+
+def grid(sizes: tuple[int, ...], maps: int) -> tuple[Config, ...]:
+    """All sets and maps over the target dimensions."""
+    return tuple(
+        Config(points, kind, rows, maps) for points in Points for kind in Map for rows in sizes
+    )
+
+
+QUICK = Sweep(grid((4, 16, 64, 256), 60), trials=1, seed=0)
+FULL = Sweep(grid((2, 4, 8, 16, 32, 64, 128, 256, 512), 1000), trials=1, seed=0)
