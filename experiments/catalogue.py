@@ -7,6 +7,7 @@ SCRIPTS = (
     "experiments.gaussian_widths",
     "experiments.jl_distortion",
     "experiments.privacy_loss",
+    "experiments.hit_and_run",
     "experiments.relaxation_widths",
     "experiments.lower_worst_case",
     "experiments.lower_marginals",

@@ -12,7 +12,7 @@ listed. Every certificate is written to a file and checked again by code that sh
 the construction. The older bounds (SmallDB, projection) are drawn beside Theorem 1, also with
 constant 1.
 
-Nothing is random but the signs of sampled pairs. Run time on one core: quick 2 s, full 5 s.
+Nothing is random but the signs of sampled pairs. Run time on one core: quick 3 s, full 5 s.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from geomdp.privacy import Adjacency
 #: Numbers of tuples tried grow by this factor.
 LENGTH_RATIO = 2**0.25
 #: Degrees tried for one number of tuples, as shares of it.
-DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
+DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
 
 #: Bits of the inner words of concatenated codes.
 INNER_LENGTHS = (16, 24, 32, 48, 64)
@@ -146,5 +146,5 @@ def _lengths(most: int, question: Question) -> list[int]:
 
 
 def _degrees(length: int) -> list[int]:
-    """Degrees from 1 to `length`, at most sixteen."""
+    """Degrees from 1 to `length`, at most eight."""
     return sorted({max(1, round(share * length)) for share in DEGREE_SHARES})

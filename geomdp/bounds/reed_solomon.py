@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -86,6 +87,7 @@ class ReedSolomon:
         return self.evaluate(rng.integers(self.prime, size=(n, self.degree)))
 
 
+@cache
 def is_prime(number: int) -> bool:
     """Whether a whole number below 2^64 is prime: Miller and Rabin with fixed witnesses, exact."""
     if number < 2:
