@@ -120,7 +120,7 @@ def error_curve(
         Public or synthetic records in the encoding of ``workload.universe``, on which errors are
         measured: see Notes.
     rng : Generator, int or None
-        Randomness of the measurements and of the search for lower bounds.
+        Randomness of the measurements.
     title : str
         Title of the figure; by default the numbers of queries and of the guarantee.
 

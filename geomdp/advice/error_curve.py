@@ -46,11 +46,13 @@ class Quantity(enum.StrEnum):
 
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
-#: Errors per decade at which lower bounds are sought: the staircase they make is never more than
-#: 10^(1/6) = 1.47 below the bound itself, which is a small part of the gap it shows.
-EXCLUDED_PER_DECADE = 6
-#: The least error asked about, as a share of the largest that means anything.
-LEAST_SHARE = 1e-9
+#: Errors at which lower bounds are sought: so many, a third of a decade apart, from the diameter
+#: of the answers down. Smaller ones follow by padding.
+EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
+#: Numbers of records per decade at which the excluded error is stated, besides those asked for.
+STATED_PER_DECADE = 12
+#: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
+LOWER_SEED = 0
 #: Numbers of records at which errors are measured, at most, and releases of each measurement.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
@@ -84,15 +86,15 @@ def error_table(
         are then measured as well, at five of the `ns`, by 20 releases on one data set of n records
         drawn from `records` with replacement.
     rng : Generator, int or None
-        Randomness of the measurements and of the search for lower bounds.
+        Randomness of the measurements.
 
     Returns
     -------
     DataFrame
         One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
         the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
-        answers, means), stderr, kind (of a prediction), sampler. An excluded error stands at the
-        largest n at which it is excluded.
+        answers, means), stderr, kind (of a prediction), sampler. Excluded errors are stated
+        at more numbers of records than `ns`, and hold down to the one before.
 
     Raises
     ------
@@ -107,7 +109,8 @@ def error_table(
 
     The geometry of each mechanism is done once, but for the JL mechanism, whose dimension
     ceil(epsilon n) changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root
-    mean squared error over all data sets of n records) and exist for pure privacy only.
+    mean squared error over all data sets of n records), carried to larger n by padding, and exist
+    for pure privacy only.
     """
     import pandas as pd
 
@@ -124,7 +127,7 @@ def error_table(
     trials = try_for_every_n(question).built
     rows = [_predicted(name, mechanism) for name, mechanism in _for_all(trials, question, numbers)]
     if isinstance(privacy, PureDP):
-        rows += _excluded(question, numbers, generator)
+        rows += _excluded(question, numbers)
     if records is not None:
         some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
         rows += _measured(trials, question, some, records, generator)
@@ -185,21 +188,30 @@ def _noise(name: str, mechanism: Mechanism) -> str:
     return name.removeprefix("Projected(").removesuffix(")")
 
 
-def _excluded(question: Question, numbers: list[int], rng: np.random.Generator) -> list[_Row]:
-    """Corners of the excluded region: each error tried, up to the n at which it is excluded."""
-    workload, corners = question.workload, dict[int, float]()
+def _excluded(question: Question, numbers: list[int]) -> list[_Row]:
+    """The largest error known to be excluded for each n.
+
+    If error a is excluded with v records, it is with fewer, and with n > v records a v / n is: a
+    mechanism that is better, on v records padded with n - v copies of a fixed one and with its
+    answers stretched by n / v around those of the padding, would have error below a.
+    """
+    workload, corners = question.workload, []
     # No answer in the hull of the attainable ones is further off than their diameter.
-    error = workload.l2_diameter() / math.sqrt(workload.n_queries)
-    least, factor = LEAST_SHARE * error, 10 ** (-1 / EXCLUDED_PER_DECADE)
-    while numbers[-1] not in corners and error > least:
+    largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
+    for step in range(EXCLUDED_ERRORS):
+        error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)
         asked = BoundQuestion(question.pure.epsilon, error, RMS(), question.adjacency)
-        records = lower_bounds(workload, asked, rng)[0][0].records
-        if records >= numbers[0]:
-            corners.setdefault(numbers[0], error)
-            corners.setdefault(int(min(records, numbers[-1])), error)
-        error *= factor
-    kind = Quantity.EXCLUDED.value
-    return [(n, ANY, ANY, kind, excluded, 0.0, "", "") for n, excluded in corners.items()]
+        bounds, _ = lower_bounds(workload, asked, LOWER_SEED)
+        corners.append((error, bounds[0].records))
+    decades = math.log10(numbers[-1] / numbers[0])
+    between = np.geomspace(numbers[0], numbers[-1], 2 + int(STATED_PER_DECADE * decades))
+    stated = sorted({*numbers, *(int(n) for n in between)})
+    rows = []
+    for n in stated:
+        value = max(error * min(1.0, records / n) for error, records in corners)
+        if value > 0:
+            rows.append((n, ANY, ANY, Quantity.EXCLUDED.value, value, 0.0, "", ""))
+    return rows
 
 
 def _measured(

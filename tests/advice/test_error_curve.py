@@ -1,0 +1,130 @@
+"""Error tables: predictions of the advisor at every n, bounds below them, measurements on them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.advice import Quantity, error_table
+from geomdp.advice.error_curve import ANY, MEASURED_POINTS, MEASURED_RELEASES
+from tests.stats import LEVEL
+
+W = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
+PRIVACY = gd.PureDP(1.0)
+NS = [3, 10, 100, 1000, 10_000, 100_000]
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    records = W.universe.sample(300, rng=1)
+    return error_table(W, ns=NS, privacy=PRIVACY, records=records)
+
+
+def of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
+    return table[table.quantity == quantity.value]
+
+
+@pytest.mark.parametrize("n", [NS[0], NS[-1]])
+def test_predictions_are_those_of_the_advisor(table: pd.DataFrame, n: int) -> None:
+    advised = gd.advise(W, n=n, privacy=PRIVACY).table.dropna()
+    expected = dict(zip(advised.mechanism, advised.predicted_rmse, strict=True))
+    there = of(table, Quantity.PREDICTED)
+    there = there[there.n == n]
+    assert dict(zip(there.curve, there.rmse, strict=True)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_jl_mechanism_appears_where_it_applies() -> None:
+    # Its dimension ceil(epsilon n) must be below that of the workload, which is 16 here.
+    Q = gd.workloads.Histogram(17)
+    found = error_table(Q, ns=[5, 15, 16, 50], privacy=PRIVACY, exact_only=True)
+    assert set(found[found.curve.str.startswith("JL(")].n) == {5, 15}
+
+
+def test_no_prediction_is_below_what_is_excluded(table: pd.DataFrame) -> None:
+    excluded = of(table, Quantity.EXCLUDED)
+    assert set(excluded.curve) == {ANY}
+    predicted = of(table, Quantity.PREDICTED).groupby("n").rmse.min()
+    # A bound at one n holds at every smaller n.
+    for n, least in predicted.items():
+        assert least > excluded[excluded.n >= n].rmse.max()
+    # It is known at both ends of the curve, falls, and no faster than padding makes it.
+    assert {NS[0], NS[-1]} <= set(excluded.n)
+    ordered = excluded.sort_values("n")
+    assert (ordered.rmse.diff().dropna() <= 0).all()
+    assert ((ordered.rmse * ordered.n).diff().dropna() >= -1e-12).all()
+
+
+def test_what_is_excluded_is_what_the_bracket_excludes() -> None:
+    # One of the errors tried: a decade below the diameter of the answers.
+    error = W.l2_diameter() / np.sqrt(W.n_queries) / 10
+    bracket = gd.sample_complexity_bracket(W, 1.0, error, metric=gd.bounds.RMS())
+    n = int(bracket.lower.records)
+    found = of(error_table(W, ns=[n, 10 * n], privacy=PRIVACY), Quantity.EXCLUDED)
+    at = dict(zip(found.n, found.rmse, strict=True))
+    assert at[n] >= error
+    assert at[10 * n] >= error / 10
+    # So much is never said that a mechanism we have contradicts it.
+    upper = int(bracket.upper.records)
+    assert at[n] < error * upper / n
+
+
+@pytest.mark.statistical
+def test_measured_errors_are_the_predicted_ones(table: pd.DataFrame) -> None:
+    measured = of(table, Quantity.MEASURED)
+    assert set(measured.n) == {NS[i] for i in (0, 1, 2, 4, 5)}
+    assert measured.n.nunique() == MEASURED_POINTS
+    predicted = of(table, Quantity.PREDICTED)
+    joined = measured.merge(predicted, on=["curve", "n"], suffixes=("", "_predicted"))
+    assert len(joined) == len(measured)
+    # Cantelli with the standard error of the root, over all points, for errors above a bound; an
+    # exact prediction is missed on either side.
+    allowed = np.sqrt(2 * len(joined) / LEVEL - 1)
+    tighter = 12.0  # of the normal law of a mean over 20 releases with 21 or more coordinates each
+    scores = (joined.rmse - joined.rmse_predicted) / joined.stderr
+    assert tighter < allowed
+    assert (scores < tighter).all()
+    assert (scores[joined.kind_predicted == "exact"] > -tighter).all()
+    assert MEASURED_RELEASES == 20
+
+
+def test_what_is_measured_depends_on_the_records_and_the_rest_does_not(
+    table: pd.DataFrame,
+) -> None:
+    other = pd.DataFrame(np.zeros((40, 3), dtype=np.int64), columns=list("abc"))
+    again = error_table(W, ns=NS, privacy=PRIVACY, records=other)
+    public = [Quantity.PREDICTED.value, Quantity.EXCLUDED.value]
+    pd.testing.assert_frame_equal(
+        again[again.quantity.isin(public)], table[table.quantity.isin(public)]
+    )
+    assert (of(again, Quantity.MEASURED).rmse != of(table, Quantity.MEASURED).rmse).any()
+
+
+def test_heuristic_samplers_are_named_and_not_measured(table: pd.DataFrame) -> None:
+    heuristic = table[table.sampler.str.startswith("heuristic")]
+    assert set(heuristic.quantity) == {Quantity.PREDICTED.value}
+    measured = of(table, Quantity.MEASURED)
+    assert set(measured.sampler) == {"exact"}
+    assert not set(measured.curve) & set(heuristic.curve)
+
+
+def test_other_guarantees_have_gaussian_noise_and_no_bound() -> None:
+    found = error_table(W, ns=[100, 1000], privacy=gd.ZCDP(0.5))
+    assert "Gaussian" in set(found.curve)
+    assert of(found, Quantity.EXCLUDED).empty
+
+
+@pytest.mark.parametrize("ns", [[100], [100, 100], [1000, 100], [0, 10], [1.5, 10]])
+def test_numbers_of_records_increase(ns: list[int]) -> None:
+    with pytest.raises(ValueError, match="ns must be"):
+        error_table(W, ns=ns, privacy=PRIVACY)
+
+
+def test_bad_records_and_privacy_are_refused_first() -> None:
+    with pytest.raises(ValueError, match="privacy must be"):
+        error_table(W, ns=NS, privacy=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least 1 record, got 0"):
+        error_table(W, ns=NS, privacy=PRIVACY, records=np.zeros((0, 3), dtype=np.int64))
+    with pytest.raises(ValueError, match="row 0"):
+        error_table(W, ns=NS, privacy=PRIVACY, records=np.full((2, 3), 9))

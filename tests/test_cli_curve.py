@@ -1,0 +1,104 @@
+"""geomdp curve: three files, a warning where records are read, and one line for bad input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from geomdp.cli import main
+from geomdp.cli.curve import NOT_PRIVATE, parse_range
+
+SCHEMA = {
+    "format": "geomdp schema",
+    "version": 1,
+    "columns": [{"name": name, "kind": "boolean"} for name in ("smoker", "retired", "veteran")],
+}
+
+
+class Outcome:
+    """Exit code and output of one call."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    # Few errors are enough here; what they amount to is tested with the table.
+    monkeypatch.setattr("geomdp.advice.error_curve.EXCLUDED_ERRORS", 4)
+    Path("schema.json").write_text(json.dumps(SCHEMA))
+    rows = [("true", "false", "true"), ("false", "false", "true")] * 20
+    pd.DataFrame(rows, columns=["smoker", "retired", "veteran"]).to_csv("survey.csv", index=False)
+
+    def run(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["geomdp", "curve", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return Outcome(stop.value.code, printed.out, printed.err)
+
+    return run
+
+
+ASK = ["--schema", "schema.json", "--workload", "marginals:1", "--epsilon", "1", "--n", "10:1000"]
+
+
+def test_a_schema_alone_gives_predictions(call) -> None:
+    result = call(*ASK, "--out", "mine.png")
+    assert result.code == 0, result.err
+    assert result.err == ""
+    assert "least error" in result.out
+    assert {path.suffix for path in Path().glob("mine.*")} == {".csv", ".png", ".svg"}
+    table = pd.read_csv("mine.csv")
+    assert set(table.quantity) == {"predicted", "excluded"}
+    assert (table.n.min(), table.n.max()) == (10, 1000)
+    # A second run overwrites nothing unasked.
+    before = Path("mine.png").read_bytes()
+    refused = call(*ASK, "--out", "mine.png")
+    assert refused.code == 2
+    assert "say --force" in refused.err
+    assert Path("mine.png").read_bytes() == before
+
+
+def test_records_are_measured_with_a_warning(call) -> None:
+    Path("curve.csv").write_text("of an earlier run")
+    result = call("survey.csv", *ASK, "--force")
+    assert result.code == 0, result.err
+    assert NOT_PRIVATE in " ".join(result.err.split())
+    table = pd.read_csv("curve.csv")
+    assert "measured, not private" in set(table.quantity)
+    assert "not private" in Path("curve.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "mine.pdf"], "--out must name a file ending in .png"),
+        (["--out", "nowhere/mine.png"], "--out must be in an existing folder"),
+        (["--n", "1000:10"], "--n must be LOW:HIGH"),
+        (["--n", "1000"], "--n must be LOW:HIGH"),
+        (["--n", "0:10"], "--n must be LOW:HIGH"),
+        (["--n", "10:99999999"], "--n must be LOW:HIGH"),
+        (["--measure"], "--measure goes with --sample"),
+        (["--sample", "rand"], "give either --schema or --sample"),
+        (["missing.csv"], "missing.csv"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(call, arguments, message) -> None:
+    result = call(*ASK, *arguments)
+    assert result.code == 2
+    assert result.out == ""
+    assert message in result.err.splitlines()[-1]
+    assert not [*Path().glob("*.png"), *Path().glob("curve.*")]
+
+
+def test_numbers_of_records_are_four_a_decade() -> None:
+    assert parse_range("100:1000000")[::4] == [100, 1000, 10_000, 100_000, 1_000_000]
+    assert parse_range("5:6") == [5, 6]
+    assert len(parse_range("1:10")) == 5

@@ -1,0 +1,99 @@
+"""Error curves: what is drawn is in the table, and what carries no guarantee looks like it."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_hex
+
+import geomdp as gd
+from geomdp.advice import Quantity
+from geomdp.plotting import EXCLUDED_COLOUR, ErrorCurve, draw, error_curve
+
+W = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
+
+
+@pytest.fixture(scope="module")
+def curve() -> ErrorCurve:
+    return error_curve(
+        W, ns=[10, 100, 1000], privacy=gd.PureDP(1.0), records=W.universe.sample(60, rng=0)
+    )
+
+
+def test_every_curve_of_the_table_is_drawn(curve: ErrorCurve) -> None:
+    (axes,) = curve.figure.axes
+    drawn = {tuple(line.get_ydata()) for line in axes.lines}
+    for quantity in (Quantity.PREDICTED, Quantity.MEASURED):
+        rows = curve.table[curve.table.quantity == quantity.value]
+        assert not rows.empty
+        for _, points in rows.groupby("curve"):
+            assert tuple(points.rmse) in drawn
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+
+
+def test_dashed_means_heuristic_and_the_legend_says_so(curve: ErrorCurve) -> None:
+    (axes,) = curve.figure.axes
+    predicted = curve.table[curve.table.quantity == Quantity.PREDICTED.value]
+    curves = [points for _, points in predicted.groupby("curve")]
+    samplers = {tuple(points.rmse): points.sampler.iloc[0] for points in curves}
+    found = {
+        (line.get_linestyle() == "--", samplers[tuple(line.get_ydata())] != "exact")
+        for line in axes.lines
+        if tuple(line.get_ydata()) in samplers
+    }
+    assert found == {(False, False), (True, True)}
+    (legend,) = curve.figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert "KNorm, heuristic" in texts
+    assert "heuristic sampler:\nno privacy guarantee" in texts
+    assert "measured on records,\nnot private" in texts
+    assert "out of reach of\nevery mechanism" in texts
+
+
+def test_the_shaded_region_ends_at_the_excluded_errors(curve: ErrorCurve) -> None:
+    (axes,) = curve.figure.axes
+    (shaded,) = [part for part in axes.collections if isinstance(part, PolyCollection)]
+    assert to_hex(shaded.get_facecolor()[0]).upper() == EXCLUDED_COLOUR
+    excluded = curve.table[curve.table.quantity == Quantity.EXCLUDED.value]
+    top = {y for _, y in shaded.get_paths()[0].vertices}
+    assert set(excluded.rmse) <= top
+
+
+def test_without_records_nothing_is_measured_or_said_to_be(curve: ErrorCurve) -> None:
+    public = curve.table[curve.table.quantity != Quantity.MEASURED.value]
+    (legend,) = draw(public, "title").legends
+    assert not any("measured" in text.get_text() for text in legend.get_texts())
+
+
+def test_files_hold_the_figure_and_the_numbers(curve: ErrorCurve) -> None:
+    files = curve.encoded()
+    assert set(files) == {".png", ".svg", ".csv"}
+    assert files[".png"].startswith(b"\x89PNG")
+    assert ET.fromstring(files[".svg"].decode()).tag.endswith("svg")
+    # Of the parsers of pandas, this one is known to round to the nearest float.
+    back = pd.read_csv(io.BytesIO(files[".csv"]), engine="pyarrow")
+    pd.testing.assert_frame_equal(
+        back.fillna({"kind": "", "sampler": ""}), curve.table, check_exact=True, check_dtype=False
+    )
+
+
+def test_the_settings_of_the_user_neither_matter_nor_change(curve: ErrorCurve) -> None:
+    def files() -> dict[str, bytes]:
+        return ErrorCurve(curve.table, draw(curve.table, "title")).encoded()
+
+    expected = files()
+    with mpl.rc_context({"lines.linewidth": 17.0}):
+        assert files() == expected
+        assert mpl.rcParams["lines.linewidth"] == 17.0
+
+
+def test_matplotlib_is_imported_when_something_is_drawn() -> None:
+    code = "import sys, geomdp; geomdp.plotting; assert 'matplotlib' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
