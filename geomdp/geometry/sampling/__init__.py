@@ -3,6 +3,7 @@
 from geomdp.geometry.sampling.chains import Chains, Mixing, measure_mixing, run_chains
 from geomdp.geometry.sampling.diagnostics import bulk_ess, diagnose, split_r_hat
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
+from geomdp.geometry.sampling.rejection import RejectionSampler
 from geomdp.geometry.sampling.samplers import (
     ChainSampler,
     ExactSampler,
@@ -18,6 +19,7 @@ __all__ = [
     "HitAndRun",
     "Kernel",
     "Mixing",
+    "RejectionSampler",
     "UniformSampler",
     "bulk_ess",
     "diagnose",
