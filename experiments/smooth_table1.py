@@ -1,0 +1,316 @@
+"""Smooth queries, Table 1: exponents of accuracy, of summary time and of answer time.
+
+Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
+Table 1 and Theorem 3.1; formula sheet SM-TAB, SM-T3.1, SM-JK.
+
+One variable, K = 1, K = 2 = 2d and K = 8, t = n^(1/(2d+K)), uniform Laplace noise of the corrected
+scale, kernel mixtures in C^K_1 and n real records at ten random places as in `smooth_error_vs_n`.
+Times are seconds of one core: of the summary by the paper's direct sums over records and degrees
+and as the library computes it, and of one answer with its coefficients and error estimate.
+
+Claims: with truncated series the error falls at least as fast as in the table. The direct summary
+takes time of the table's exponent at most, the library's less than that, as it does not depend on
+t per record; an answer takes time of at most the table's exponent, since one cosine transform
+replaces quadrature. The Jackson operator of the paper is shown beside: where t <= (K + 3) / 2 it
+answers every query by its mean over the cube, so at K = 8 its error does not fall at any n here.
+
+Run time on one core: quick 4 s, full 2 minutes.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from experiments import smooth_error_vs_n as curves
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import slopes_by
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.statistics import MeanSquare, Slope, pooled_by
+from experiments.smooth_problems import kernel_family, random_places, records_at
+from geomdp.workloads.smooth import Truncation, approximate
+from geomdp.workloads.smooth.moments import Recurrences
+
+
+class Measure(enum.StrEnum):
+    """What is measured."""
+
+    TRUNCATED = "error, truncated"
+    JACKSON = "error, Jackson"
+    DIRECT = "summary, direct sums"
+    SUMMARY = "summary"
+    ANSWER = "answer"
+
+
+METHODS = {
+    Measure.TRUNCATED: curves.Method.TRUNCATED,
+    Measure.JACKSON: curves.Method.PAPER,
+}
+TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
+D = 1
+#: Excess of a fitted exponent of time over one decade of n or more that a busy machine explains:
+#: a factor of 2.
+CLOCK = 0.3
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point.
+
+    Parameters
+    ----------
+    measure : Measure
+        What is measured.
+    smoothness : int
+        K.
+    n : int
+        Number of records.
+    repetitions : int
+        Releases for an error, repetitions for a time.
+    """
+
+    measure: Measure
+    smoothness: int
+    n: int
+    repetitions: int
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean square of worst errors, or of seconds."""
+    if config.measure in METHODS:
+        point = error_point(config)
+        row = curves.compute(point, rng)[0]
+        return [{k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}]
+    seconds = seconds_of(config, rng)
+    return [MeanSquare.of(seconds**2).columns()]
+
+
+def error_point(config: Config) -> curves.Config:
+    """The point of `smooth_error_vs_n` with the same summary."""
+    method = METHODS.get(config.measure, curves.Method.TRUNCATED)
+    return curves.Config(D, config.smoothness, method, 0, config.n, 100, config.repetitions)
+
+
+def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Processor seconds of each repetition, after one that does not count."""
+    M = curves.mechanism(error_point(config))
+    query = kernel_family(D, config.smoothness, 1)[0]
+    records = records_at(random_places(D, 1, rng)[0], config.n)
+    recurrences = Recurrences(D, M.degree)
+    tasks: dict[Measure, Callable[[], object]] = {
+        Measure.DIRECT: lambda: recurrences.sums([records]),
+        Measure.SUMMARY: lambda: M.release(records, rng=rng),
+        Measure.ANSWER: lambda: approximate(query, M.degree, D, Truncation()),
+    }
+    task = tasks[config.measure]
+    seconds = np.empty(config.repetitions + 1)
+    for i in range(len(seconds)):
+        start = time.process_time()
+        task()
+        seconds[i] = time.process_time() - start
+    return seconds[1:]
+
+
+def accuracy_exponent(K: int) -> float:
+    """-K / (2 d + K)."""
+    return -K / (2 * D + K)
+
+
+def summary_exponent(K: int) -> float:
+    """(3 d + K) / (2 d + K)."""
+    return (3 * D + K) / (2 * D + K)
+
+
+def answer_exponent(K: int) -> float:
+    """(d + 2 + 2 d / K) / (2 d + K), up to logarithms."""
+    return (D + 2 + 2 * D / K) / (2 * D + K)
+
+
+THEORY: dict[Measure, Callable[[int], float]] = {
+    Measure.TRUNCATED: accuracy_exponent,
+    Measure.JACKSON: accuracy_exponent,
+    Measure.DIRECT: summary_exponent,
+    Measure.SUMMARY: summary_exponent,
+    Measure.ANSWER: answer_exponent,
+}
+
+
+def fitted(table: pd.DataFrame) -> dict[tuple[str, int], Slope]:
+    """Slope of each curve."""
+    return {
+        (m, int(K)): s for (m, K), s in slopes_by(table, ["measure", "smoothness"], "n").items()
+    }
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Each measured exponent against the table's."""
+    slopes = fitted(table)
+    return [
+        at_least_as_steep(slopes),
+        *(not_above(slopes, measure) for measure in TIMES),
+        mean_only(table),
+    ]
+
+
+def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
+    """No fitted exponent of the error is shallower than the table's, beyond chance."""
+    found = of_measure(slopes, Measure.TRUNCATED)
+    return Claim(
+        "error, truncated: falls at least as fast as in Table 1",
+        all(slope.low <= accuracy_exponent(K) for K, slope in found.items()),
+        beside(found, Measure.TRUNCATED),
+        "not above",
+        "SM-TAB",
+    )
+
+
+def not_above(slopes: dict[tuple[str, int], Slope], measure: Measure) -> Claim:
+    """No fitted exponent of a time is above the table's by more than a busy machine explains."""
+    found = of_measure(slopes, measure)
+    return Claim(
+        f"{measure}: time grows at most as in Table 1",
+        all(slope.value <= THEORY[measure](K) + CLOCK for K, slope in found.items()),
+        beside(found, measure),
+        f"not above by more than {CLOCK:g}",
+        "SM-TAB",
+    )
+
+
+def of_measure(slopes: dict[tuple[str, int], Slope], measure: Measure) -> dict[int, Slope]:
+    """Slopes of one measure by K."""
+    return {K: slope for (m, K), slope in slopes.items() if m == measure}
+
+
+def beside(found: dict[int, Slope], measure: Measure) -> str:
+    """Measured exponents beside those of the theorem."""
+    return ", ".join(
+        f"K={K}: {slope.value:.2f} beside {THEORY[measure](K):.2f}" for K, slope in found.items()
+    )
+
+
+def mean_only(table: pd.DataFrame) -> Claim:
+    """With t <= r the Jackson operator keeps the mean alone, and the error cannot fall."""
+    largest = int(table.smoothness.max())
+    slope = fitted(table)[Measure.JACKSON, largest]
+    return Claim(
+        f"Jackson operator at K = {largest}: the error does not fall at these n",
+        abs(slope.value) < 0.1,
+        f"exponent {slope}",
+        "0, as t <= r = ceil((K + 3) / 2)",
+        "SM-JK",
+    )
+
+
+COLOURS = {1: "C1", 2: "C0", 8: "C2"}
+MARKERS = {
+    Measure.TRUNCATED: ("o", True),
+    Measure.JACKSON: ("^", False),
+    Measure.DIRECT: ("^", False),
+    Measure.SUMMARY: ("o", True),
+    Measure.ANSWER: ("o", True),
+}
+#: Measures whose rates start at their first points.
+ANCHORED = (Measure.TRUNCATED, Measure.DIRECT, Measure.ANSWER)
+PANELS = (
+    ("(a) accuracy", "worst error of an answer (RMS)", (Measure.TRUNCATED, Measure.JACKSON)),
+    ("(b) summary", "seconds of one core", (Measure.SUMMARY, Measure.DIRECT)),
+    ("(c) one answer", "seconds of one core", (Measure.ANSWER,)),
+)
+RATE = "Table 1"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Error, summary time and answer time against n, with the rates of Table 1."""
+    figure = Figure(figsize=(7.2, 4.2))
+    panels = figure.subplots(1, 3)
+    for axes, (title, unit, measures) in zip(panels, PANELS, strict=True):
+        for measure in measures:
+            draw(axes, table[table.measure == measure], measure)
+        axes.set_title(title)
+        axes.set_ylabel(unit)
+        axes.set_xlabel("number of records $n$")
+        log_axes(axes)
+    columns = {
+        "paper's way": [str(Measure.JACKSON), str(Measure.DIRECT)],
+        "as released here": [str(m) for m in (Measure.TRUNCATED, Measure.SUMMARY, Measure.ANSWER)],
+        "smoothness": [f"$K={K}$" for K in COLOURS],
+        "theory": [RATE],
+    }
+    shared_legend(figure, panels, columns)
+    return figure
+
+
+def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
+    """Curves of one measure for every K; rates start at its first points."""
+    marker, filled = MARKERS[measure]
+    face = "0.3" if filled else "white"
+    axes.plot([], [], color="0.3", marker=marker, markerfacecolor=face, label=str(measure))
+    draw_theory(axes, [], [], "0.3", RATE)
+    for K, colour in COLOURS.items():
+        axes.plot([], [], color=colour, label=f"$K={K}$")
+        means = {n: mean for (n,), mean in pooled_by(table[table.smoothness == K], ["n"]).items()}
+        if not means:
+            continue
+        if measure in METHODS:
+            draw_measured(axes, [*means], [*means.values()], Look(colour, marker, filled), "_")
+        else:  # a band for the mean of five times would say little
+            times = [mean.root for mean in means.values()]
+            face = colour if filled else "white"
+            axes.plot([*means], times, color=colour, marker=marker, markerfacecolor=face)
+        if measure in ANCHORED:
+            n = np.array([min(means), max(means)], dtype=float)
+            rate = means[min(means)].root * (n / n[0]) ** THEORY[measure](K)
+            draw_theory(axes, n, rate, colour, "_")
+
+
+def report(table: pd.DataFrame) -> Table:
+    """Table 1 with what was measured beside it."""
+    shown = Table(
+        "K", *(str(m) for m in Measure), title=f"Exponents of n, d = {D}: measured / Theorem 3.1"
+    )
+    slopes = fitted(table)
+    for K in COLOURS:
+        cells = [
+            f"{slopes[m, K].value:.2f} / {THEORY[m](K):.2f}" if (m, K) in slopes else ""
+            for m in Measure
+        ]
+        shown.add_row(str(K), *cells)
+    return shown
+
+
+def grid(
+    errors: tuple[int, ...], times: tuple[int, ...], draws: Callable[[int], int], repetitions: int
+) -> tuple[Config, ...]:
+    """Errors over some n, times over larger ones."""
+    measured = [
+        Config(measure, K, n, draws(n)) for measure in METHODS for K in COLOURS for n in errors
+    ]
+    timed = [
+        Config(measure, K, n, repetitions) for measure in TIMES for K in COLOURS for n in times
+    ]
+    return (*measured, *timed)
+
+
+QUICK = Sweep(
+    grid((10**3, 10**4), (10**5, 10**6), draws=lambda _: 80, repetitions=3), trials=1, seed=0
+)
+FULL = Sweep(
+    grid(
+        (10**3, 10**4, 10**5, 10**6, 10**7),
+        (10**5, 3 * 10**5, 10**6, 3 * 10**6, 10**7),
+        draws=lambda n: 200 if n <= 10**5 else 16,
+        repetitions=5,
+    ),
+    trials=1,
+    seed=0,
+)
