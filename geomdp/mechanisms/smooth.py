@@ -71,11 +71,11 @@ class SmoothSummary:
     Markov chain, nothing is claimed and epsilon is a target. The proofs of the sensitivities are in
     `workloads.smooth.moment_diameters` and the docstrings of the noises.
 
-    The computed sums are those of a public function Q' within `transform.error` of Q, rounded by at
-    most n r, r = `transform.rounding(n)`. Between neighbours each moves by at most
-    2 (transform.error + n r) more than the exact one does, and the noise is calibrated to that
-    (`slack`). The error of the moments themselves, `numerical_error`, is at least 1000 times below
-    the scale of the noise. All these bounds are public; nothing is checked on records.
+    The computed sums are those of a public function Q' within `transform.errors` of Q, rounded by
+    at most n r, r = `transform.rounding(n)`. Between neighbours each moves by at most
+    2 (error + n r) more than the exact one does, and the noise is calibrated to that (`slack`). The
+    errors of the moments themselves, `numerical_errors`, are at least 1000 times below the scales
+    of their noise. All these bounds are public; nothing is checked on records.
 
     Error of a query: its approximation error plus the noise, both stated with every answer.
 
@@ -120,12 +120,13 @@ class SmoothSummary:
             rule = rule.choose(d=d, n=self.n, smoothness=self.smoothness, noise_at=deviations)
         self.workload = SmoothQueries(d, rule)
         # The standard deviation of Laplace noise is sqrt(2) times its scale.
-        scale = float(deviations(self.workload).min()) / math.sqrt(2)
-        self.transform = _precise_transform(self.workload, scale / NUMERICAL_SHARE, self.n)
+        scales = deviations(self.workload) / math.sqrt(2)
+        tolerances = self.workload.table(scales, float(scales.min())) / NUMERICAL_SHARE
+        self.transform = _precise_transform(tolerances, self.n)
         rounding = self.transform.rounding(self.n)
-        #: Bound on the error of a moment before noise, as a mean.
-        self.numerical_error = self.transform.error + rounding
-        slack = 2 * (self.transform.error + self.n * rounding)
+        #: Bounds (t,) * d on the errors of moments before noise, as means.
+        self.numerical_errors = self.transform.errors + rounding
+        slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of Z, on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
         self.guarantee = Guarantee(privacy, adjacency, self.noise.sampler)
@@ -191,26 +192,28 @@ class SmoothSummary:
             noise_std=noise_std,
             n=self.n,
             smoothness=self.smoothness,
-            numerical_error=self.numerical_error,
+            numerical_error=float(self.numerical_errors.max()),
             guarantee=guarantee,
             noise_covariance=None if covariance is None else covariance / self.n**2,
             schema=self.schema,
         )
 
 
-def _precise_transform(workload: SmoothQueries, tolerance: float, n: int) -> MomentTransform:
-    """A transform with an error of at most `tolerance`, rounding included.
+def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
+    """A transform with errors of at most `tolerances` (t,) * d, rounding included.
 
     Raises
     ------
     ValueError
         If float64 sums of n terms are not that precise.
     """
-    transform = moment_transform(workload.d, workload.degree, tolerance / 2)
-    error = transform.error + transform.rounding(n)
-    if error > tolerance:
+    transform = moment_transform(tolerances.ndim, len(tolerances), tolerances, n)
+    errors = transform.errors + transform.rounding(n)
+    if (errors > tolerances).any():
+        worst = np.unravel_index(np.argmax(errors / tolerances), errors.shape)
         raise ValueError(
-            "n or degree must be smaller, or privacy stronger: moments of "
-            f"{n} records are computed within {error:.2g}, and the noise asks for {tolerance:.2g}"
+            "n or degree must be smaller, or privacy stronger: a moment of "
+            f"{n} records is computed within {errors[worst]:.2g}, and the noise asks for "
+            f"{tolerances[worst]:.2g}"
         )
     return transform

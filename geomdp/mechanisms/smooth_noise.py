@@ -63,7 +63,11 @@ class MomentNoise(abc.ABC):
 
     @abc.abstractmethod
     def calibrate(
-        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: float = 0.0
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
     ) -> CalibratedNoise:
         """The noise that gives `privacy`.
 
@@ -75,7 +79,7 @@ class MomentNoise(abc.ABC):
             Guarantee wanted.
         adjacency : Adjacency
             Neighbour relation.
-        slack : float
+        slack : (t^d - 1,) array or float
             How much more than the exact one each computed sum may move between neighbours.
 
         Raises
@@ -166,14 +170,19 @@ class UniformLaplace(MomentNoise):
     """
 
     def calibrate(
-        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: float = 0.0
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
     ) -> ScaledLaplace:
         """Laplace noise with scale sensitivity / epsilon."""
         pure = _pure(privacy, self)
         replace_one = adjacency is Adjacency.REPLACE_ONE
         sensitivity = workload.l1_diameter() if replace_one else workload.l1_radius()
-        m = workload.n_queries
-        return ScaledLaplace(np.full(m, laplace_scale(sensitivity + slack * m, pure)))
+        more = float(_each(slack, workload).sum())
+        scale = laplace_scale(sensitivity + more, pure)
+        return ScaledLaplace(np.full(workload.n_queries, scale))
 
 
 @dataclass(frozen=True)
@@ -205,16 +214,22 @@ class WeightedLaplace(MomentNoise):
         object.__setattr__(self, "smoothness", positive(self.smoothness, "smoothness"))
 
     def calibrate(
-        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: float = 0.0
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
     ) -> ScaledLaplace:
         """Laplace noise with scales proportional to ||m||^(2 K / 3)."""
         pure = _pure(privacy, self)
         shape = workload.orders() ** (2 * self.smoothness / 3)
         weights = 1 / shape
         replace_one = adjacency is Adjacency.REPLACE_ONE
-        total = float(weights.sum())
-        sensitivity = workload.weighted_l1_diameter(weights) if replace_one else total
-        return ScaledLaplace(shape * laplace_scale(sensitivity + slack * total, pure))
+        sensitivity = (
+            workload.weighted_l1_diameter(weights) if replace_one else float(weights.sum())
+        )
+        more = float(weights @ _each(slack, workload))
+        return ScaledLaplace(shape * laplace_scale(sensitivity + more, pure))
 
 
 @dataclass(frozen=True)
@@ -226,16 +241,20 @@ class UniformGaussian(MomentNoise):
     """
 
     def calibrate(
-        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: float = 0.0
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
     ) -> ScaledGaussian:
         """Gaussian noise with the least standard deviation for the sensitivity."""
         if isinstance(privacy, PureDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
         replace_one = adjacency is Adjacency.REPLACE_ONE
         sensitivity = workload.l2_diameter() if replace_one else workload.l2_radius()
-        m = workload.n_queries
-        scale = gaussian_scale(sensitivity + slack * math.sqrt(m), privacy)
-        return ScaledGaussian(np.full(m, scale))
+        more = float(np.linalg.norm(_each(slack, workload)))
+        scale = gaussian_scale(sensitivity + more, privacy)
+        return ScaledGaussian(np.full(workload.n_queries, scale))
 
 
 @dataclass(frozen=True)
@@ -250,7 +269,11 @@ class MomentBodyNoise(MomentNoise):
     """
 
     def calibrate(
-        self, workload: SmoothQueries, privacy: Privacy, adjacency: Adjacency, slack: float = 0.0
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
     ) -> ScaledBody:
         """K-norm noise of the refined outer slab body; seconds."""
         pure = _pure(privacy, self)
@@ -271,12 +294,17 @@ class MomentBodyNoise(MomentNoise):
         # its root mean square under the Chebyshev measure, and that is at least 2^(-d/2) |z|_2,
         # so 2^(-d/2) m^(-1/2) |z|_1. So the cube of half-width `slack` is in K - K times
         # slack m^(1/2) 2^(d/2) / 2, and in the hull of K and -K times twice that.
-        room = slack * math.sqrt(m * 2.0**d) / (2 if replace_one else 1)
+        room = float(np.max(slack)) * math.sqrt(m * 2.0**d) / (2 if replace_one else 1)
         outer = Scaled(body, grid_factor(degree, intervals) ** d + room)
         refined = refine_slabs(outer, slabs=slab_budget(m), rng=PUBLIC_SEED)
         return ScaledBody(
             KNormNoise(refined.body, pure.epsilon, refined.sampler, refined.second_moment)
         )
+
+
+def _each(slack: FloatArray | float, workload: SmoothQueries) -> FloatArray:
+    """Slack of each moment (t^d - 1,)."""
+    return np.broadcast_to(np.asarray(slack, dtype=np.float64), (workload.n_queries,))
 
 
 def _pure(privacy: Privacy, noise: MomentNoise) -> PureDP:

@@ -60,7 +60,7 @@ class SmoothRelease:
     smoothness : int
         K that the number of moments was chosen for; smoother and rougher queries are answered too.
     numerical_error : float
-        Bound on the error of the moments before noise.
+        Bound on the error of every moment before noise.
     guarantee : Guarantee
         The privacy record.
     noise_covariance : (t^d - 1, t^d - 1) array, optional

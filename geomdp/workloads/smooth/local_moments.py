@@ -1,4 +1,4 @@
-"""Chebyshev moments in one and two variables by expansions about the cells of a fine grid.
+"""Chebyshev moments in up to three variables by expansions about the cells of a fine grid.
 
 Angles a in [0, pi]^d are put into cells of side h = pi / M. In each cell only the moments of total
 degree < P of the offsets u in [-1/2, 1/2]^d from its centre are summed: a few additions a record.
@@ -6,8 +6,9 @@ All Chebyshev moments then follow from that table at once, because with z = sum_
 
     prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)),
 
-and exp(i z) is a polynomial of degree < P in z up to 2 (S / 2)^P / P!, S = d (t - 1) h / 2 >= |z|:
-that is the error of interpolation at the P Chebyshev nodes of [-S, S].
+and exp(i z) is a polynomial of degree < P in z up to 2 (S / 2)^P / P!, the error of interpolation
+at the P Chebyshev nodes of [-S, S], S = (sum_i r_i) h / 2 >= |z|. It grows as the P-th power of the
+degrees, faster than any noise does: the highest degrees decide how many cells are needed.
 """
 
 from __future__ import annotations
@@ -19,25 +20,41 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: P in one and in two variables. More terms need fewer cells, and the table should stay in the
-#: second-level cache: 1 MB at (d, t) = (2, 32) and a tolerance of 1e-6.
-ORDERS = {1: 5, 2: 8}
-_ORDER_1, _ORDER_2 = ORDERS[1], ORDERS[2]
+#: P by number of variables. More terms need fewer cells, and a small table stays in the cache:
+#: measured, these are the fastest at tolerances of 1e-6 to 1e-8.
+ORDERS = {1: 5, 2: 8, 3: 8}
+_ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
+#: Largest S. Terms of an expansion then sum to at most e^2.
+LARGEST_REACH = 2.0
 
 
-def expansion_error(d: int, size: int, cells: int) -> float:
-    """2 (S / 2)^P / P!, the largest error of a product of cosines from the expansion."""
+def expansion_errors(d: int, size: int, cells: int) -> FloatArray:
+    """2 (S / 2)^P / P! for each moment, (t,) * d, and the rounding of coefficients.
+
+    The coefficients of T_j sum to at most (1 + sqrt 2)^j in absolute value.
+    """
     order = ORDERS[d]
-    reach = d * (size - 1) * math.pi / (2 * cells)
-    return float(2 * (reach / 2) ** order / math.factorial(order))
+    rounding = (1 + math.sqrt(2)) ** order * 2.0**-53
+    return np.asarray(2 * (reaches(d, size, cells) / 2) ** order / math.factorial(order) + rounding)
 
 
-def cells_needed(d: int, size: int, tolerance: float) -> int:
-    """Least number M of cells in each variable with an expansion error of at most `tolerance`."""
+def reaches(d: int, size: int, cells: int) -> FloatArray:
+    """S for each moment: (t,) * d."""
+    return np.asarray(np.indices((size,) * d).sum(axis=0) * (math.pi / (2 * cells)))
+
+
+def cells_needed(tolerances: FloatArray) -> int:
+    """Least number M of cells in each variable with errors of at most `tolerances` (t,) * d."""
+    d, size = tolerances.ndim, len(tolerances)
     order = ORDERS[d]
-    reach = 2 * (tolerance * math.factorial(order) / 2) ** (1 / order)
-    # S is at most 2, so that coefficients of the expansion are at most e^2.
-    return max(1, math.ceil(d * (size - 1) * math.pi / (2 * min(float(reach), 2.0))))
+    allowed = 2 * (tolerances * math.factorial(order) / 2) ** (1 / order)
+    needed = float((reaches(d, size, 1) / np.minimum(allowed, LARGEST_REACH)).max())
+    return max(1, math.ceil(needed))
+
+
+def table_entries(d: int, cells: int) -> int:
+    """Number of entries of a table."""
+    return int((cells + 1) ** d * math.comb(ORDERS[d] + d - 1, d))
 
 
 def amplification(d: int, size: int, cells: int) -> float:
@@ -48,74 +65,96 @@ def amplification(d: int, size: int, cells: int) -> float:
 def empty_table(d: int, cells: int) -> FloatArray:
     """A table of zeros, (M + 1,) * d + (number of monomials,): the angle pi has a cell of its own.
 
-    Monomials of two variables are ordered by the first exponent, then by the second.
+    Monomials of several variables are ordered by the first exponent, then by the second, ...
     """
     return np.zeros((cells + 1,) * d + (math.comb(ORDERS[d] + d - 1, d),))
 
 
 def add_records(table: FloatArray, angles: FloatArray) -> None:
-    """Add the offsets of angles (d, n) to the table: 5 additions a record, or 36 for d = 2."""
-    cells = table.shape[0] - 1
-    if len(angles) == 1:
-        _add_1(table.reshape(-1), angles[0], cells / math.pi)
-    else:
-        _add_2(table.reshape(-1), angles[0], angles[1], cells / math.pi, table.shape[0])
+    """Add the offsets of angles (d, n) to the table: 5, 36 or 120 additions a record."""
+    side = table.shape[0]
+    scale = (side - 1) / math.pi
+    match len(angles):
+        case 1:
+            _add_1(table.reshape(-1), angles[0], scale)
+        case 2:
+            _add_2(table.reshape(-1), angles[0], angles[1], scale, side)
+        case _:
+            _add_3(table.reshape(-1), angles, scale, side)
 
 
 def moments_of(table: FloatArray, size: int) -> FloatArray:
-    """Sums of products of cosines (t,) * d from a table, no records.
-
-    By a fast Fourier transform over the cells for d = 1, O(M log M), and by products of matrices
-    for d = 2.
-    """
+    """Sums of products of cosines (t,) * d from a table; products of matrices, no records."""
     d, cells = table.ndim - 1, table.shape[0] - 1
     order = ORDERS[d]
-    weights = _economised(order, d * (size - 1) * math.pi / (2 * cells))
-    if d == 1:
-        return _moments_of_cells(table, weights, size)
-    derivatives = _derivatives(order, size, cells)
-    sums = np.zeros((size, size))
-    place = 0
-    for a in range(order):
-        for b in range(order - a):
-            weight = weights[a + b] * math.comb(a + b, a)
-            sums += weight * (derivatives[a] @ table[:, :, place] @ derivatives[b].T)
-            place += 1
-    return sums
+    by_degree = _by_degree(table[None], _derivatives(order, size, cells))
+    reach = reaches(d, size, cells).ravel()
+    steps, places = np.unique(reach, return_inverse=True)
+    weights = _economised(order, steps)[:, places]
+    return np.asarray((weights * by_degree).sum(axis=0).reshape((size,) * d))
 
 
-def _moments_of_cells(table: FloatArray, weights: FloatArray, size: int) -> FloatArray:
-    """Sum over p of e_p (r h)^p Re(i^p sum_c table[c, p] exp(i r centre_c)): (t,)."""
-    cells, order = table.shape[0] - 1, table.shape[1]
-    h, frequencies = math.pi / cells, np.arange(size)
-    # Centres are h / 2 past multiples of h = 2 pi / (2 M); frequencies stay below 2 M.
-    waves = np.conj(np.fft.fft(table, 2 * cells, axis=0)[:size])
-    turns = (1j * h * frequencies[:, None]) ** np.arange(order)
-    sums = np.exp(0.5j * h * frequencies) * ((waves * turns) @ weights)
-    return np.asarray(sums.real)
+def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
+    """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d), one axis at a time.
+
+    Parameters
+    ----------
+    table : (L, M + 1, ..., M + 1, number of monomials) array
+        L tables of d variables.
+    derivatives : (P, t, M + 1) array
+        As `_derivatives` gives them.
+    """
+    order, size, side = derivatives.shape
+    d, tables = table.ndim - 2, len(table)
+    found = np.zeros((order, tables * size**d))
+    start = 0
+    for p in range(order):
+        count = math.comb(order - p + d - 2, d - 1)
+        part = table[..., start : start + count].reshape(tables, side, -1)
+        part = np.matmul(derivatives[p], part)
+        start += count
+        if d == 1:
+            found[p] = part.ravel()
+        else:
+            inner = part.reshape(tables * size, *[side] * (d - 1), count)
+            found[p:] += _by_degree(inner, derivatives[: order - p])
+    return found
 
 
 def _derivatives(order: int, size: int, cells: int) -> FloatArray:
-    """(r h)^p times the p-th derivative of cos at r times a cell's centre: (P, t, M + 1)."""
+    """(r h)^p / p! times the p-th derivative of cos at r times a cell's centre: (P, t, M + 1)."""
     h = math.pi / cells
     frequencies = np.arange(size)
     phases = np.multiply.outer(frequencies * h, np.arange(cells + 1) + 0.5)
     cosines, sines = np.cos(phases), np.sin(phases)
     turns = (cosines, -sines, -cosines, sines)
-    powers = (frequencies * h) ** np.arange(order)[:, None]
-    return np.stack([powers[p, :, None] * turns[p % 4] for p in range(order)])
+    powers = [(frequencies * h) ** p / math.factorial(p) for p in range(order)]
+    return np.stack([powers[p][:, None] * turns[p % 4] for p in range(order)])
 
 
-def _economised(order: int, reach: float) -> FloatArray:
-    """Real e_q (P,), near 1 / q!, with sum_q e_q (i z)^q the interpolant of exp(i z) on [-S, S]."""
-    if reach == 0:
-        return 1 / np.array([math.factorial(q) for q in range(order)], dtype=np.float64)
+def _economised(order: int, reach: FloatArray) -> FloatArray:
+    """q! e_q (P, b), near 1: sum_q e_q (i z)^q is the interpolant of exp(i z) on [-S, S].
+
+    Parameters
+    ----------
+    order : int
+        P.
+    reach : (b,) array
+        S; where it is 0, q! e_q = 1.
+    """
+    q = np.arange(order)
+    factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)
     nodes = np.polynomial.chebyshev.chebpts1(order)
     vandermonde = np.polynomial.chebyshev.chebvander(nodes, order - 1)
-    series = np.linalg.solve(vandermonde, np.exp(1j * reach * nodes))
-    powers = np.polynomial.chebyshev.cheb2poly(series)
+    series = np.linalg.solve(vandermonde, np.exp(1j * np.multiply.outer(nodes, reach)))
+    to_powers = np.zeros((order, order))
+    for degree in q:
+        powers = np.polynomial.chebyshev.cheb2poly(np.eye(order)[degree])
+        to_powers[: len(powers), degree] = powers
     # Real by symmetry of the nodes: even powers belong to the cosine, odd ones to the sine.
-    return np.asarray((powers / (1j * reach) ** np.arange(order)).real)
+    scales = (1j * np.where(reach > 0, reach, 1.0)) ** q[:, None]
+    economised = (to_powers @ series / scales).real * factorials[:, None]
+    return np.where(reach > 0, economised, 1.0)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -156,4 +195,37 @@ def _add_2(
             for b in range(_ORDER_2 - a):
                 table[place] += power * v_powers[b]
                 place += np.uint64(1)
+            power *= u
+
+
+@numba.njit(cache=True, nogil=True)
+def _add_3(table: FloatArray, angles: FloatArray, scale: float, side: int) -> None:
+    """Monomials u^a v^b w^c, a + b + c < P."""
+    v_powers, w_powers = np.empty(_ORDER_3), np.empty(_ORDER_3)
+    terms = np.uint64(_ORDER_3 * (_ORDER_3 + 1) * (_ORDER_3 + 2) // 6)
+    for i in range(angles.shape[1]):
+        position = angles[0, i] * scale
+        first = np.int64(position)
+        u = position - np.float64(first) - 0.5
+        position = angles[1, i] * scale
+        second = np.int64(position)
+        v = position - np.float64(second) - 0.5
+        position = angles[2, i] * scale
+        third = np.int64(position)
+        w = position - np.float64(third) - 0.5
+        v_power, w_power = 1.0, 1.0
+        for c in range(_ORDER_3):
+            v_powers[c] = v_power
+            w_powers[c] = w_power
+            v_power *= v
+            w_power *= w
+        cell = np.uint64(first) * np.uint64(side) + np.uint64(second)
+        place = (cell * np.uint64(side) + np.uint64(third)) * terms
+        power = 1.0
+        for a in range(_ORDER_3):
+            for b in range(_ORDER_3 - a):
+                product = power * v_powers[b]
+                for c in range(_ORDER_3 - a - b):
+                    table[place + np.uint64(c)] += product * w_powers[c]
+                place += np.uint64(_ORDER_3 - a - b)
             power *= u

@@ -17,8 +17,8 @@ from geomdp.workloads.smooth import local_moments
 ROUNDOFF = 2.0**-53
 #: Most moments of a summary: 2^22 float64 are 32 MB.
 MAX_MOMENTS = 1 << 22
-#: Largest table of a grid: 2^24 float64 are 128 MB.
-MAX_TABLE = 1 << 24
+#: Largest table of a grid: 96 MB of float64, of which three are held.
+MAX_TABLE = 12_000_000
 #: Least t for which expansions or transforms are faster than recurrences, by d. Nanoseconds a
 #: record, measured: for d = 2 recurrences 21, 34, 172 at t = 6, 8, 32 and expansions 28, 26, 38;
 #: for d = 3 recurrences 203, 314, 533 at t = 10, 12, 16 and transforms 214, 236, 239.
@@ -28,7 +28,7 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 class MomentTransform(abc.ABC):
     """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, r in {0..t-1}^d.
 
-    It computes sum of Q'(x) for a fixed function Q' within `error` of Q, up to the rounding of
+    It computes sum of Q'(x) for a fixed function Q' within `errors` of Q, up to the rounding of
     the sums (`rounding`). Both bounds are public and hold for all records.
     """
 
@@ -43,8 +43,8 @@ class MomentTransform(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def error(self) -> float:
-        """Bound on |Q'_r(x) - Q_r(x)| over all x and r."""
+    def errors(self) -> FloatArray:
+        """Bounds (t,) * d on |Q'_r(x) - Q_r(x)| over all x, one for each r."""
 
     @property
     def amplification(self) -> float:
@@ -96,31 +96,27 @@ class MomentTransform(abc.ABC):
 
 
 class LocalExpansions(MomentTransform):
-    """Expansions about the cells of a grid, for one and two variables: `local_moments`.
+    """Expansions about the cells of a grid, for up to three variables: `local_moments`.
 
-    A few additions a record, whatever t is. The error bound is proved (Chebyshev interpolation).
+    A few additions a record, whatever t is. The error bounds are proved (Chebyshev interpolation).
 
     Parameters
     ----------
-    d : int
-        1 or 2.
-    size : int
-        t.
-    tolerance : float
-        Error asked for.
+    tolerances : (t,) * d array
+        Errors asked for, of each moment.
     """
 
     rows = 1 << 13
 
-    def __init__(self, d: int, size: int, tolerance: float) -> None:
-        self.cells = local_moments.cells_needed(d, size, tolerance)
-        super().__init__(d, size)
+    def __init__(self, tolerances: FloatArray) -> None:
+        self.cells = local_moments.cells_needed(tolerances)
+        super().__init__(tolerances.ndim, len(tolerances))
 
     @property
-    def error(self) -> float:
-        """Of the expansion, and of angles rounded in float64."""
-        expansion = local_moments.expansion_error(self.d, self.size, self.cells)
-        return expansion + angle_error(self.d, self.size)
+    def errors(self) -> FloatArray:
+        """Of the expansions, and of angles rounded in float64."""
+        expansions = local_moments.expansion_errors(self.d, self.size, self.cells)
+        return expansions + angle_error(self.d, self.size)
 
     @property
     def amplification(self) -> float:
@@ -141,7 +137,7 @@ class NonUniformFFT(MomentTransform):
     """A non-uniform fast Fourier transform of type 1, for three variables (X-NUFFT).
 
     sum_x exp(i <k, a(x)>) for |k_i| < t; the moments are its real parts averaged over the signs
-    of each k_i. O(n w^3 + t^3 log t), w the width of the kernel.
+    of each k_i. O(n w^3 + t^3 log t), w the width of the kernel; little memory.
 
     Parameters
     ----------
@@ -166,9 +162,9 @@ class NonUniformFFT(MomentTransform):
         self.tolerance = tolerance
 
     @property
-    def error(self) -> float:
+    def errors(self) -> FloatArray:
         """The tolerance, and that of angles rounded in float64."""
-        return self.tolerance + angle_error(3, self.size)
+        return np.full((self.size,) * 3, self.tolerance + angle_error(3, self.size))
 
     @property
     def amplification(self) -> float:
@@ -212,9 +208,9 @@ class Recurrences(MomentTransform):
     rows = 1 << 11
 
     @property
-    def error(self) -> float:
+    def errors(self) -> FloatArray:
         """Rounding of the recurrences: each step adds 2 u, which grows at most by degree."""
-        return self.d * 2 * self.size**2 * ROUNDOFF
+        return np.full((self.size,) * self.d, self.d * 2 * self.size**2 * ROUNDOFF)
 
     def _empty(self) -> FloatArray:
         return np.zeros((self.size,) * self.d)
@@ -229,8 +225,10 @@ class Recurrences(MomentTransform):
             table += (left @ products(polynomials[half:]).T).reshape(table.shape)
 
 
-def moment_transform(d: int, size: int, tolerance: float) -> MomentTransform:
-    """The fastest transform with an error of at most `tolerance`, as far as float64 allows.
+def moment_transform(
+    d: int, size: int, tolerance: float | FloatArray, n: int = 1
+) -> MomentTransform:
+    """The fastest transform with errors of at most `tolerance`, as far as float64 allows.
 
     Parameters
     ----------
@@ -238,35 +236,48 @@ def moment_transform(d: int, size: int, tolerance: float) -> MomentTransform:
         Number of variables.
     size : int
         t >= 2, with t^d at most 2^22.
-    tolerance : float
-        Largest error of a moment of one record.
+    tolerance : float or (t,) * d array
+        Largest error of each moment of one record, and of the mean of n, rounding included.
+    n : int
+        Number of records.
 
     Returns
     -------
     MomentTransform
-        `LocalExpansions` for d <= 2, `NonUniformFFT` for d = 3, from the t of `LEAST_SIZE` on and
-        where tables stay below 128 MB and the tolerance is within reach; else `Recurrences`.
+        For d <= 3 and t from `LEAST_SIZE` on `LocalExpansions`, where their table stays below
+        96 MB, else `NonUniformFFT` for d = 3; `Recurrences` where these are not precise enough,
+        and otherwise.
 
     Raises
     ------
     ValueError
         For parameters out of range.
     """
-    d, size = whole(d, "d"), whole(size, "degree", minimum=2)
-    tolerance = positive(tolerance, "tolerance")
+    d, size, n = whole(d, "d"), whole(size, "degree", minimum=2), whole(n, "n")
     if size**d > MAX_MOMENTS:
         raise ValueError(f"degree^d must be at most {MAX_MOMENTS}, got {size}^{d}")
-    rest = tolerance - angle_error(d, size)
-    if d > 3 or size < LEAST_SIZE[d]:
-        return Recurrences(d, size)
-    if d <= 2 and rest > 0:
-        local = LocalExpansions(d, size, rest)
-        terms = math.comb(local_moments.ORDERS[d] + d - 1, d)
-        if (local.cells + 1) ** d * terms <= MAX_TABLE:
-            return local
-    if d == 3 and rest >= NonUniformFFT.FINEST:
-        return NonUniformFFT(size, rest)
+    wanted = np.broadcast_to(np.asarray(tolerance, dtype=np.float64), (size,) * d)
+    positive(float(wanted.min()), "tolerance")
+    for transform in _candidates(wanted):
+        if (transform.errors + transform.rounding(n) <= wanted).all():
+            return transform
     return Recurrences(d, size)
+
+
+def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
+    """Transforms that are faster than recurrences, if they are precise enough."""
+    d, size = wanted.ndim, len(wanted)
+    if d > 3 or size < LEAST_SIZE[d]:
+        return
+    # Half of the tolerance is for the rounding.
+    rest = wanted / 2 - angle_error(d, size)
+    if (rest <= 0).any():
+        return
+    cells = local_moments.cells_needed(rest)
+    if local_moments.table_entries(d, cells) <= MAX_TABLE:
+        yield LocalExpansions(rest)
+    if d == 3 and rest.min() >= NonUniformFFT.FINEST:
+        yield NonUniformFFT(size, float(rest.min()))
 
 
 def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
