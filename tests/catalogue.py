@@ -494,7 +494,7 @@ BODIES: tuple[BodyCase, ...] = (
         enlarged(Difference(WorkloadPolytope(Parities(4, 2)))),
         6,
         "support",
-        membership=False,
+        LINEAR_PROGRAM,
     ),
     BodyCase(
         "symmetric hull of a polytope off 0",
@@ -523,7 +523,7 @@ BODIES: tuple[BodyCase, ...] = (
         enlarged(WorkloadPolytope(MarginalTables([2, 3, 2], 2))),
         9,
         "support",
-        membership=False,
+        LINEAR_PROGRAM,
     ),
     BodyCase(
         "ball cut by a cube and slabs",

@@ -131,6 +131,11 @@ class Body(abc.ABC):
         """Whether the body equals its reflection -K, as known from its construction."""
         return False
 
+    @property
+    def finitely_generated(self) -> bool:
+        """Whether the body is known to be the hull of finitely many points."""
+        return self.implements("vertex_list")
+
     def implements(self, verb: str) -> bool:
         """Whether `verb` is the body's own rather than derived or missing."""
         return getattr(type(self), verb) is not getattr(Body, verb)

@@ -259,5 +259,8 @@ def _first_facet(
         entering = int(np.argmin(times))
         normal += times[entering] * step
         basis[k], signs[k] = entering, np.sign(slope[entering])
-        tight = np.linalg.qr(columns[basis[: k + 1]].T)[0]
+        rest = columns[entering].copy()
+        for _ in range(2):
+            rest -= tight @ (tight.T @ rest)
+        tight = np.column_stack([tight, rest / np.linalg.norm(rest)])
     return basis, signs

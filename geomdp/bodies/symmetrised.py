@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch
-from geomdp.bodies.arguments import off_span, rays
+from geomdp.bodies.arguments import rays
+from geomdp.bodies.oracle_shooting import OracleShooter
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
 from geomdp.bodies.ray_shooting import RayShooter
 from geomdp.bodies.vertex_gauges import VertexGauge
@@ -25,7 +27,8 @@ class Difference(Body):
     """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
 
     Where K lists its vertices, gauge, facets, membership and chords shoot rays at facets, with
-    O(N r) per pivot (never the N^2 pairs; X-RAY, JL-DEF).
+    O(N r) per pivot (never the N^2 pairs; X-RAY, JL-DEF). Where K only has finitely many extreme
+    points, found on demand, the same verbs are derived by column generation.
     `difference_body` returns a closed form instead where there is one.
 
     Parameters
@@ -62,13 +65,8 @@ class Difference(Body):
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        if not self.body.implements("vertex_list"):
-            raise MissingOracle(self, "gauge", "vertex_list of the inner body")
         hull = self.body.affine_hull()
-        if hull.dimension == 0:
-            return VertexGauge(hull.basis, None)
-        points = hull.coordinates(self.body.vertex_list())
-        return VertexGauge(hull.basis, RayShooter.difference(points))
+        return _vertex_gauge(self, hull, RayShooter.difference, _height_of_difference)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Smallest t with x = sum (a_i - b_i) v_i, sum a = sum b = t; inf off the span."""
@@ -84,7 +82,7 @@ class Difference(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 off the span."""
-        return _span_chord(self._gauge, points, directions)
+        return self._gauge.span_chord(*rays(points, directions, self.dimension))
 
     def radius(self) -> float:
         """Upper bound: twice the radius of K."""
@@ -111,7 +109,8 @@ class SymmetricHull(Body):
     """The symmetric hull conv(K u -K), for any K with a support function.
 
     Where K lists its vertices, gauge, facets, membership and chords shoot rays at facets, with
-    O(N r) per pivot (X-RAY). It spans the linear (not the affine) span of K.
+    O(N r) per pivot (X-RAY); where K only has finitely many extreme points, found on demand, the
+    same verbs are derived by column generation. It spans the linear (not the affine) span of K.
 
     Parameters
     ----------
@@ -161,12 +160,9 @@ class SymmetricHull(Body):
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        if not self.body.implements("vertex_list"):
-            raise MissingOracle(self, "gauge", "vertex_list of the inner body")
-        if self._span.shape[1] == 0:
-            return VertexGauge(self._span, None)
-        points = self.body.vertex_list() @ self._span
-        return VertexGauge(self._span, RayShooter.symmetric_hull(points))
+        return _vertex_gauge(
+            self, self.affine_hull(), RayShooter.symmetric_hull, _height_of_symmetric_hull
+        )
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Smallest sum a + sum b with x = sum (a_i - b_i) v_i; inf off the span."""
@@ -182,7 +178,7 @@ class SymmetricHull(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 off the span."""
-        return _span_chord(self._gauge, points, directions)
+        return self._gauge.span_chord(*rays(points, directions, self.dimension))
 
     def radius(self) -> float:
         """Radius of K."""
@@ -217,14 +213,28 @@ def _implements(wrapper: Body, inner: Body, verb: str) -> bool:
     return inner.implements("vertex_list" if verb in _BY_VERTICES else verb)
 
 
-def _span_chord(
-    gauge: VertexGauge, points: FloatArray, directions: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Chord of a symmetric body through its facets, 0 for directions off its span."""
-    points, directions = rays(points, directions, len(gauge.basis))
-    along = ~off_span(directions, gauge.basis)
-    low, high = np.zeros(len(points)), np.zeros(len(points))
-    low[along], high[along] = gauge.chord(
-        points[along] @ gauge.basis, directions[along] @ gauge.basis
-    )
-    return low, high
+def _vertex_gauge(
+    body: Difference | SymmetricHull,
+    frame: AffineHull,
+    build: Callable[[FloatArray], RayShooter],
+    height: Callable[[FloatArray, FloatArray], FloatArray],
+) -> VertexGauge:
+    """Gauge over the listed points of the inner body, or over its extreme points on demand."""
+    inner = body.body
+    if frame.dimension == 0:
+        return VertexGauge(frame.basis, None)
+    if inner.implements("vertex_list"):
+        return VertexGauge(frame.basis, build(frame.coordinates(inner.vertex_list())))
+    if not inner.finitely_generated:
+        raise MissingOracle(body, "gauge", "vertex_list or finitely many extreme points of K")
+    return VertexGauge(frame.basis, OracleShooter(inner, frame, build, height))
+
+
+def _height_of_difference(largest: FloatArray, smallest: FloatArray) -> FloatArray:
+    """Support function of K - K from the largest and smallest products with points of K."""
+    return largest - smallest
+
+
+def _height_of_symmetric_hull(largest: FloatArray, smallest: FloatArray) -> FloatArray:
+    """Support function of conv(K u -K), likewise."""
+    return np.maximum(largest, -smallest)

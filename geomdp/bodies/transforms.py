@@ -10,9 +10,9 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, positive
+from geomdp._validation import batch, positive, vector
 from geomdp.bodies.arguments import frozen_array, rays
-from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,11 @@ class Scaled(Body):
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether K holds the point over the factor."""
         return self.body.contains(batch(points, self.dimension, "points") / self.factor, tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """Separator of K from the point over the factor, its offset times the factor."""
+        found = self.body.separate(vector(point, self.dimension, "point") / self.factor)
+        return None if found is None else Halfspace(found.normal, self.factor * found.offset)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chord of K through the point and direction over the factor."""
@@ -181,6 +186,13 @@ class Shifted(Body):
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether K holds the point minus the offset."""
         return self.body.contains(batch(points, self.dimension, "points") - self.offset, tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """Separator of K from the point minus the offset, moved along."""
+        found = self.body.separate(vector(point, self.dimension, "point") - self.offset)
+        if found is None:
+            return None
+        return Halfspace(found.normal, found.offset + float(found.normal @ self.offset))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chord of K through the point minus the offset."""

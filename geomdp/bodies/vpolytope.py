@@ -16,14 +16,11 @@ from geomdp.bodies.arguments import (
     closed_under_negation,
     frozen_array,
     holds_origin,
-    off_hull,
-    off_span,
-    rays,
 )
 from geomdp.bodies.linear_programs import origin_depth
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
 from geomdp.bodies.ray_shooting import RayShooter
-from geomdp.bodies.vertex_gauges import VertexGauge
+from geomdp.bodies.vertex_gauges import CentredGauge, VertexGauge
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -91,15 +88,13 @@ class VPolytope(Body):
         return VertexGauge(basis, None if single else RayShooter.hull(self.vertices @ basis))
 
     @cached_property
-    def _centre(self) -> FloatArray:
-        return np.asarray(self.vertices.mean(axis=0))
-
-    @cached_property
-    def _centred_gauge(self) -> VertexGauge:
-        """Gauge of the body moved by its vertices' mean, which is in the relative interior."""
-        basis = self._hull.basis
-        centred = (self.vertices - self._centre) @ basis
-        return VertexGauge(basis, None if basis.shape[1] == 0 else RayShooter.hull(centred))
+    def _centred(self) -> CentredGauge:
+        """About the vertices' mean, which is in the relative interior."""
+        basis, centre = self._hull.basis, self.vertices.mean(axis=0)
+        shooter = None
+        if basis.shape[1]:
+            shooter = RayShooter.hull((self.vertices - centre) @ basis)
+        return CentredGauge(self, self._hull, centre, VertexGauge(basis, shooter))
 
     def implements(self, verb: str) -> bool:
         """`gauge` and `facets` only if 0 is in the relative interior (one linear program)."""
@@ -158,37 +153,15 @@ class VPolytope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
-        points = batch(points, self.dimension, "points")
-        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
-        inside = ~off_hull(points, self._hull, slack)
-        within = (points[inside] - self._centre) @ self._hull.basis
-        inside[inside] = self._centred_gauge.solve(within).gauges <= 1 + tolerance
-        return inside
+        return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """The facet that a ray from the vertices' mean to the point leaves through."""
-        point = vector(point, self.dimension, "point")
-        basis = self._hull.basis
-        within = (point - self._centre) @ basis
-        residual = point - self._centre - basis @ within
-        if np.linalg.norm(residual) > RANK_TOLERANCE * self.radius():
-            return Halfspace(residual, float(self.support(residual[None])[0]))
-        found = self._centred_gauge.solve(within[None])
-        if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
-            return None
-        normals = found.normals @ basis.T
-        return Halfspace(normals[0], float(self.support(normals)[0]))
+        return self._centred.separate(vector(point, self.dimension, "point"))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
-        along = ~off_span(directions, self._hull.basis)
-        within = (points[along] - self._centre) @ self._hull.basis
-        low, high = np.zeros(len(points)), np.zeros(len(points))
-        low[along], high[along] = self._centred_gauge.chord(
-            within, directions[along] @ self._hull.basis
-        )
-        return low, high
+        return self._centred.chord(points, directions)
 
     def radius(self) -> float:
         """Largest norm of a vertex."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from geomdp._linalg import AffineHull
-from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.oracles import Body
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch, vector
+from geomdp.bodies.oracle_shooting import OracleShooter, independent_points
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Halfspace, MissingOracle
+from geomdp.bodies.ray_shooting import RayShooter
+from geomdp.bodies.vertex_gauges import CentredGauge, VertexGauge
 from geomdp.workloads import Workload
 
 
@@ -17,8 +21,9 @@ from geomdp.workloads import Workload
 class WorkloadPolytope(Body):
     """conv{Q(x) : x in the universe}, by the workload's `extreme_answers` alone.
 
-    Nothing is enumerated or stored here, so it serves universes far larger than a list of
-    vertices could.
+    Nothing is enumerated, so it serves universes far larger than a list of vertices could. On a
+    finite universe membership, separation and chords come from rays shot at facets, with column
+    generation over the answers the oracle returns, which are kept (X-RAY).
 
     Parameters
     ----------
@@ -27,7 +32,7 @@ class WorkloadPolytope(Body):
 
     References
     ----------
-    JL-DEF.
+    JL-DEF, X-RAY.
     """
 
     workload: Workload
@@ -36,6 +41,40 @@ class WorkloadPolytope(Body):
     def dimension(self) -> int:
         """Number of queries m."""
         return self.workload.n_queries
+
+    @property
+    def finitely_generated(self) -> bool:
+        """Whether the universe is finite."""
+        return self.workload.universe.size is not None
+
+    def implements(self, verb: str) -> bool:
+        """Membership, separation and chords on finite universes only."""
+        own = super().implements(verb)
+        return own and (verb not in ("contains", "separate", "chord") or self.finitely_generated)
+
+    @cached_property
+    def _centred(self) -> CentredGauge:
+        """About the mean of independent extreme points, which is in the relative interior."""
+        if not self.finitely_generated:
+            raise MissingOracle(self, "chord", "a finite universe")
+        hull, centre = self.affine_hull(), independent_points(self).mean(axis=0)
+        shooter = None
+        if hull.dimension:
+            frame = AffineHull(centre, hull.basis)
+            shooter = OracleShooter(self, frame, RayShooter.hull, _height)
+        return CentredGauge(self, hull, centre, VertexGauge(hull.basis, shooter))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge about the centre is at most 1 + `tolerance`."""
+        return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The facet that a ray from the centre to the point leaves through."""
+        return self._centred.separate(vector(point, self.dimension, "point"))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends where the line leaves through a facet; 0 off the span."""
+        return self._centred.chord(points, directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Q(x*) for an element x* that maximises <u, Q(x)>."""
@@ -53,3 +92,9 @@ class WorkloadPolytope(Body):
     def affine_hull(self) -> AffineHull:
         """The workload's affine hull."""
         return self.workload.affine_hull()
+
+
+def _height(largest: FloatArray, smallest: FloatArray) -> FloatArray:
+    """Support function from the largest and smallest products with points of the body."""
+    del smallest
+    return largest

@@ -7,6 +7,7 @@ makes x uniform on K. Everything here depends on the body alone, never on record
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 
@@ -15,6 +16,7 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
+from geomdp.bodies.oracle_shooting import independent_points
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, MissingOracle
 from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
@@ -157,7 +159,7 @@ def plain_walk(body: Body) -> Walk:
     hull = body.affine_hull()
     if hull.dimension == 0:
         raise ValueError(f"body must have dimension at least 1 to be walked, got {body!r}")
-    offset = np.zeros(body.dimension) if body.symmetric else interior_point(body, hull)
+    offset = np.zeros(body.dimension) if body.symmetric else interior_point(body)
     if hull.dimension == hull.ambient:
         hull = AffineHull.whole_space(hull.ambient)
     return Walk(HitAndRun(), preimage(body, offset, hull.basis), offset, hull.basis)
@@ -172,7 +174,7 @@ def _(body: SlabBody) -> Walk:
 @plain_walk.register
 def _(body: HPolytope) -> Walk:
     hull = body.affine_hull()
-    offset = interior_point(body, hull)
+    offset = interior_point(body)
     return Walk(CoordinateHitAndRun(), preimage(body, offset, hull.basis), offset, hull.basis)
 
 
@@ -197,28 +199,15 @@ def _(body: Shifted) -> Walk:
     return Walk(inner.kernel, inner.body, body.offset + inner.offset, inner.root)
 
 
-def interior_point(body: Body, hull: AffineHull) -> FloatArray:
+def interior_point(body: Body) -> FloatArray:
     """A point (m,) in the relative interior: the centroid of r + 1 independent extreme points.
-
-    Each new extreme point is the best one, of two, in a direction orthogonal to those before it.
 
     Raises
     ------
     ValueError
-        If `body` does not fill `hull`.
+        If `body` does not fill its affine hull.
     """
-    basis = hull.basis
-    found = body.extreme_point(np.ones((1, body.dimension)))
-    for k in range(hull.dimension):
-        spanned = (found[1:] - found[0]) @ basis
-        # The last right singular vector of the differences is orthogonal to all of them.
-        direction = basis @ np.linalg.svd(np.vstack([spanned, np.zeros(hull.dimension)]))[2][-1]
-        ends = body.extreme_point(np.stack([direction, -direction]))
-        heights = np.abs((ends - found[0]) @ direction)
-        if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
-            raise ValueError(f"body must have dimension {hull.dimension} as its hull has, got {k}")
-        found = np.vstack([found, ends[[np.argmax(heights)]]])
-    return np.asarray(found.mean(axis=0))
+    return np.asarray(independent_points(body).mean(axis=0))
 
 
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
@@ -262,6 +251,10 @@ def symmetric_roots(covariance: FloatArray) -> tuple[FloatArray, FloatArray, flo
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T, values[-1] / values[0]
 
 
-def prepared_walk(body: Body, rng: np.random.Generator) -> Walk:
+#: Changes the coordinates of a walk; see `round_walk` and `john.round_by_ellipsoid`.
+Rounding = Callable[[Walk, np.random.Generator], Walk]
+
+
+def prepared_walk(body: Body, rng: np.random.Generator, rounding: Rounding = round_walk) -> Walk:
     """The walk for `body`, rounded."""
-    return round_walk(plain_walk(body), rng)
+    return rounding(plain_walk(body), rng)
