@@ -56,17 +56,18 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
     ----------
     Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
     """
-    angular = angular_bounds(bounds)
-    least = float(bounds[0])
+    orders = np.arange(1, len(bounds))
+    # By logarithms: t^K may be beyond float64 where the quotient is not.
+    with np.errstate(divide="ignore", over="ignore"):
+        favard = np.exp(np.log(angular_bounds(bounds)[1:]) - orders * math.log(size))
+    least = min(float(bounds[0]), math.pi / 2 * float(favard.min(initial=math.inf)))
     jackson = 1.0
-    for order in range(1, len(bounds)):
-        least = min(least, math.pi / 2 * angular[order] / float(size) ** order)
-        if order <= size:
-            jackson *= math.pi / 2 / (size - order + 1)
-            least = min(least, jackson * bounds[order])
+    for order in range(1, min(size, len(bounds) - 1) + 1):
+        jackson *= math.pi / 2 / (size - order + 1)
+        least = min(least, jackson * float(bounds[order]))
     if size < len(bounds):
-        least = min(least, bounds[size] / (2.0 ** (size - 1) * math.factorial(size)))
-    return float(least)
+        least = min(least, float(bounds[size]) / (2.0 ** (size - 1) * math.factorial(size)))
+    return least
 
 
 def truncation_norm(size: int, nodes: int) -> float:

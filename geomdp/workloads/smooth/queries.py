@@ -149,7 +149,7 @@ class StatedSmoothness(SmoothQuery):
 
 
 def values_of(function: Function, points: FloatArray) -> FloatArray:
-    """Values (n,) of a user's function at points (n, d) of the cube.
+    """Values (n,) of a query, often a user's function, at points (n, d) of the cube.
 
     Raises
     ------
@@ -157,6 +157,8 @@ def values_of(function: Function, points: FloatArray) -> FloatArray:
         If the function fails on arrays of points, returns another shape, or a value that is not a
         finite real number.
     """
+    if isinstance(function, SmoothQuery):
+        return function(points)
     try:
         returned = function(points)
     except _NOT_VECTORISED as error:

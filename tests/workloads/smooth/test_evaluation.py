@@ -111,6 +111,14 @@ def test_best_approximation_of_a_monomial():
         assert best_approximation(bounds, size) == pytest.approx(2.0 ** (1 - size), rel=1e-12)
 
 
+def test_many_degrees_are_within_float64():
+    """t^60 is beyond float64 here; the bound by one derivative is pi / (2 t)."""
+    bounds = StatedSmoothness(np.sum, 1, smoothness=1, bound=1.0).order_bounds(60)
+    assert best_approximation(bounds, 1 << 22) == pytest.approx(math.pi / 2**23, rel=1e-12)
+    narrow = GaussianMixture([[0.0]], [1.0], 1e-3).order_bounds(60)
+    assert 0 <= best_approximation(narrow, 1 << 22) < 1e-100
+
+
 def test_truncation_norm_bounds_the_discrete_operator():
     for size, nodes in ((1, 2), (5, 5), (8, 16), (30, 60)):
         angles = np.pi * (2 * np.arange(nodes) + 1) / (2 * nodes)
@@ -222,6 +230,7 @@ def test_answer_and_its_noise():
         (lambda x: np.array(["a"] * len(x)), "must return real numbers, got <U1"),
         (lambda x: np.where(x[:, 0] > 0.9, np.nan, 1.0), "must be finite on the cube, got nan at"),
         (lambda x: x[:, 0] - x[:, 0].mean(), "must give each point its own value"),
+        (StatedSmoothness(lambda x: x[0], 2, 1, 1.0), r"^query must return values \(1028,\)"),
         (3, "must be callable, number 0 is a int"),
         (Logistic([1.0], 0.0), "query must have 2 variables, number 0 has 1"),
     ],
