@@ -33,7 +33,7 @@ class MomentTransform(abc.ABC):
     """
 
     #: Records taken at a time.
-    rows: ClassVar[int]
+    rows: int
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
@@ -82,16 +82,24 @@ class MomentTransform(abc.ABC):
             Points of the cube, already checked. How they are cut into chunks changes nothing, not
             even the rounding.
         """
-        count, held = 0, 0
-        total, table, lost = self._empty(), self._empty(), self._empty()
+        count, held, table = 0, 0, self._empty()
+        total: FloatArray | None = None
+        lost = np.zeros(0)
         for block in equal_blocks(chunks, self.rows, self.d):
+            if held == self.blocks:
+                if total is None:
+                    total, lost = table, self._empty()
+                    table = self._empty()
+                else:
+                    _add_compensated(total, table, lost)
+                    table[...] = 0
+                held = 0
             self._add(table, block)
             count, held = count + len(block), held + 1
-            if held == self.blocks:
-                _add_compensated(total, table, lost)
-                table[...] = 0
-                held = 0
-        _add_compensated(total, table, lost)
+        if total is None:
+            total = table
+        else:
+            _add_compensated(total, table, lost)
         return count, self._moments(total)
 
 
@@ -106,10 +114,10 @@ class LocalExpansions(MomentTransform):
         Errors asked for, of each moment.
     """
 
-    rows = 1 << 13
-
     def __init__(self, tolerances: FloatArray) -> None:
         self.cells = local_moments.cells_needed(tolerances)
+        # The angles of a block stay in the cache; sorted, more of them share cells.
+        self.rows = 1 << 18 if tolerances.ndim == 3 else 1 << 13
         super().__init__(tolerances.ndim, len(tolerances))
 
     @property
@@ -127,7 +135,10 @@ class LocalExpansions(MomentTransform):
         return local_moments.empty_table(self.d, self.cells)
 
     def _add(self, table: FloatArray, points: FloatArray) -> None:
-        local_moments.add_records(table, np.arccos(np.ascontiguousarray(points.T)))
+        angles = np.arccos(np.ascontiguousarray(points.T))
+        if self.d == 3:
+            angles = local_moments.sorted_by_cell(angles, self.cells)
+        local_moments.add_records(table, angles)
 
     def _moments(self, table: FloatArray) -> FloatArray:
         return local_moments.moments_of(table, self.size)
