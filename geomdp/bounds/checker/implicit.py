@@ -46,14 +46,13 @@ def verify_signs(part: Mapping[str, Any]) -> Verified:
     moment = 1 - tilt + fourth_moment * tilt * tilt / 2
     rate = -tilt * (1 - deviation) - math.log(moment)
     log_failure = 2 * log_count - math.log(2) - queries * rate
+    # Rounding of the two large terms, and the margin by which a deviation is rounded up.
+    slack = 1e-12 * (1 + 2 * log_count + 10 * queries)
+    stated = math.log(failure)
     require(
-        log_failure <= math.log(failure) + 1e-9 * (1 + 2 * log_count),
-        f"the union bound gives a failure of e^{log_failure:.6g}, above {failure:g}",
-    )
-    # A smaller deviation would need a larger failure: the least one is stated.
-    require(
-        log_failure >= math.log(failure) - 1e-6 * (1 + queries) or deviation <= 1e-9,
-        f"the union bound gives a failure of e^{log_failure:.6g}, not {failure:g}",
+        stated - slack <= log_failure <= stated + 1e-12 * (1 + 2 * log_count + queries * rate)
+        or (deviation <= 1e-9 and log_failure <= stated),
+        f"the union bound gives a failure of e^{log_failure:.9g}, not {failure:.9g}",
     )
     separation = math.sqrt((1 - deviation) * difference) / size
     pairs = 0 if code is None else min(PAIRS, DRAWS // (2 * size * queries))

@@ -1,0 +1,339 @@
+"""The checker: confirms every kind of certificate, rejects tampered ones, knows nothing else."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geomdp.bounds.checker
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    Certificate,
+    CertificateRejected,
+    GreedySets,
+    MeanL2,
+    Packing,
+    RandomSignSets,
+    Singletons,
+    WorstCase,
+    certify,
+    check_certificate,
+    load_certificate,
+    marginal_bound,
+    random_sign_bound,
+    single_elements,
+)
+from geomdp.cli import main
+from geomdp.privacy import Adjacency
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    Workload,
+)
+from tests.bounds.test_packing import HAMMING, hamming
+
+Document = dict[str, Any]
+
+
+def listed(workload: Workload, alpha: float = 0.01) -> Bound:
+    """All elements of a workload, and some of their multisets, as a chain where it pays."""
+    elements = workload.universe.elements()
+    elements = elements[np.unique(workload.evaluate(elements), axis=0, return_index=True)[1]]
+    count = len(elements)
+    rows = np.array(
+        [[i, i, (i + 1) % count] for i in range(count)] + [[i] * 3 for i in range(count)]
+    )
+    return certify(
+        [
+            single_elements(workload, elements, np.arange(count), "all"),
+            Packing(workload, elements, rows, "multisets"),
+        ],
+        epsilon=0.3,
+        alpha=alpha,
+    )
+
+
+def two_sets() -> Bound:
+    singles = RandomSignSets(500, Singletons(5.0), 1e-3)
+    return certify(
+        [singles, RandomSignSets(500, GreedySets(64, 4), 1e-3)], epsilon=0.05, alpha=0.01
+    )
+
+
+BOUNDS: dict[str, Callable[[], Bound]] = {
+    "Hamming": lambda: hamming().certify(epsilon=1.0, alpha=0.1),
+    "add/remove": lambda: hamming().certify(
+        epsilon=0.2, alpha=0.1, metric=RMS(3.0), adjacency=Adjacency.ADD_REMOVE
+    ),
+    "parities": lambda: listed(Parities(4, 2)),
+    "2-way": lambda: listed(Marginals(4, 2)),
+    "histogram": lambda: listed(Histogram(3), 0.02),
+    "prefixes": lambda: listed(Prefixes(6)),
+    "ranges": lambda: listed(Ranges(5)),
+    "tables": lambda: listed(MarginalTables([2, 3, 2], 2)),
+    "explicit": lambda: listed(Explicit(np.random.default_rng(0).uniform(-1, 1, (5, 7)))),
+    "large": lambda: listed(RandomSigns(90, 60, 0)),
+    "code words": lambda: marginal_bound(40, 1, epsilon=0.5, alpha=0.01),
+    "worst case": lambda: marginal_bound(9, 1, epsilon=0.5, alpha=0.01, metric=WorstCase()),
+    "blocks": lambda: marginal_bound(32, 2, epsilon=0.1, alpha=0.002),
+    "width 3": lambda: marginal_bound(20, 3, epsilon=0.1, alpha=0.0005, metric=MeanL2(3.0)),
+    "random signs": lambda: random_sign_bound(10_000, 20.0, epsilon=0.5, alpha=0.005),
+    "greedy sets": two_sets,
+}
+
+
+def saved(bound: Bound, folder: Path) -> Path:
+    assert isinstance(bound.certificate, Certificate)
+    path = folder / "bound.json"
+    bound.certificate.save(path)
+    return path
+
+
+def seal(path: Path, document: Document) -> None:
+    """Write a changed document with the digest of its content: only its meaning can be wrong."""
+    document.pop("digest", None)
+    content = hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode())
+    if path.with_suffix(".npz").exists():
+        with np.load(path.with_suffix(".npz")) as stored:
+            for name in sorted(stored.files):
+                content.update(name.encode() + stored[name].tobytes())
+    path.write_text(json.dumps(document | {"digest": content.hexdigest()}))
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_certificates_are_confirmed_and_read_back(name: str, tmp_path: Path) -> None:
+    bound = BOUNDS[name]()
+    path = saved(bound, tmp_path)
+    checked = check_certificate(path)
+    assert checked.records == bound.value > 0
+    again = load_certificate(path)
+    assert again.value == bound.value
+    assert isinstance(bound.certificate, Certificate)
+    assert [r.last for r in again.rungs] == [r.last for r in bound.certificate.rungs]
+
+
+def test_large_arrays_stand_beside(tmp_path: Path) -> None:
+    path = saved(BOUNDS["large"](), tmp_path)
+    assert path.with_suffix(".npz").exists()
+    assert check_certificate(path).records > 0
+
+
+def test_what_is_sampled_or_taken_is_said(tmp_path: Path) -> None:
+    explicit = check_certificate(saved(BOUNDS["explicit"](), tmp_path))
+    assert explicit.conditions == (
+        "the answers of the elements are those of the file, all of one workload",
+    )
+    bound = BOUNDS["random signs"]()
+    assert any("sampled check" in text for text in bound.assumptions)
+    signs = check_certificate(saved(bound, tmp_path))
+    assert any("with probability at least" in text for text in signs.conditions)
+    assert any("sampled pairs" in text for text in signs.verified)
+    proved = check_certificate(saved(BOUNDS["blocks"](), tmp_path))
+    assert proved.conditions == ()
+
+
+# --- tampering -------------------------------------------------------------------------------
+
+
+def rungs_constants(document: Document) -> list[tuple[Document, str]]:
+    """Every number of a certificate but those of the families."""
+    found = [
+        (document, key)
+        for key, value in document.items()
+        if isinstance(value, int | float) and key != "version"
+    ]
+    return found + [
+        (rung, key)
+        for rung in document["rungs"]
+        for key, value in rung.items()
+        if isinstance(value, int | float)
+    ]
+
+
+@pytest.mark.parametrize("name", ["Hamming", "add/remove", "blocks", "random signs", "code words"])
+def test_every_changed_constant_is_rejected(name: str, tmp_path: Path) -> None:
+    path = saved(BOUNDS[name](), tmp_path)
+    original = json.loads(path.read_text())
+    for i in range(len(rungs_constants(original))):
+        for factor in (0.99, 1.01):
+            changed = copy.deepcopy(original)
+            part, key = rungs_constants(changed)[i]
+            whole = isinstance(part[key], int)
+            part[key] = part[key] + (1 if factor > 1 else -1) if whole else part[key] * factor
+            if part[key] == 0:  # log_odds
+                part[key] = factor - 1
+            seal(path, changed)
+            with pytest.raises(CertificateRejected):
+                check_certificate(path)
+
+
+@pytest.mark.parametrize("name", ["blocks", "random signs", "code words", "greedy sets"])
+def test_every_changed_number_of_a_family_is_rejected(name: str, tmp_path: Path) -> None:
+    path = saved(BOUNDS[name](), tmp_path)
+    original = json.loads(path.read_text())
+
+    def numbers(document: Document) -> list[tuple[Document, str]]:
+        families = [rung["family"] for rung in document["rungs"]]
+        parts = families + [family["sets"] for family in families if "sets" in family]
+        # Another seed draws other signs for the same claim.
+        return [
+            (part, key)
+            for part in parts
+            for key, value in part.items()
+            if isinstance(value, int | float) and key != "seed"
+        ]
+
+    for i in range(len(numbers(original))):
+        for sign in (-1, 1):
+            changed = copy.deepcopy(original)
+            part, key = numbers(changed)[i]
+            part[key] += sign if isinstance(part[key], int) else sign * 0.01 * part[key]
+            seal(path, changed)
+            with pytest.raises(CertificateRejected):
+                check_certificate(path)
+
+
+def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path: Path) -> None:
+    path = saved(BOUNDS["Hamming"](), tmp_path)
+    original = json.loads(path.read_text())
+
+    def reject(change: Callable[[Document], None], reason: str) -> None:
+        changed = copy.deepcopy(original)
+        change(changed["rungs"][0]["family"])
+        seal(path, changed)
+        with pytest.raises(CertificateRejected, match=reason):
+            check_certificate(path)
+
+    def copy_of_another(family: Document) -> None:
+        family["datasets"][3] = family["datasets"][5]
+
+    def element_moved(family: Document) -> None:
+        family["elements"][0][0] = 1 - family["elements"][0][0]
+
+    def element_outside(family: Document) -> None:
+        family["elements"][0][0] = 2
+
+    def data_set_gone(family: Document) -> None:
+        del family["datasets"][3]
+
+    def row_outside(family: Document) -> None:
+        family["datasets"][3] = [16]
+
+    def other_workload(family: Document) -> None:
+        family["workload"]["k"] = 2
+
+    reject(copy_of_another, "separation is 0")
+    reject(element_moved, "separation is 0.612")
+    reject(element_outside, "elements are not 0 or 1")
+    reject(data_set_gone, "log_others")
+    reject(row_outside, "not listed")
+    reject(other_workload, "separation")
+    # A change that leaves the separation as it is shows in the digest.
+    untouched = copy.deepcopy(original)
+    untouched["rungs"][0]["family"]["datasets"].reverse()
+    path.write_text(json.dumps(untouched))
+    with pytest.raises(CertificateRejected, match="digest"):
+        check_certificate(path)
+    with pytest.raises(ValueError, match="changed after it was written"):
+        load_certificate(path)
+
+
+def test_changed_large_arrays_are_rejected(tmp_path: Path) -> None:
+    path = saved(BOUNDS["large"](), tmp_path)
+    document = json.loads(path.read_text())
+    beside = path.with_suffix(".npz")
+    with np.load(beside) as stored:
+        arrays = {name: stored[name].copy() for name in stored.files}
+    for values in arrays.values():
+        values[0] = values[1]
+    np.savez_compressed(beside, **arrays)
+    with pytest.raises(CertificateRejected, match="digest"):
+        check_certificate(path)
+    seal(path, document)
+    with pytest.raises(CertificateRejected, match="separation is 0"):
+        check_certificate(path)
+
+
+def test_a_missing_rung_and_a_mixed_chain_are_rejected(tmp_path: Path) -> None:
+    path = saved(BOUNDS["blocks"](), tmp_path)
+    document = json.loads(path.read_text())
+    assert len(document["rungs"]) > 1
+    first = document["rungs"].pop(0)
+    seal(path, document)
+    with pytest.raises(CertificateRejected, match="the reach before is 0"):
+        check_certificate(path)
+    other = json.loads(saved(marginal_bound(33, 2, epsilon=0.1, alpha=0.002), tmp_path).read_text())
+    document["rungs"] = [other["rungs"][0], *document["rungs"]]
+    assert other["rungs"][0]["last"] >= first["last"] - 60
+    seal(path, document)
+    with pytest.raises(CertificateRejected, match="of 2 workloads"):
+        check_certificate(path)
+
+
+# --- independence and the command ------------------------------------------------------------
+
+
+def test_the_checker_imports_nothing_else_of_geomdp() -> None:
+    folder = Path(geomdp.bounds.checker.__file__).parent
+    for source in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text())):
+            if isinstance(node, ast.ImportFrom | ast.Import):
+                names = (
+                    [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else [alias.name for alias in node.names]
+                )
+                for name in names:
+                    assert not name.startswith("geomdp") or name.startswith("geomdp.bounds.checker")
+
+
+def test_the_command_prints_and_exits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = saved(BOUNDS["Hamming"](), tmp_path)
+
+    def run(name: str) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", ["geomdp", "check-bound", name])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return stop.value.code, printed.out, printed.err
+
+    code, out, _ = run(str(path))
+    assert code == 0
+    assert "sc > 3" in out
+    assert "all 120 pairs" in out
+    document = json.loads(path.read_text())
+    document["lower_bound"] = 4
+    seal(path, document)
+    code, out, _ = run(str(path))
+    assert code == 1
+    assert "rejected" in out
+    assert "lower_bound is 3, the file says 4" in out
+    code, out, err = run(str(tmp_path / "none.json"))
+    assert (code, out) == (2, "")
+    assert "No such file" in err
+
+
+def test_certificates_are_written_as_json_only(tmp_path: Path) -> None:
+    certificate = BOUNDS["Hamming"]().certificate
+    assert isinstance(certificate, Certificate)
+    with pytest.raises(ValueError, match=r"must end in \.json"):
+        certificate.save(tmp_path / "bound.txt")
+    assert len(HAMMING) == 16

@@ -1,0 +1,283 @@
+"""Families of packings against the formula sheet and against their listed members."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bounds import (
+    CodeWords,
+    GreedySets,
+    LinearCode,
+    MarginalBlocks,
+    MeanL2,
+    Packing,
+    RandomSignSets,
+    ReedSolomon,
+    ReedSolomonSets,
+    SideConditionError,
+    Singletons,
+    WorstCase,
+    certify,
+    exact_separated,
+    greedy_code,
+    greedy_separated,
+    greedy_sets,
+    largest_clique,
+    marginal_bound,
+    random_sign_bound,
+)
+from geomdp.bounds.random_signs import UnionBoundError, rate
+from geomdp.bounds.reed_solomon import is_prime, prime_at_least, prime_at_most
+from geomdp.workloads import RandomSigns
+from tests.stats import binomial_below
+
+METRIC = MeanL2()
+
+
+# --- codes -----------------------------------------------------------------------------------
+
+
+def test_primes() -> None:
+    small = [n for n in range(200) if n > 1 and all(n % f for f in range(2, n))]
+    assert [n for n in range(200) if is_prime(n)] == small
+    # A Carmichael number, a strong pseudoprime to many bases, and a Mersenne prime.
+    assert [is_prime(n) for n in (561, 3215031751, 2**31 - 1)] == [False, False, True]
+    assert (prime_at_most(100), prime_at_least(90)) == (97, 97)
+
+
+@pytest.mark.parametrize(("prime", "length", "degree"), [(7, 5, 2), (11, 6, 3), (5, 5, 5)])
+def test_reed_solomon_words_differ_as_promised(prime: int, length: int, degree: int) -> None:
+    code = ReedSolomon(prime, length, degree)
+    words = code.words()
+    assert len(words) == prime**degree == round(math.exp(code.log_count))
+    differing = min((words[i + 1 :] != words[i]).sum(axis=1).min() for i in range(len(words) - 1))
+    assert differing == code.differing
+
+
+def test_large_fields_do_not_overflow() -> None:
+    prime = prime_at_most(1 << 59)
+    words = ReedSolomon(prime, 3, 3).evaluate(np.array([[5, prime - 1, prime - 2]]))
+    assert words.tolist() == [[5, 5 - 1 - 2, 5 - 2 - 8 + prime]]
+
+
+def test_codes_have_their_distance() -> None:
+    code = greedy_code(15, 5)
+    words = code.words(np.arange(code.count))
+    assert code.count >= 64
+    assert min((words[i + 1 :] != words[i]).sum(axis=1).min() for i in range(63)) >= 5
+    assert code.distance >= 5
+    with pytest.raises(ValueError, match="linearly independent"):
+        LinearCode(np.array([[1, 0], [0, 1], [1, 1]]))
+
+
+# --- JL-T24 ----------------------------------------------------------------------------------
+
+
+def test_greedy_counts_of_the_sheet() -> None:
+    assert math.exp(GreedySets(100, 4).log_count) == pytest.approx(10106.25, rel=1e-9)
+    assert math.exp(GreedySets(1000, 6).log_count) == pytest.approx(184076110, rel=1e-8)
+
+
+def test_listed_greedy_families_reach_their_count() -> None:
+    for universe, size in ((10, 3), (12, 4), (11, 5)):
+        sets = greedy_sets(universe, size)
+        incidence = np.zeros((len(sets), universe))
+        np.put_along_axis(incidence, sets, 1, axis=1)
+        common = incidence @ incidence.T - size * np.eye(len(sets))
+        assert common.max() <= size / 2
+        assert len(sets) >= math.exp(GreedySets(universe, size).log_count)
+
+
+def test_reed_solomon_sets_of_the_sheet() -> None:
+    family = ReedSolomonSets(ReedSolomon(11, 6, 3))
+    sets = family.sets()
+    assert sets.shape == (1331, 6)
+    incidence = np.zeros((1331, family.universe))
+    np.put_along_axis(incidence, sets, 1, axis=1)
+    assert (incidence @ incidence.T - 6 * np.eye(1331)).max() == 2
+    assert family.difference == 2 * (6 - 2)
+
+
+@pytest.mark.statistical
+def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None:
+    # The bound fails for at most a share `failure` of sign matrices; 12 matrices at 2^-10.
+    sets = ReedSolomonSets(ReedSolomon(7, 4, 2))
+    failure, failed, draws = 2.0**-10, 0, 12
+    for seed in range(draws):
+        family = RandomSignSets(600, sets, failure, seed)
+        W = RandomSigns(600, sets.universe, seed)
+        listed = Packing(W, np.arange(sets.universe), sets.sets())
+        failed += listed.separation(METRIC) < family.separation(METRIC)
+        family.check_sample()
+        assert listed.distance <= family.distance
+        assert listed.log_others == pytest.approx(family.log_others, rel=1e-12)
+    binomial_below(failed, draws, failure)
+
+
+def test_the_moment_bound_holds_for_flat_vectors() -> None:
+    # E e^(-x Y^2) <= 1 - x + (3 - 1/s) x^2 / 2 for Y = <signs, v>, v flat on w <= 2 s elements.
+    for size in (1, 2, 3):
+        for support in range(2, 2 * size + 1, 2):
+            signs = np.array(list(itertools.product((-1, 1), repeat=support)))
+            squares = signs.sum(axis=1) ** 2 / support
+            for tilt in (0.05, 0.2, 0.35):
+                exact = np.exp(-tilt * squares).mean()
+                # At deviation 1 the exponent is minus the logarithm of the moment bound.
+                assert exact <= math.exp(-rate(1.0, tilt, size)) * (1 + 1e-14)
+
+
+def test_too_many_sets_for_the_queries_are_refused() -> None:
+    with pytest.raises(UnionBoundError, match="fewer sets or more queries"):
+        RandomSignSets(10, ReedSolomonSets(ReedSolomon(11, 6, 3)))
+    with pytest.raises(SideConditionError, match="more queries"):
+        random_sign_bound(10, 100.0, epsilon=1.0, alpha=0.01)
+    with pytest.raises(SideConditionError, match="separation must be at least"):
+        random_sign_bound(1000, 50.0, epsilon=1.0, alpha=0.6)
+
+
+def test_random_sign_bounds_grow_with_the_universe_and_fall_with_the_parameters() -> None:
+    values = [
+        random_sign_bound(4000, x, epsilon=0.1, alpha=0.005).value for x in (10.0, 20.0, 1000.0)
+    ]
+    assert values == sorted(values)
+    falling = [
+        random_sign_bound(4000, 20.0, epsilon=epsilon, alpha=alpha).value
+        for epsilon, alpha in ((0.05, 0.005), (0.1, 0.005), (0.1, 0.01), (0.4, 0.02))
+    ]
+    assert falling == sorted(falling, reverse=True)
+
+
+def test_universes_beyond_any_list() -> None:
+    family = RandomSignSets(40_000, Singletons(1000.0))
+    assert family.log_others == 1000.0
+    bound = certify([family], epsilon=1.0, alpha=0.01)
+    # r < 1000 copies of one element, the union bound in the assumptions.
+    assert bound.value == math.floor(999 * family.separation(METRIC) / 0.04)
+    assert "probability at least 1 - 1e-06" in bound.assumptions[0]
+
+
+# --- JL-T25 ----------------------------------------------------------------------------------
+
+
+def test_gilbert_varshamov_words_give_the_bound_of_width_one() -> None:
+    # Distance d/4 gives a separation of 1/2, and ln(M - 1) / (8 alpha epsilon) up to rounding.
+    inner = greedy_code(16, 4)
+    family = CodeWords(16, ReedSolomon(prime_at_most(inner.count), 1, 1), inner)
+    assert family.separation(METRIC) == pytest.approx(0.5, rel=1e-11)
+    bound = certify([family], epsilon=0.01, alpha=0.001)
+    assert bound.value == pytest.approx(family.log_others / (8 * 0.001 * 0.01), rel=2e-3)
+
+
+def test_listed_code_words_are_separated() -> None:
+    inner = greedy_code(6, 1)
+    family = CodeWords(20, ReedSolomon(31, 3, 2), inner)
+    records = family.records(family.outer.words())
+    assert records.shape == (961, 20)
+    differing = min((records[i + 1 :] != records[i]).sum(axis=1).min() for i in range(960))
+    assert math.sqrt(differing / 20) >= family.separation(METRIC)
+    assert family.separation(WorstCase()) == pytest.approx(1, rel=1e-11)
+
+
+@pytest.mark.parametrize(("width", "attributes"), [(2, 16), (3, 12)])
+def test_projected_identity_of_the_sheet(width: int, attributes: int) -> None:
+    # After P x ... x P x I the differences of data sets have exactly the length of the sheet.
+    part = 8 if width == 2 else 4
+    code = greedy_code(attributes - (width - 1) * part, 1)
+    size = (part - 1) ** (width - 1)
+    family = MarginalBlocks(attributes, width, part, code, ReedSolomon(13, size, 2))
+    words = np.random.default_rng(0).integers(13, size=(6, size))
+    records = family.records(words)
+    centring = np.eye(part) - 1 / part
+    tensors = []
+    for data in records:
+        total = 0.0
+        for record in data:
+            product = np.ones(1)
+            for j in range(width - 1):
+                product = np.kron(product, centring @ record[j * part : (j + 1) * part])
+            total = total + np.kron(product, record[(width - 1) * part :])
+        tensors.append(total / size)
+    for i, j in itertools.combinations(range(6), 2):
+        last = records[i, :, (width - 1) * part :] != records[j, :, (width - 1) * part :]
+        expected = (part / 4) ** ((width - 1) / 2) * math.sqrt(last.sum()) / size
+        assert np.linalg.norm(tensors[i] - tensors[j]) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        MarginalBlocks(12, 2, 4, greedy_code(8, 2), ReedSolomon(7, 3, 2)),
+        MarginalBlocks(15, 2, 4, greedy_code(5, 2), ReedSolomon(7, 6, 2)),
+        MarginalBlocks(10, 3, 4, greedy_code(2, 1), ReedSolomon(3, 3, 2)),
+    ],
+    ids=["one word", "two words", "width 3"],
+)
+def test_listed_marginal_blocks_are_separated(family: MarginalBlocks) -> None:
+    listed = family.packing(family.functions.words())
+    for metric in (METRIC, WorstCase()):
+        found = listed.separation(metric) + 2 * listed.rounding
+        assert found >= family.separation(metric) > 0
+    assert listed.distance <= family.distance
+    assert listed.log_others == pytest.approx(family.log_others, rel=1e-12)
+
+
+def test_marginal_bounds_fall_with_epsilon_and_alpha() -> None:
+    for width, attributes in ((1, 24), (2, 16), (3, 18)):
+        values = [
+            marginal_bound(attributes, width, epsilon=epsilon, alpha=alpha).value
+            for epsilon, alpha in ((0.05, 0.001), (0.1, 0.001), (0.1, 0.004), (0.2, 0.008))
+        ]
+        assert values == sorted(values, reverse=True)
+    with pytest.raises(SideConditionError, match="separation must be at least"):
+        marginal_bound(16, 2, epsilon=1.0, alpha=0.4)
+    with pytest.raises(ValueError, match="width"):
+        marginal_bound(4, 5, epsilon=1.0, alpha=0.1)
+
+
+def test_blocks_that_do_not_fit_are_refused() -> None:
+    code = greedy_code(8, 2)
+    with pytest.raises(ValueError, match="power of two"):
+        MarginalBlocks(14, 2, 6, code, ReedSolomon(7, 3, 2))
+    with pytest.raises(ValueError, match="number of records"):
+        MarginalBlocks(12, 2, 4, code, ReedSolomon(7, 5, 2))
+    with pytest.raises(ValueError, match="multiple of the 2 words"):
+        MarginalBlocks(20, 2, 4, code, ReedSolomon(7, 3, 2))
+    with pytest.raises(ValueError, match="symbols"):
+        MarginalBlocks(12, 2, 4, greedy_code(8, 8), ReedSolomon(7, 3, 2))
+
+
+# --- separated sets and cliques --------------------------------------------------------------
+
+
+def test_largest_cliques_by_brute_force() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        upper = np.triu(rng.random((9, 9)) < 0.6, 1)
+        adjacency = upper | upper.T
+        clique = largest_clique(adjacency)
+        assert adjacency[np.ix_(clique, clique)].sum() == len(clique) * (len(clique) - 1)
+        sizes = [
+            len(subset)
+            for size in range(1, 10)
+            for subset in itertools.combinations(range(9), size)
+            if adjacency[np.ix_(subset, subset)].sum() == size * (size - 1)
+        ]
+        assert len(clique) == max(sizes)
+
+
+def test_separated_sets_of_the_cube() -> None:
+    # N_sep of {0, 1}^7 at Hamming distance 3 is the 16 words of the Hamming code.
+    cube = np.array(list(itertools.product((0.0, 1.0), repeat=7)))
+    separation = math.sqrt(3 / 7) * (1 - 1e-12)
+    exact = exact_separated(cube, METRIC, separation)
+    greedy = greedy_separated(cube, METRIC, separation)
+    assert len(exact) == 16 >= len(greedy) >= len(exact_separated(cube, METRIC, 2 * separation))
+    for rows in (exact, greedy):
+        apart = [METRIC.norm(cube[rows] - cube[row]) for row in rows]
+        assert min(x for distances in apart for x in distances if x > 0) >= separation
+    with pytest.raises(ValueError, match="at most 256"):
+        exact_separated(np.zeros((300, 2)), METRIC, 1.0)
