@@ -1,0 +1,207 @@
+"""Records needed against the size of the universe: random sign queries, from both sides.
+
+Paper: Nikolov 2022 (arXiv 2208.07410), Theorems 1, 21 and 24; formula sheet JL-T1, JL-T21, JL-T24,
+JL-L6, JL-L13b, JL-L14.
+
+Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. Above,
+the best mechanism with an exact sampler and a proved error needs about sqrt(N) records as long as
+the elements are few (noise on the simplex of their frequencies), and never more than ball noise,
+2 sqrt(k (k + 1)) / (alpha epsilon) whatever N is, the first term of Theorem 1; releases at that n
+confirm it on data at an element, at a mix of ten and at the centre. The term ln N / (alpha^2
+epsilon) needs optimal noise in a random projection, for which no exact sampler is known.
+
+Run time on one core: quick 6 s, full 4 minutes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import draw_theory, shared_legend
+from experiments.engine.statistics import LEVEL, quantile
+
+EPSILON = 1.0
+#: Elements that data sets are made of: one, ten, all.
+PLACES = {"one element": 1, "mix of ten": 10, "all equally": None}
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    queries : int
+        Random sign queries k.
+    log_size : int
+        Binary logarithm of the universe's size N.
+    alpha : float
+        Target mean l2 error per query.
+    releases : int
+        Releases for each of the three data sets at the n of the upper bound.
+    """
+
+    queries: int
+    log_size: int
+    alpha: float
+    releases: int
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """The bracket, and the error of its best mechanism measured at that n."""
+    Q = gd.workloads.RandomSigns(config.queries, 2**config.log_size, rng=0)
+    found = gd.sample_complexity_bracket(Q, EPSILON, config.alpha, rng=rng)
+    M = found.upper.certificate
+    if not isinstance(M, gd.mechanisms.Mechanism):
+        raise TypeError(f"the upper bound must come from a mechanism, got {M!r}")
+    common: Row = {
+        "lower": found.lower.records,
+        "upper": found.upper.records,
+        "mechanism": type(M).__name__,
+        "sampler": str(M.guarantee.sampler),
+    }
+    return [
+        {**common, "place": place, **measured(M, Q, distinct, config.releases, rng)}
+        for place, distinct in PLACES.items()
+    ]
+
+
+def measured(
+    mechanism: gd.mechanisms.Mechanism,
+    Q: gd.workloads.Workload,
+    distinct: int | None,
+    releases: int,
+    rng: np.random.Generator,
+) -> Row:
+    """Mean l2 error per query over releases on one data set."""
+    elements = Q.universe.elements(0, Q.universe.size)
+    chosen = rng.choice(elements, min(distinct or len(elements), len(elements)), replace=False)
+    records = np.resize(chosen, (mechanism.n, *elements.shape[1:]))
+    truth = Q.answers(records)
+    errors = [
+        float(np.linalg.norm(mechanism.release(records, rng=rng).answers - truth))
+        for _ in range(releases)
+    ]
+    scaled = np.array(errors) / math.sqrt(Q.n_queries)
+    return {
+        "error": float(scaled.mean()),
+        "error_stderr": float(scaled.std(ddof=1)) / math.sqrt(releases),
+        "count": releases,
+    }
+
+
+def brackets(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per N, smallest first."""
+    return table.groupby("log_size").first().sort_index()
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Order, growth and measured errors."""
+    sides = brackets(table)
+    ratio = sides.upper / (sides.lower + 1)
+    tail = LEVEL / len(table)
+    reach = quantile(tail, int(table["count"].min())) * table.error_stderr
+    logs = np.log(sides.index.to_numpy(float))
+    slope = float(np.polyfit(logs, np.log(sides.lower.to_numpy(float)), 1)[0])
+    k, alpha = int(table.queries.iloc[0]), float(table.alpha.iloc[0])
+    ball = math.ceil(2 * math.sqrt(k * (k + 1)) / (alpha * EPSILON))
+    return [
+        Claim(
+            "lower bound below upper bound",
+            bool((sides.lower < sides.upper).all()),
+            f"{len(sides)} sizes of the universe, ratio {ratio.min():.1f} to {ratio.max():.1f}",
+            "above 1",
+            "JL-L6, JL-L14",
+        ),
+        Claim(
+            "mechanisms reach alpha at the n of the upper bound, wherever the data lie",
+            bool((table.error - reach <= table.alpha).all()),
+            f"{len(table)} points, error at most {(table.error / table.alpha).max():.3f} alpha",
+            "at most 1",
+            "JL-L13b, JL-L14",
+        ),
+        Claim(
+            "the lower side grows as ln N",
+            0.7 <= slope <= 1.3,
+            f"exponent of ln N {slope:.2f}, N = 2^{sides.index[0]} to 2^{sides.index[-1]}",
+            "1, in [0.7, 1.3] after rounding to whole records",
+            "JL-T24",
+        ),
+        Claim(
+            "the upper side never exceeds ball noise",
+            bool(sides.upper.max() <= ball),
+            f"{sides.upper.min():.0f} to {sides.upper.max():.0f} records",
+            f"at most {ball}",
+            "JL-T1, first term; JL-L15",
+        ),
+        Claim(
+            "the upper sides have exact samplers",
+            bool((sides.sampler == "exact").all()),
+            ", ".join(sorted(set(sides.mechanism))),
+            "exact",
+            "SAM-4",
+        ),
+    ]
+
+
+UPPER = "best mechanism, proved"
+LOWER = "no mechanism below, proved"
+#: The three terms of Theorem 1: labels and dashes.
+RATES = {
+    r"$k/(\alpha\varepsilon)$": (1, 2),
+    r"$\sqrt{k\ln N}/(\alpha\varepsilon)$": (5, 2, 1, 2),
+    r"$\ln N/(\alpha^2\varepsilon)$": (5, 2),
+}
+LIMIT = r"$\alpha$"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """The bracket against N, and errors measured at its upper end."""
+    figure = Figure(figsize=(7.2, 4.0))
+    bracket, error = figure.subplots(1, 2)
+    sides = brackets(table)
+    N = 2.0 ** sides.index.to_numpy()
+    k, alpha = int(table.queries.iloc[0]), float(table.alpha.iloc[0])
+    terms = (
+        np.full(len(N), k / (alpha * EPSILON)),
+        np.sqrt(k * np.log(N)) / (alpha * EPSILON),
+        np.log(N) / (alpha**2 * EPSILON),
+    )
+    for values, (label, dashes) in zip(terms, RATES.items(), strict=True):
+        draw_theory(bracket, N, values, "0.45", label, dashes)
+    bracket.plot(N, sides.upper, color="C0", marker="o", label=UPPER)
+    bracket.plot(N, sides.lower, color="C3", marker="^", label=LOWER)
+    bracket.fill_between(N, 0.5, sides.lower, color="C3", alpha=0.15, lw=0)
+    bracket.set_yscale("log")
+    bracket.set_ylim(bottom=max(0.5, float(sides.lower.min()) / 2))
+    bracket.set_ylabel("records $n$")
+    bracket.set_title(rf"(a) {k} sign queries, $\alpha={alpha:g}$, $\varepsilon={EPSILON:g}$")
+    for colour, marker, place in zip(("C1", "C2", "C4"), "svD", PLACES, strict=True):
+        mine = table[table.place == place].sort_values("log_size")
+        error.plot(2.0**mine.log_size, mine.error, color=colour, marker=marker, label=place)
+    draw_theory(error, N, np.full(len(N), alpha), "black", LIMIT)
+    error.set_ylim(bottom=0)
+    error.set_ylabel(r"mean $\ell_2$ error per query")
+    error.set_title("(b) measured at the upper end")
+    for axes in (bracket, error):
+        axes.set_xscale("log", base=2)
+        axes.set_xlabel("elements $N$")
+    columns = {
+        "bracket": [UPPER, LOWER],
+        "Theorem 1, $C=1$": [*RATES],
+        "data in (b)": [*PLACES, LIMIT],
+    }
+    shared_legend(figure, (bracket, error), columns)
+    return figure
+
+
+QUICK = Sweep(tuple(Config(32, log, 0.1, 100) for log in (2, 3, 4, 5, 6)), trials=1, seed=0)
+FULL = Sweep(tuple(Config(32, log, 0.1, 200) for log in range(2, 13)), trials=1, seed=0)
