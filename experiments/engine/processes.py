@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Self
@@ -132,6 +133,8 @@ class _Process:
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
         # Ctrl-C reaches the whole process group. The caller decides: children are born deaf to it.
+        # Python's resource tracker would start here otherwise, and lift the block as it does.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()
@@ -185,6 +188,7 @@ class _Process:
 
 def _serve(connection: Connection[Any, Any]) -> None:
     """What a process does: answer (work, cell) with an outcome until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection.send("ready")
     while True:

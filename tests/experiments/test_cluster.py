@@ -143,7 +143,7 @@ def test_the_sweep_itself_killed_resumes_on_the_cluster(tmp_path: Path, machines
     )
     with child:
         assert child.stdout is not None
-        for _ in range(30):
+        for _ in range(1 + 30):
             assert child.stdout.readline(), "the sweep ended before it could be killed"
         os.kill(child.pid, signal.SIGKILL)
     time.sleep(0.1)

@@ -73,7 +73,7 @@ def kill_with_workers(path: Path, after: int, delay: float) -> None:
     command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(after)]
+        lines = [process.stdout.readline() for _ in range(1 + after)]
         assert all(lines), "the sweep ended before it could be killed"
         workers = [int(word) for word in lines[-1].split()]
         time.sleep(delay)
@@ -103,6 +103,31 @@ def wait_for_end(process: int) -> None:
 def test_a_kill_of_a_parallel_sweep_takes_its_processes_along(tmp_path: Path) -> None:
     path = tmp_path / "killed.sqlite"
     kill_with_workers(path, after=30, delay=0.003)
+    check_resumed(path, tmp_path)
+
+
+@pytest.mark.parametrize("outcomes", [0, 20])
+def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path: Path, outcomes: int) -> None:
+    path = tmp_path / "interrupted.sqlite"
+    command = [sys.executable, "-m", "tests.experiments.trivial_sweep", str(path), "2"]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(1 + outcomes)]
+        # As a terminal does it: to the command and to its processes at once.
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate()
+    assert process.returncode == -signal.SIGINT
+    assert errors.count("Traceback") == 1
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    for worker in lines[-1].split():
+        wait_for_end(int(worker))
     check_resumed(path, tmp_path)
 
 

@@ -1,8 +1,9 @@
 """A sweep of many trivial cells, run as a program so that a test can kill it.
 
 Usage: python -m tests.experiments.trivial_sweep STORE WORKERS, their number or the address of a
-Dask scheduler; prints one line per stored outcome, with the process ids of the workers if they are
-its own. A configuration may take its process down: it does unless the file it names exists.
+Dask scheduler; prints one line at the start and per stored outcome, with the process ids of the
+workers if they are its own. A configuration may take its process down: it does unless the file it
+names exists.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def main(path: Path, workers: str) -> None:
         def tell(outcome: object) -> None:
             print(*getattr(executor, "identifiers", ()), flush=True)
 
+        tell(None)
         run_sweep(module.compute, module.SWEEP, store, executor, tell)
 
 
