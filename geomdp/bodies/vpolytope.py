@@ -18,12 +18,16 @@ from geomdp.bodies.arguments import (
     holds_origin,
 )
 from geomdp.bodies.linear_programs import origin_depth
+from geomdp.bodies.nearest.columns import VertexColumns
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
 from geomdp.bodies.ray_shooting import RayShooter
 from geomdp.bodies.vertex_gauges import CentredGauge, VertexGauge
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
+#: A gap, in squared scales, that no point of the body exceeds: the search goes on only to decide
+#: whether its target is inside.
+ANY_GAP = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +159,31 @@ class VPolytope(Body):
         """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
         return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
 
+    @cached_property
+    def _columns(self) -> VertexColumns:
+        return VertexColumns(self.vertices)
+
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The facet that a ray from the vertices' mean to the point leaves through."""
-        return self._centred.separate(vector(point, self.dimension, "point"))
+        """A halfspace whose normal points from a point of the body to the point.
+
+        The search for the nearest point ends as soon as it separates (X-MNP). Within the tolerance
+        of the surface, rays decide as for `contains`, and the halfspace is that of a facet.
+        """
+        from geomdp.bodies.nearest.search import search  # compiled: costs import time
+
+        point = vector(point, self.dimension, "point")
+        columns = self._columns
+        if columns.scale > RANK_TOLERANCE * self.radius():
+            start = np.array([columns.start(point)])
+            found = search(columns, point, ANY_GAP, start, np.ones(1))
+            if found.reached:
+                return None
+            residual = point - columns.centre - found.weights @ columns.offsets(found.keys)
+            offset = float(self.support(residual[None])[0])
+            beyond = float(residual @ point) - offset
+            if beyond > MEMBERSHIP_TOLERANCE * self.radius() * float(np.linalg.norm(residual)):
+                return Halfspace(residual, offset)
+        return self._centred.separate(point)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 off the span."""

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from geomdp.bodies.ellipsoids import Ellipsoid
+from geomdp.bodies.nearest.factor import affine_weights, delete, empty_factor, insert, load
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.geometry.projection import project
-from geomdp.geometry.projection.factor import affine_weights, delete, empty_factor, insert, load
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
+from geomdp.bodies.nearest.columns import OracleColumns, VertexColumns
 from geomdp.bodies.oracles import Body, MissingOracle
-from geomdp.geometry.projection.columns import OracleColumns, VertexColumns
 from geomdp.geometry.results import Projection
 
 if TYPE_CHECKING:
-    from geomdp.geometry.projection.search import Found
+    from geomdp.bodies.nearest.search import Found
 
 #: A body no larger than this share of its points' coordinates, the rounding of their mean, is a
 #: single point.
@@ -167,7 +167,7 @@ def _search(
     weights: FloatArray,
 ) -> Found:
     """The search, unless there is nothing to search."""
-    from geomdp.geometry.projection.search import Found, search  # compiled: costs import time
+    from geomdp.bodies.nearest.search import Found, search  # compiled: costs import time
 
     if _is_point(columns):
         distance = float(np.abs(target - columns.centre).max())

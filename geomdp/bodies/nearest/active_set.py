@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.geometry.projection.factor import Factor, affine_weights, delete, insert
+from geomdp.bodies.nearest.factor import Factor, affine_weights, delete, insert
 
 #: Weights at or below this are zero: they move the point by less than rounding does.
 ZERO_WEIGHT = 1e-15

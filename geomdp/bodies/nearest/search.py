@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.geometry.projection.active_set import (
+from geomdp.bodies.nearest.active_set import (
     DISTANCE_DROP,
     GAIN_DROP,
     PATIENCE,
@@ -24,8 +24,8 @@ from geomdp.geometry.projection.active_set import (
     nearest_of_members,
     settle,
 )
-from geomdp.geometry.projection.columns import Columns
-from geomdp.geometry.projection.factor import Factor, empty_factor, load, with_capacity
+from geomdp.bodies.nearest.columns import Columns
+from geomdp.bodies.nearest.factor import Factor, empty_factor, load, with_capacity
 
 #: Points taken into the table per pricing: the dimension, but at least this many.
 SMALLEST_TABLE = 32
