@@ -137,7 +137,17 @@ class Packing:
         return self.size - fewest
 
     def separation(self, metric: Metric) -> float:
-        """Least norm of Q(Y_i) - Q(Y_j) over i < j, less a bound on rounding: O(M^2 k)."""
+        """Least norm of Q(Y_i) - Q(Y_j) over i < j, less a bound on rounding: O(M^2 k) once."""
+        if metric not in self._separations:
+            self._separations[metric] = self._separation(metric)
+        return self._separations[metric]
+
+    @cached_property
+    def _separations(self) -> dict[Metric, float]:
+        """Separations computed so far."""
+        return {}
+
+    def _separation(self, metric: Metric) -> float:
         means = self.means
         count, k = means.shape
         least = math.inf

@@ -20,7 +20,13 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificate import Question, certify, reachable_distance
+from geomdp.bounds.certificate import (
+    Question,
+    SideConditionError,
+    certify,
+    reachable_distance,
+    rung,
+)
 from geomdp.bounds.local_search import means_of, spread_out
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packing import Packing
@@ -33,6 +39,8 @@ from geomdp.workloads import Workload
 MAX_ANSWERS = 1 << 24
 #: Scales at which a largest clique is sought, on at most so many elements.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
+#: Sizes of multisets tried in vain before the search stops.
+PATIENCE = 3
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ def packing_search(
     question = Question(epsilon, alpha, metric, adjacency)
     generator = np.random.default_rng(rng)
     search = _Search(workload, question, effort, generator)
-    packings = search.singles() + [search.multisets(size) for size in search.sizes()]
+    packings = [*search.singles(), *search.all_multisets()]
     return certify(packings, epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
 
 
@@ -149,6 +157,22 @@ class _Search:
             if value > furthest:
                 best, furthest = rows, value
         return best
+
+    def all_multisets(self) -> list[Packing]:
+        """Packings by multisets of growing size, until some in a row reach no further."""
+        found: list[Packing] = []
+        furthest, misses = 0, 0
+        for size in self.sizes():
+            found.append(self.multisets(size))
+            try:
+                reach = rung(found[-1], self.question).last
+            except SideConditionError:
+                reach = 0
+            misses = 0 if reach > furthest else misses + 1
+            furthest = max(furthest, reach)
+            if misses == PATIENCE:
+                break
+        return found
 
     def sizes(self) -> list[int]:
         """2, 3, 4, 6, 8, 11, ...: as long as random multisets can be far enough apart.

@@ -1,0 +1,176 @@
+"""The search over multisets: at least as good as the textbook packings, on named instances."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.linalg import hadamard
+
+from geomdp._typing import IntArray
+from geomdp.bounds import (
+    Effort,
+    MeanL2,
+    Metric,
+    Packing,
+    ReedSolomon,
+    ReedSolomonSets,
+    SideConditionError,
+    WorstCase,
+    certify,
+    check_certificate,
+    marginal_bound,
+    packing_search,
+    single_elements,
+)
+from geomdp.bounds.local_search import means_of, spread_out
+from geomdp.bounds.metrics import MEAN_L2
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    SecondMoment,
+    Workload,
+)
+from tests.bounds.test_packing import HAMMING
+
+#: Words of the first-order Reed-Muller code of length 16: Hadamard rows and their negatives.
+REED_MULLER = (1 + np.vstack([hadamard(16), -hadamard(16)])) // 2
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A workload, a question, and the packing that a textbook would use."""
+
+    workload: Workload
+    epsilon: float
+    alpha: float
+    textbook: Callable[[Workload], list[Packing]]
+    metric: Metric = MEAN_L2
+
+    def textbook_value(self) -> float:
+        bound = certify(
+            self.textbook(self.workload),
+            epsilon=self.epsilon,
+            alpha=self.alpha,
+            metric=self.metric,
+        )
+        return bound.value
+
+
+def words(rows: IntArray) -> Callable[[Workload], list[Packing]]:
+    return lambda W: [single_elements(W, rows, np.arange(len(rows)), "words")]
+
+
+def numbers(chosen: IntArray) -> Callable[[Workload], list[Packing]]:
+    return lambda W: [single_elements(W, chosen, np.arange(len(chosen)), "elements")]
+
+
+def levels(sizes: list[int]) -> IntArray:
+    """Records that differ in every column: as many as the smallest number of levels."""
+    return np.repeat(np.arange(min(sizes))[:, None], len(sizes), axis=1)
+
+
+def sign_sets(W: Workload) -> list[Packing]:
+    """All elements, and the Reed-Solomon sets of the formula sheet (11, 6, 3)."""
+    sets = ReedSolomonSets(ReedSolomon(11, 6, 3)).sets()
+    return [*numbers(np.arange(66))(W), Packing(W, np.arange(66), sets, "Reed-Solomon")]
+
+
+def all_pairs(W: Workload) -> list[Packing]:
+    """All multisets of two of the three elements, which beat the elements."""
+    pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
+    return [*numbers(np.arange(3))(W), Packing(W, np.arange(3), pairs, "pairs")]
+
+
+SIMPLEX = (1 - hadamard(8)) // 2
+INSTANCES = {
+    "1-way d=8, Hamming": Instance(Marginals(8, 1), 1.0, 0.1, words(HAMMING)),
+    "1-way d=16, Reed-Muller": Instance(Marginals(16, 1), 0.1, 0.05, words(REED_MULLER)),
+    "1-way d=10, cube": Instance(
+        Marginals(10, 1),
+        0.3,
+        0.02,
+        words(np.array(list(itertools.product((0, 1), repeat=10)))),
+        WorstCase(),
+    ),
+    "histogram N=50": Instance(Histogram(50), 0.1, 0.01, numbers(np.arange(50))),
+    "histogram N=3, pairs": Instance(Histogram(3), 0.05, 0.05, all_pairs),
+    "prefixes N=64": Instance(Prefixes(64), 0.2, 0.02, numbers(np.arange(0, 64, 4))),
+    "ranges N=16": Instance(Ranges(16), 0.2, 0.02, numbers(np.arange(0, 16, 2))),
+    "parities d=8 k=2": Instance(Parities(8, 2), 0.1, 0.05, words(SIMPLEX)),
+    "tables 3x4x5": Instance(MarginalTables([3, 4, 5], 2), 0.1, 0.02, words(levels([3, 4, 5]))),
+    "random signs 64x66": Instance(RandomSigns(64, 66, 0), 0.05, 0.02, sign_sets),
+    "second moments d=6": Instance(SecondMoment(6), 0.1, 0.02, numbers(np.eye(6))),
+    "Walsh N=32": Instance(Explicit(hadamard(32)), 0.05, 0.05, numbers(np.arange(32))),
+}
+
+
+def test_there_are_twelve_instances() -> None:
+    assert len(INSTANCES) == 12
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_the_search_ties_the_textbook(name: str) -> None:
+    instance = INSTANCES[name]
+    found = packing_search(
+        instance.workload,
+        epsilon=instance.epsilon,
+        alpha=instance.alpha,
+        metric=instance.metric,
+        rng=0,
+    )
+    assert found.value >= instance.textbook_value() > 0
+    assert found.assumptions == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("attributes", "width"), [(14, 2), (12, 3)])
+def test_the_search_ties_hadamard_blocks(attributes: int, width: int) -> None:
+    W = Marginals(attributes, width)
+    for alpha in (0.02, 0.002):
+        textbook = marginal_bound(attributes, width, epsilon=0.05, alpha=alpha)
+        assert packing_search(W, epsilon=0.05, alpha=alpha, rng=0).value >= textbook.value
+
+
+def test_what_is_found_is_confirmed(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    small = Effort(elements=64, pool=128, datasets=64, exchanges=16)
+    for W in (Prefixes(64), Histogram(4), SecondMoment(3), RandomSigns(20, 16, 1)):
+        bound = packing_search(W, epsilon=0.05, alpha=0.01, effort=small, rng=1)
+        path = tmp_path / "bound.json"
+        bound.certificate.save(path)  # type: ignore[union-attr]
+        assert check_certificate(path).records == bound.value
+
+
+def test_exchanges_never_bring_data_sets_together() -> None:
+    rng = np.random.default_rng(3)
+    W = RandomSigns(12, 30, 3)
+    answers = W.evaluate(np.arange(30))
+    start = rng.integers(30, size=(24, 3))
+    metric = MeanL2()
+
+    def separation(datasets: IntArray) -> float:
+        means = means_of(answers, datasets)
+        return min(metric.norm(means[i + 1 :] - means[i]).min() for i in range(23))
+
+    values = [
+        separation(spread_out(answers, start, metric, exchanges=n, rng=np.random.default_rng(0)))
+        for n in (0, 10, 40, 160)
+    ]
+    assert values == sorted(values)
+    assert values[-1] > 1.2 * values[0]
+
+
+def test_a_hopeless_search_says_why() -> None:
+    with pytest.raises(SideConditionError, match="at least 3 data sets"):
+        packing_search(Histogram(10), epsilon=1.0, alpha=0.9, rng=0)
+    with pytest.raises(ValueError, match="pool"):
+        Effort(pool=1)
