@@ -82,11 +82,11 @@ BUILDERS: dict[Size, dict[Queries, Callable[[], wl.Workload]]] = {
         Queries.HISTOGRAM: lambda: wl.Histogram(64),
         Queries.PREFIXES: lambda: wl.Prefixes(64),
         Queries.RANGES: lambda: wl.Ranges(16),
-        Queries.MARGINALS_1: lambda: wl.Marginals(12, 1),
+        Queries.MARGINALS_1: lambda: wl.Marginals(9, 1),
         Queries.MARGINALS_2: lambda: wl.Marginals(8, 2),
         Queries.PARITIES: lambda: wl.Parities(8, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(50, 1000, rng=0),
-        Queries.MOMENTS: lambda: wl.SecondMoment(6),
+        Queries.SIGNS: lambda: wl.RandomSigns(30, 300, rng=0),
+        Queries.MOMENTS: lambda: wl.SecondMoment(4),
     },
 }
 METRICS: dict[Error, gd.bounds.Metric] = {
