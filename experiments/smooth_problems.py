@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from geomdp.workloads.smooth import GaussianMixture
+from geomdp.workloads.smooth import Coefficients, GaussianMixture
 
 #: Kernels of one query, and places of the records.
 KERNELS, PLACES = 3, 10
@@ -59,3 +59,8 @@ def true_answers(
     points = places.reshape(-1, places.shape[-1])
     values = np.stack([query(points) for query in queries], axis=1)
     return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), counts / n))
+
+
+def stacked(coefficients: tuple[Coefficients, ...]) -> npt.NDArray[np.float64]:
+    """Coefficients of queries as a matrix (q, t^d): times moments, their answers."""
+    return np.array([each.values.ravel() for each in coefficients])
