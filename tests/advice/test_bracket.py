@@ -11,7 +11,16 @@ import pytest
 from geomdp import sample_complexity_bracket
 from geomdp.advice import Bracket, upper_side
 from geomdp.advice.upper_side import error_limit, upper_bounds
-from geomdp.bounds import RMS, Bound, Certificate, MeanL2, Side, WorstCase
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    Certificate,
+    MeanL2,
+    Packing,
+    Side,
+    WorstCase,
+    certify,
+)
 from geomdp.bounds.certificate_file import write_certificate
 from geomdp.bounds.checker import check_certificate
 from geomdp.mechanisms import Laplace, Projected
@@ -216,6 +225,23 @@ def test_every_value_of_n_below_the_lower_bound_is_excluded(monkeypatch):
         assert rung.first <= reach + 1
         reach = max(reach, rung.last)
     assert reach == found.lower.records
+
+
+def test_more_queries_need_more_records_in_the_worst_case(monkeypatch):
+    """The packing of some queries is one for more of them, and their noise is part of the noise."""
+    few_mechanisms(monkeypatch)
+    matrix = np.random.default_rng(8).choice([-1.0, 1.0], (6, 20))
+    few, many = Explicit(matrix[:4]), Explicit(matrix)
+    brackets = [sample_complexity_bracket(W, 0.3, 0.05, WorstCase()) for W in (few, many)]
+    certificate = brackets[0].lower.certificate
+    packings = [
+        Packing(many, rung.family.elements, rung.family.datasets) for rung in certificate.rungs
+    ]
+    question = certificate.question
+    again = certify(packings, epsilon=0.3, alpha=0.05, metric=question.metric)
+    assert again.value >= brackets[0].lower.value
+    assert brackets[1].upper.records >= brackets[0].upper.records
+    assert again.value < brackets[1].upper.records
 
 
 @pytest.mark.parametrize(
