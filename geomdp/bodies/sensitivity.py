@@ -30,6 +30,7 @@ from geomdp.bodies.vpolytope import VPolytope
 from geomdp.bodies.workload_polytope import WorkloadPolytope
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
+    Coarsened,
     Histogram,
     LinearMap,
     Marginals,
@@ -111,6 +112,11 @@ def _(workload: SecondMoment) -> Body:
 @sensitivity_polytope.register
 def _(workload: SparseQueries) -> Body:
     return sensitivity_polytope(workload.explicit)
+
+
+@sensitivity_polytope.register
+def _(workload: Coarsened) -> Body:
+    return hull_of(workload.centres)
 
 
 @sensitivity_polytope.register

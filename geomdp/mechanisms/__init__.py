@@ -3,6 +3,7 @@
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.ball import Ball
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Release
+from geomdp.mechanisms.coarse import Coarse
 from geomdp.mechanisms.cone import Cone
 from geomdp.mechanisms.covariance import Covariance
 from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
@@ -11,12 +12,13 @@ from geomdp.mechanisms.ellipsoid import Ellipsoid
 from geomdp.mechanisms.gaussian import Gaussian
 from geomdp.mechanisms.hierarchical import Hierarchical
 from geomdp.mechanisms.iterative import IterativeConstruction, IterativeRelease
-from geomdp.mechanisms.jl import JL
+from geomdp.mechanisms.jl import JL, AutoDimension
 from geomdp.mechanisms.knorm import KNorm
 from geomdp.mechanisms.laplace import Laplace
 from geomdp.mechanisms.matrix import Matrix
 from geomdp.mechanisms.moment_projection import MomentProjection
 from geomdp.mechanisms.online import OnlineConstruction
+from geomdp.mechanisms.pair_marginals import PairMarginals
 from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_on_prior
 from geomdp.mechanisms.projected import Projected
 from geomdp.mechanisms.recursive import Recursive
@@ -53,7 +55,9 @@ __all__ = [
     "AdditiveMechanism",
     "AllParities",
     "Answer",
+    "AutoDimension",
     "Ball",
+    "Coarse",
     "Cone",
     "Covariance",
     "DegreeRule",
@@ -80,6 +84,7 @@ __all__ = [
     "MultiplicativeWeights",
     "NumericSparse",
     "OnlineConstruction",
+    "PairMarginals",
     "Perceptron",
     "Prediction",
     "PredictionKind",

@@ -14,6 +14,7 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp.privacy import Adjacency, Guarantee, Ledger
 from geomdp.workloads import Workload
+from geomdp.workloads.base import Totals
 from geomdp.workloads.universes import Records
 
 
@@ -114,6 +115,10 @@ class Mechanism(abc.ABC):
     def with_workload(self, workload: Workload) -> Self:
         """The same family of mechanism, n and guarantee for another `workload`."""
 
+    def _totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Number of records and the exact sums that `_privatise` takes, in one pass."""
+        return self.workload.totals(records)
+
     @abc.abstractmethod
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private mean answers (m,) from the exact sums (m,) of the answer vectors."""
@@ -151,7 +156,7 @@ class Mechanism(abc.ABC):
         label = type(self).__name__
         if ledger is not None:
             ledger.require(guarantee, label)
-        totals = self.workload.totals(records)
+        totals = self._totals(records)
         replace_one = self.guarantee.adjacency is Adjacency.REPLACE_ONE
         if replace_one and totals.count != self.n:
             raise ValueError(f"records must number n = {self.n}, got {totals.count}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
@@ -24,6 +25,32 @@ from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.workloads import LinearMap, Workload
 
 
+@dataclass(frozen=True)
+class AutoDimension:
+    """Leave the number of rows of a `JL` map to its predicted error.
+
+    Every k = 1, 2, 4, ... below the effective dimension r and r - 1 is tried with a map of its own,
+    and the map with the least predicted error kept. Predictions read public objects only, so the
+    choice costs no privacy; nor does it ever look at an answer.
+    """
+
+    def tried(self, effective: int) -> list[int]:
+        """Numbers of rows tried below `effective`.
+
+        Raises
+        ------
+        ValueError
+            If that is 1: there is no smaller dimension.
+        """
+        if effective < 2:
+            raise ValueError(
+                f"dimension must be below the effective dimension {effective} of the workload, "
+                "of which there is none; use Projected(inner), which is A = I"
+            )
+        powers = [1 << i for i in range((effective - 1).bit_length())]
+        return sorted({*(rows for rows in powers if rows < effective), effective - 1})
+
+
 class JL(Mechanism):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
@@ -35,9 +62,10 @@ class JL(Mechanism):
     inner : AdditiveMechanism
         Which noise to use; a mechanism for Q of which `with_workload` is taken at A Q. It brings
         workload, n, privacy and adjacency.
-    dimension : int
+    dimension : int or AutoDimension
         Rows k of A, at least 1 and below the effective dimension of the workload: from there on
-        A = I is better, and that is `Projected(inner)`.
+        A = I is better, and that is `Projected(inner)`. `AutoDimension()` takes the k with the
+        least predicted error.
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here takes nothing from
         the privacy of releases; never draw A again after looking at one.
@@ -78,19 +106,31 @@ class JL(Mechanism):
     Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
     """
 
-    def __init__(self, inner: AdditiveMechanism, dimension: int, rng: RandomState = None) -> None:
+    def __init__(
+        self,
+        inner: AdditiveMechanism,
+        dimension: int | AutoDimension,
+        rng: RandomState = None,
+    ) -> None:
         if not isinstance(inner, AdditiveMechanism):
             raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
         effective = inner.workload.affine_hull().dimension
-        if whole(dimension, "dimension") >= effective:
-            raise ValueError(
-                f"dimension must be below the effective dimension {effective} of the workload, "
-                f"got {dimension}; use Projected(inner), which is A = I"
-            )
-        self._rng = np.random.default_rng(rng)
+        self._rng, self._dimension = np.random.default_rng(rng), dimension
         self.workload, self.n = inner.workload, inner.n
-        self.matrix = jl_map(dimension, self.workload.n_queries, self._rng)
-        self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
+        self.matrix: FloatArray
+        self.inner: AdditiveMechanism
+        if isinstance(dimension, AutoDimension):
+            trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
+            best = min(trials, key=lambda trial: trial.predicted_rmse.value)
+            self.matrix, self.inner = best.matrix, best.inner
+        else:
+            if whole(dimension, "dimension") >= effective:
+                raise ValueError(
+                    f"dimension must be below the effective dimension {effective} of the workload, "
+                    f"got {dimension}; use Projected(inner), which is A = I"
+                )
+            self.matrix = jl_map(dimension, self.workload.n_queries, self._rng)
+            self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
         self.guarantee = self.inner.guarantee
 
     @cached_property
@@ -158,7 +198,7 @@ class JL(Mechanism):
     def with_workload(self, workload: Workload) -> Self:
         """The mechanism of the same family and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
-        return type(self)(template, len(self.matrix), self._rng.spawn(1)[0])
+        return type(self)(template, self._dimension, self._rng.spawn(1)[0])
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         noisy = self.inner._privatise(self.matrix @ sums, rng)

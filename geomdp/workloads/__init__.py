@@ -3,6 +3,7 @@
 from geomdp.workloads.base import Block, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.boolean import Marginals, Parities
 from geomdp.workloads.box_second_moment import BoxSecondMoment
+from geomdp.workloads.coarsened import Coarsened
 from geomdp.workloads.enumeration import explicit_answers
 from geomdp.workloads.explicit import Explicit, RandomSigns
 from geomdp.workloads.finite import Histogram, Prefixes, Ranges
@@ -30,6 +31,7 @@ __all__ = [
     "BooleanCube",
     "BoxSecondMoment",
     "CategoricalProduct",
+    "Coarsened",
     "DenseQuery",
     "Explicit",
     "FiniteUniverse",

@@ -123,6 +123,18 @@ class Universe(abc.ABC):
             )
         return self._elements_at(numbers)
 
+    def numbers(self, records: Records) -> IntArray:
+        """Numbers (n,) of records in the order of `elements`: the inverse of `elements_at`.
+
+        Raises
+        ------
+        ValueError
+            As `validate`; for an infinite universe, or one of more than 2^62 elements.
+        """
+        if self._finite_size() != self.size:
+            raise ValueError(f"{self!r} has more than 2^62 elements, too many to number")
+        return self._numbers(self.validate(records))
+
     def _finite_size(self) -> int:
         """Number of elements that have an int64 number."""
         if self.size is None:
@@ -131,6 +143,10 @@ class Universe(abc.ABC):
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
         """Elements with the given numbers, known to be in range; only for finite universes."""
+        raise NotImplementedError
+
+    def _numbers(self, records: IntArray) -> IntArray:
+        """Numbers of valid records; only for finite universes."""
         raise NotImplementedError
 
     def sample(self, n: int, rng: RandomState = None) -> npt.NDArray[Any]:

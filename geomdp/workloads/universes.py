@@ -71,6 +71,9 @@ class FiniteUniverse(Universe):
     def _elements_at(self, numbers: IntArray) -> IntArray:
         return numbers
 
+    def _numbers(self, records: IntArray) -> IntArray:
+        return records
+
     def _check(self, array: npt.NDArray[Any], first_row: int) -> IntArray:
         return level_codes(array[:, None], (self.N,), None, first_row)[:, 0]
 
@@ -134,6 +137,9 @@ class CategoricalProduct(Universe):
             numbers, codes[:, column] = np.divmod(numbers, self.levels[column])
         return codes
 
+    def _numbers(self, records: IntArray) -> IntArray:
+        return np.asarray(np.ravel_multi_index(tuple(records.T), self.levels), dtype=np.int64)
+
     def _check(self, array: npt.NDArray[Any], first_row: int) -> IntArray:
         return level_codes(array, self.levels, self.names, first_row)
 
@@ -175,6 +181,9 @@ class BooleanCube(_Rows):
         # Numbers stay below 2^62, and int64 shifts must stay below 64.
         places = np.minimum(np.arange(self.d - 1, -1, -1), 62)
         return np.ascontiguousarray(numbers[:, None] >> places & 1)
+
+    def _numbers(self, records: IntArray) -> IntArray:
+        return np.asarray(records @ (1 << np.arange(self.d - 1, -1, -1)))
 
     def _check(self, array: npt.NDArray[Any], first_row: int) -> IntArray:
         return level_codes(array, (2,) * self.d, None, first_row)

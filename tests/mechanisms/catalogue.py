@@ -10,6 +10,7 @@ import numpy as np
 from geomdp.mechanisms import (
     JL,
     Ball,
+    Coarse,
     Cone,
     Ellipsoid,
     Gaussian,
@@ -18,6 +19,7 @@ from geomdp.mechanisms import (
     Laplace,
     Matrix,
     Mechanism,
+    PairMarginals,
     Projected,
     Recursive,
     SecondMoment,
@@ -78,6 +80,11 @@ def jl(inner: Entry) -> Entry:
     return Entry(JL, inner.privacy, lambda *setting: JL(inner.build(*setting), 1, rng=7))
 
 
+def coarse(inner: Entry) -> Entry:
+    # Below the distance of any two answers of the audited square, so that rounding hides nothing.
+    return Entry(Coarse, inner.privacy, lambda *setting: Coarse(inner.build(*setting), 0.3))
+
+
 ADDITIVE: dict[str, Entry] = {
     "Laplace": plain(Laplace, PURE),
     "Ball": plain(Ball, PURE),
@@ -103,10 +110,14 @@ POST_PROCESSED: dict[str, Entry] = {
     "Projected Gaussian": projected(ADDITIVE["Gaussian zCDP"]),
     "JL Ball": jl(ADDITIVE["Ball"]),
     "JL Gaussian": jl(ADDITIVE["Gaussian zCDP"]),
+    "Coarse Ball": coarse(ADDITIVE["Ball"]),
 }
 MECHANISMS = ADDITIVE | POST_PROCESSED
-#: Mechanisms for one workload on an infinite universe; their contracts are in the file named.
-ON_REALS: dict[type[Mechanism], str] = {SecondMoment: "test_second_moment.py"}
+#: Mechanisms for one kind of workload; their contracts are in the file named.
+ON_REALS: dict[type[Mechanism], str] = {
+    SecondMoment: "test_second_moment.py",
+    PairMarginals: "test_pair_marginals.py",
+}
 
 #: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones, and
 #: a box so long that the recursion splits it.

@@ -16,6 +16,7 @@ from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width import gaussian_width
 from geomdp.mechanisms import (
     JL,
+    AutoDimension,
     Ball,
     Ellipsoid,
     Gaussian,
@@ -31,6 +32,7 @@ from geomdp.workloads import (
     LinearMap,
     Marginals,
     MarginalTables,
+    Means,
     Parities,
     Prefixes,
     RandomSigns,
@@ -263,3 +265,36 @@ class TestTargets:
         parities = KNorm(Parities(10, 2), **self.setting, exact=True).predicted_rmse
         expected = math.sqrt(46 * 47 * (45 * 4 / 3) / 45) / 5000
         np.testing.assert_allclose(parities.value, expected, rtol=1e-8)
+
+
+def test_auto_dimension_takes_the_least_prediction_among_powers_of_two():
+    """JL(dimension=AutoDimension()): k = 1, 2, 4, ... and r - 1, each with its own public map."""
+    workload = RandomSigns(30, 60, 0)
+    assert AutoDimension().tried(30) == [1, 2, 4, 8, 16, 29]
+    assert AutoDimension().tried(2) == [1]
+    inner = Ball(workload, n=40, privacy=PureDP(1.0))
+    chosen = JL(inner, AutoDimension(), rng=3)
+    rng = np.random.default_rng(3)
+    fixed = [JL(inner, rows, rng.spawn(1)[0]) for rows in AutoDimension().tried(30)]
+    least = min(trial.predicted_rmse.value for trial in fixed)
+    assert chosen.predicted_rmse.value == pytest.approx(least, rel=1e-12)
+    assert len(chosen.matrix) in AutoDimension().tried(30)
+    # Another workload has another choice.
+    assert len(chosen.with_workload(RandomSigns(5, 60, 0)).matrix) in AutoDimension().tried(5)
+    with pytest.raises(ValueError, match="effective dimension 1"):
+        JL(Ball(Prefixes(2), n=40, privacy=PureDP(1.0)), AutoDimension())
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_means_of_the_ball(adjacency):
+    """JL-L15: Delta = 2 under replace-one, 1 under add/remove; rms sqrt(d + 1) Delta / (eps n)."""
+    delta = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+    mechanism = Ball(Means(4), n=50, privacy=PureDP(0.5), adjacency=adjacency)
+    expected = math.sqrt(5) * delta / (0.5 * 50)
+    assert mechanism.predicted_rmse.value == pytest.approx(expected, rel=1e-12)
+    records = Means(4).universe.sample(50, 0)
+    errors = np.array(
+        [mechanism.release(records, rng=i).answers - records.mean(axis=0) for i in range(400)]
+    )
+    # 400 squared norms of Gamma type vary by less than their mean each: 5 standard errors.
+    assert np.sqrt(np.mean(errors**2)) == pytest.approx(expected, rel=0.13)

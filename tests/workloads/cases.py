@@ -45,4 +45,6 @@ FINITE = [
     wl.MarginalTables([1, 1], 1),
     wl.LinearMap(wl.Marginals(5, 2), _matrix(4, 10, 5)),
     wl.LinearMap(wl.Histogram(6), _matrix(8, 6, 6)),
+    wl.Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
+    wl.Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]

@@ -242,6 +242,7 @@ def test_elements_are_enumerated_in_row_major_order(universe):
     np.testing.assert_array_equal(universe.validate(elements), elements)
     np.testing.assert_array_equal(universe.elements(2, 4), elements[2:4])
     np.testing.assert_array_equal(universe.elements_at(np.array([3, 0])), elements[[3, 0]])
+    np.testing.assert_array_equal(universe.numbers(elements), np.arange(len(elements)))
     for start, stop in ((-1, 2), (3, 2), (0, universe.size + 1), (0.0, 1)):
         with pytest.raises(ValueError, match="must be a whole number"):
             universe.elements(start, stop)

@@ -1,0 +1,118 @@
+"""Coarsened workloads: every answer vector moved to the nearest of a few."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import batch
+from geomdp.workloads import diameters
+from geomdp.workloads.base import Workload
+from geomdp.workloads.enumeration import explicit_answers
+from geomdp.workloads.records import Records
+from geomdp.workloads.universe import Universe
+
+#: Elements compared with all centres at a time.
+BLOCK_ELEMENTS = 1024
+
+
+class Coarsened(Workload):
+    """The workload x -> the centre nearest to Q(x), in Euclidean norm, the first among ties.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries on a finite universe of N elements with N m <= 2^26.
+    centres : (s, m) array
+        Points of the answer space; finite; copied.
+
+    Attributes
+    ----------
+    centres : (s, m) array
+        Those that are nearest to some Q(x).
+    distance : float
+        max over x of ||Q(x) - its centre||_2: means over records are as near.
+
+    Notes
+    -----
+    The centre of every element is found once. Records are looked up by number, so that a record's
+    answer never depends on those read with it, not even through rounding.
+    """
+
+    def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:
+        if not isinstance(workload, Workload):
+            raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+        self.workload = workload
+        places = batch(centres, workload.n_queries, "centres")
+        if len(places) == 0:
+            raise ValueError("centres must have at least one row, got none")
+        nearest, distances = _nearest(explicit_answers(workload), places)
+        used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
+        # By their first element, so that ties between centres go to the lowest element number.
+        order = np.argsort(first)
+        self.centres = places[used[order]]
+        self._assignment = np.argsort(order)[assignment]
+        self.centres.setflags(write=False)
+        self.distance = float(distances.max())
+
+    def __repr__(self) -> str:
+        return f"Coarsened({self.workload!r}, {len(self.centres)} centres)"
+
+    @property
+    def universe(self) -> Universe:
+        """The universe of the inner workload."""
+        return self.workload.universe
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries m."""
+        return self.workload.n_queries
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """Centres (n, m) of the records."""
+        return np.asarray(self.centres[self._assignment[self.universe.numbers(records)]])
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Best centres (b, m), the first among ties; one product with all centres."""
+        directions = batch(directions, self.n_queries, "directions")
+        return np.asarray(self.centres[(directions @ self.centres.T).argmax(axis=1)])
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        return AffineHull.of_points(self.centres)
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the centres, by a singular value decomposition."""
+        return self._hull
+
+    def l1_diameter(self) -> float:
+        """Largest l1 distance of two centres (`diameters.l1_diameter`)."""
+        return diameters.l1_diameter(self.centres)
+
+    def l2_diameter(self) -> float:
+        """Largest Euclidean distance of two centres (`diameters.l2_diameter`)."""
+        return diameters.l2_diameter(self.centres)
+
+    def l1_radius(self) -> float:
+        """Largest l1 norm of a centre."""
+        return float(np.abs(self.centres).sum(axis=1).max())
+
+    def l2_radius(self) -> float:
+        """Largest Euclidean norm of a centre."""
+        return float(np.linalg.norm(self.centres, axis=1).max())
+
+
+def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Number of the nearest centre of each row of `points` (N, m), and its distance."""
+    from scipy.spatial.distance import cdist
+
+    nearest, least = np.empty(len(points), dtype=np.int64), np.empty(len(points))
+    for start in range(0, len(points), BLOCK_ELEMENTS):
+        rows = slice(start, start + BLOCK_ELEMENTS)
+        distances = cdist(points[rows], centres)
+        nearest[rows], least[rows] = distances.argmin(axis=1), distances.min(axis=1)
+    return nearest, least

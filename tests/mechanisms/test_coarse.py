@@ -1,0 +1,114 @@
+"""The coarse mechanism: nets, the two terms of its error, and what it must not depend on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import sensitivity_polytope
+from geomdp.geometry import gaussian_width
+from geomdp.mechanisms import JL, Ball, Coarse, Gaussian, KNorm, PredictionKind, Projected
+from geomdp.privacy import ZCDP, Adjacency, PureDP
+from geomdp.workloads import (
+    Coarsened,
+    Marginals,
+    MarginalTables,
+    Prefixes,
+    SecondMoment,
+    explicit_answers,
+)
+from tests.stats import mean_at_most
+
+PURE = PureDP(1.0)
+Q = Prefixes(64)
+
+
+def knorm(workload, n=50):
+    return KNorm(workload, n=n, privacy=PURE, exact=True)
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.25, 0.4])
+def test_net_is_separated_and_maximal(radius):
+    """JL-A2: points of the net are radius sqrt(m) apart, all answers nearer than that to one."""
+    mechanism = Coarse(knorm(Q), radius)
+    apart = np.linalg.norm(mechanism.net[:, None] - mechanism.net, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    assert apart.min() >= radius * math.sqrt(Q.n_queries)
+    answers = explicit_answers(Q)
+    distances = np.linalg.norm(answers[:, None] - mechanism.net, axis=2).min(axis=1)
+    assert mechanism.rounding == pytest.approx(distances.max() / math.sqrt(Q.n_queries))
+    assert mechanism.rounding < radius
+    # (22): the same for means over any records.
+    records = Q.universe.sample(50, 0)
+    moved = mechanism.inner.workload.answers(records) - Q.answers(records)
+    assert np.sqrt(np.mean(moved**2)) <= mechanism.rounding * (1 + 1e-12)
+
+
+def test_a_fine_net_changes_nothing_and_a_coarse_one_has_a_smaller_body():
+    fine = Coarse(Projected(knorm(Q)), 1e-3)
+    assert fine.rounding == 0
+    assert fine.predicted_rmse.value == pytest.approx(Projected(knorm(Q)).predicted_rmse.value)
+    coarse = Coarse(Projected(knorm(Q)), 0.3)
+    assert coarse.inner.workload.affine_hull().dimension == len(coarse.net) - 1 < 63
+    widths = [
+        gaussian_width(sensitivity_polytope(workload), rng=0).value
+        for workload in (coarse.inner.workload, Q)
+    ]
+    assert widths[0] < widths[1]
+
+
+def test_gains_where_records_are_few_and_loses_where_they_are_many():
+    def ratio(n):
+        plain = knorm(Q, n)
+        return Coarse(plain, 0.3).predicted_rmse.value / plain.predicted_rmse.value
+
+    assert ratio(10) < 0.7
+    assert ratio(10**5) > 1
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rows", [None, 2])
+def test_error_stays_below_the_sum_of_both_terms(rows):
+    workload, n = Prefixes(16), 30
+    inner = Ball(workload, n=n, privacy=PURE)
+    mechanism = Coarse(Projected(inner) if rows is None else JL(inner, rows, rng=0), 0.3)
+    assert mechanism.predicted_rmse.kind is PredictionKind.UPPER_BOUND
+    records = workload.universe.sample(n, 1)
+    truth, rng = workload.answers(records), np.random.default_rng(2)
+    errors = [np.mean((mechanism.release(records, rng).answers - truth) ** 2) for _ in range(1000)]
+    mean_at_most(np.array(errors), mechanism.predicted_rmse.value**2)
+
+
+def test_other_guarantees_and_adjacencies_come_from_the_inner_mechanism():
+    for adjacency in Adjacency:
+        inner = Projected(Gaussian(Q, n=9, privacy=ZCDP(0.5), adjacency=adjacency))
+        mechanism = Coarse(inner, 0.3)
+        assert mechanism.guarantee == inner.guarantee
+        assert mechanism.with_n(90).rounding == mechanism.rounding
+
+
+def test_answers_of_a_record_do_not_depend_on_its_company():
+    """Ties are broken once for all, whatever is read together."""
+    workload = MarginalTables([2, 3, 2], 2)
+    coarse = Coarsened(workload, explicit_answers(workload)[::5])
+    elements = workload.universe.elements()
+    together = coarse.evaluate(elements)
+    apart = np.vstack([coarse.evaluate(element[None]) for element in elements])
+    shuffled = np.random.default_rng(0).permutation(len(elements))
+    np.testing.assert_array_equal(together, apart)
+    np.testing.assert_array_equal(together[shuffled], coarse.evaluate(elements[shuffled]))
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="radius must leave two points"):
+        Coarse(knorm(Q), 2.0)
+    with pytest.raises(ValueError, match="radius must be"):
+        Coarse(knorm(Q), 0.0)
+    with pytest.raises(ValueError, match="inner must be a mechanism"):
+        Coarse(Q, 0.1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="infinitely many"):
+        Coarse(Ball(SecondMoment(2), n=5, privacy=PURE), 0.1)
+    with pytest.raises(ValueError, match="at least one row"):
+        Coarsened(Marginals(3, 2), np.zeros((0, 3)))

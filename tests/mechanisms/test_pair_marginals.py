@@ -1,0 +1,94 @@
+"""Two-way marginals by the second moment (JL-T23): the reduction, its bound and its privacy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp._linalg import unsvec
+from geomdp.audit import audit
+from geomdp.mechanisms import PairMarginals
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+from geomdp.workloads import Marginals, Parities
+from tests.stats import mean_at_most
+
+PURE = PureDP(1.0)
+N = 20
+
+
+@pytest.mark.parametrize("d", [2, 5, 12])
+def test_bound_is_the_explicit_one(d):
+    """sqrt(d / (d - 1)) min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))} or less."""
+    for n in (10, 1000, 10**6):
+        predicted = PairMarginals(Marginals(d, 2), n=n, privacy=PURE).predicted_rmse
+        least = min((d + 1) * math.sqrt(2 * d) / n, math.sqrt((4 * d + 3) / n))
+        limit = min(1.0, math.sqrt(d / (d - 1)) * least)
+        assert 0.6 * limit <= predicted.value <= limit * (1 + 1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("privacy", [PURE, ZCDP(0.5), ApproxDP(1.0, 1e-6)])
+def test_error_stays_below_the_bound(privacy):
+    workload = Marginals(6, 2)
+    mechanism = PairMarginals(workload, n=400, privacy=privacy)
+    assert mechanism.guarantee.privacy == privacy
+    for records in (np.zeros((400, 6), dtype=int), workload.universe.sample(400, 0)):
+        truth, rng = workload.answers(records), np.random.default_rng(1)
+        squares = [
+            np.mean((mechanism.release(records, rng).answers - truth) ** 2) for _ in range(1000)
+        ]
+        mean_at_most(np.array(squares), mechanism.predicted_rmse.value**2)
+
+
+def test_without_noise_the_answers_are_exact():
+    workload = Marginals(5, 2)
+    records = workload.universe.sample(50, 3)
+    mechanism = PairMarginals(workload, n=50, privacy=PureDP(1e9))
+    release = mechanism.release(records, rng=0)
+    np.testing.assert_allclose(release.answers, workload.answers(records), atol=1e-6)
+    chunks = mechanism.release(iter(np.array_split(records, 4)), rng=0)
+    np.testing.assert_allclose(chunks.answers, release.answers, rtol=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_audit_and_its_negative_control(adjacency):
+    """d = 2: the trace of x x^T / 2 tells (1, 1) from (0, 0)."""
+    workload = Marginals(2, 2)
+    base = np.repeat([[1, 1], [0, 0]], N // 2, axis=0)
+    changed = np.vstack([base, [[1, 1]]])
+    if adjacency is Adjacency.REPLACE_ONE:
+        changed = np.vstack([base[:-1], [[1, 1]]])
+
+    def refuted(privacy):
+        mechanism = PairMarginals(workload, n=N, privacy=privacy, adjacency=adjacency)
+        sums = [mechanism._totals(records).sums for records in (base, changed)]
+
+        def sampler(total):
+            noise = mechanism.second_moment.inner.noise
+
+            def draw(trials, rng):
+                return np.trace(unsvec(total + noise.sample(rng, trials)), axis1=1, axis2=2)[
+                    :, None
+                ]
+
+            return draw
+
+        return audit(*map(sampler, sums), PURE, trials=100_000, rng=5).refuted
+
+    assert not refuted(PURE)
+    assert refuted(PureDP(3.0))
+
+
+def test_bad_arguments():
+    for workload in (Marginals(4, 3), Parities(4, 2)):
+        with pytest.raises(ValueError, match=r"Marginals\(d, 2\)"):
+            PairMarginals(workload, n=N, privacy=PURE)  # type: ignore[arg-type]
+    mechanism = PairMarginals(Marginals(4, 2), n=N, privacy=PURE)
+    with pytest.raises(ValueError, match="must number n = 20"):
+        mechanism.release(np.zeros((19, 4), dtype=int))
+    assert mechanism.with_workload(Marginals(5, 2)).workload.d == 5
+    with pytest.raises(ValueError, match=r"Marginals\(d, 2\)"):
+        mechanism.with_workload(Parities(4, 2))
