@@ -26,7 +26,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive, whole
 from geomdp.bounds.certificate import MARGIN, SideConditionError
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.set_families import ReedSolomonSets, SetFamily
+from geomdp.bounds.set_families import ReedSolomonSets, SetFamily, log_whole
 
 #: Probability over the signs that a bound fails, unless another is asked for: the level of the
 #: statistical tests of this library.
@@ -98,8 +98,8 @@ class RandomSignSets:
 
     @property
     def log_others(self) -> float:
-        """ln(M - 1)."""
-        count = self.sets.log_count
+        """ln(M - 1), M the largest whole number not above the count of the family."""
+        count = log_whole(self.sets.log_count)
         return count + math.log1p(-math.exp(-count)) if count > 0 else -math.inf
 
     @property

@@ -196,5 +196,16 @@ def greedy_sets(universe: int, size: int, most: int | None = None) -> IntArray:
     return np.array(kept, dtype=np.int64)
 
 
+def log_whole(log_count: float) -> float:
+    """ln of the largest whole number M not above e^log_count, which is what a packing can have.
+
+    Beyond e^36 > 2^51 the two agree to float64. The product of whole numbers that a code counts
+    comes back as itself: its logarithm is known to 1e-15.
+    """
+    if log_count > 36:
+        return log_count
+    return math.log(max(1, math.floor(math.exp(log_count) * (1 + LGAMMA_ERROR))))
+
+
 def _log_binomial(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

@@ -70,7 +70,7 @@ def listed(workload: Workload, alpha: float = 0.01) -> Bound:
 
 
 def two_sets() -> Bound:
-    singles = RandomSignSets(500, Singletons(5.0), 1e-3)
+    singles = RandomSignSets(500, Singletons(1.2), 1e-3)
     return certify(
         [singles, RandomSignSets(500, GreedySets(64, 4), 1e-3)], epsilon=0.05, alpha=0.01
     )

@@ -151,6 +151,11 @@ def test_random_sign_bounds_grow_with_the_universe_and_fall_with_the_parameters(
     assert falling == sorted(falling, reverse=True)
 
 
+def test_packings_have_a_whole_number_of_sets() -> None:
+    # e^2.5 = 12.18: twelve elements, eleven others.
+    assert RandomSignSets(500, Singletons(2.5)).log_others == pytest.approx(math.log(11), rel=1e-14)
+
+
 def test_universes_beyond_any_list() -> None:
     family = RandomSignSets(40_000, Singletons(1000.0))
     assert family.log_others == 1000.0
