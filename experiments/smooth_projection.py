@@ -174,7 +174,7 @@ def worst_error_falls(table: pd.DataFrame) -> Claim:
 
 
 LOOKS = {
-    Method.NOISY: Look("C7", "o", filled=False),
+    Method.NOISY: Look("C1", "o", filled=False),
     Method.SHRUNK: Look("C4", "v"),
     Method.SEMIDEFINITE: Look("C3", "D"),
     Method.ON_GRID: Look("C0", "X"),
@@ -211,4 +211,4 @@ def grid(numbers: tuple[int, ...], draws: int, programs: int) -> tuple[Config, .
 
 
 QUICK = Sweep(grid((100,), draws=300, programs=20), trials=1, seed=0)
-FULL = Sweep(grid((100, 300, 1000, 3000, 10_000), draws=400, programs=100), trials=1, seed=0)
+FULL = Sweep(grid((100, 300, 1000, 3000, 10_000), draws=300, programs=60), trials=1, seed=0)
