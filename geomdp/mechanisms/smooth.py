@@ -12,18 +12,15 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.data import Schema
 from geomdp.mechanisms.base import Prediction, PredictionKind
+from geomdp.mechanisms.calibrated_noise import CalibratedNoise
 from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.mechanisms.smooth_degree import DegreeRule, LeastPredictedError
-from geomdp.mechanisms.smooth_noise import (
-    CalibratedNoise,
-    MomentNoise,
-    UniformGaussian,
-    WeightedLaplace,
-)
+from geomdp.mechanisms.smooth_noise import MomentNoise, UniformGaussian, WeightedLaplace
 from geomdp.mechanisms.smooth_release import SmoothRelease
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
 from geomdp.workloads.records import Records
-from geomdp.workloads.smooth.moments import MomentTransform, moment_transform
+from geomdp.workloads.smooth.moment_sums import MomentTransform
+from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
 #: The error of the computed moments is at least this many times below the scale of the noise.

@@ -1,4 +1,4 @@
-"""Noise for Chebyshev moments: how much of it a guarantee needs, and its sampler.
+"""Noise for Chebyshev moments: families of it, and how much of it a guarantee needs.
 
 Every choice below is calibrated to what the moments of the exact queries can move between
 neighbours, plus a public `slack`: the bound on what the computed sums may move beyond that.
@@ -17,10 +17,16 @@ from geomdp._validation import positive
 from geomdp.bodies import Scaled, VPolytope, difference_body
 from geomdp.bodies.difference import symmetric_hull
 from geomdp.geometry.slabs import refine_slabs
+from geomdp.mechanisms.calibrated_noise import (
+    CalibratedNoise,
+    ScaledBody,
+    ScaledGaussian,
+    ScaledLaplace,
+)
 from geomdp.mechanisms.knorm import slab_budget
 from geomdp.noise import KNormNoise
 from geomdp.noise.knorm import PUBLIC_SEED
-from geomdp.privacy import Adjacency, Exact, Privacy, PureDP, SamplerStatus
+from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
 from geomdp.workloads.smooth.moment_diameters import grid_factor
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
@@ -30,32 +36,6 @@ from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 MAX_BODY_MOMENTS = 64
 #: Most points of the grid whose hull stands for the moment body, and most intervals per degree.
 MAX_BODY_POINTS, BODY_INTERVALS = 2048, 16
-
-
-class CalibratedNoise(abc.ABC):
-    """Noise on the sums of the t^d - 1 moments, of a known scale.
-
-    Parameters
-    ----------
-    deviations : (m,) array
-        Standard deviations, in units of sums.
-    """
-
-    deviations: FloatArray
-
-    @property
-    def sampler(self) -> SamplerStatus:
-        """Exact, unless said otherwise."""
-        return Exact()
-
-    @property
-    def covariance(self) -> FloatArray | None:
-        """Covariance (m, m); None for independent coordinates."""
-        return None
-
-    @abc.abstractmethod
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m)."""
 
 
 class MomentNoise(abc.ABC):
@@ -87,77 +67,6 @@ class MomentNoise(abc.ABC):
         ValueError
             If this noise cannot give such a guarantee.
         """
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledLaplace(CalibratedNoise):
-    """Independent Laplace noise.
-
-    Parameters
-    ----------
-    scales : (m,) array
-        Scales b_m, in units of sums; the variance is 2 b_m^2.
-    """
-
-    scales: FloatArray
-
-    @property
-    def deviations(self) -> FloatArray:  # type: ignore[override]
-        """Standard deviations sqrt(2) b_m."""
-        return math.sqrt(2) * self.scales
-
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m)."""
-        return rng.laplace(0.0, self.scales, (size, len(self.scales)))
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledGaussian(CalibratedNoise):
-    """Independent Gaussian noise.
-
-    Parameters
-    ----------
-    deviations : (m,) array
-        Standard deviations, in units of sums.
-    """
-
-    deviations: FloatArray
-
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m)."""
-        return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledBody(CalibratedNoise):
-    """K-norm noise.
-
-    Parameters
-    ----------
-    noise : KNormNoise
-        On sums.
-    """
-
-    noise: KNormNoise
-
-    @property
-    def deviations(self) -> FloatArray:  # type: ignore[override]
-        """Standard deviations, estimated from public draws unless the body has a closed form."""
-        return np.sqrt(np.diag(self.noise.covariance()))
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Covariance (m, m), estimated from public draws unless the body has a closed form."""
-        return self.noise.covariance()
-
-    @property
-    def sampler(self) -> SamplerStatus:
-        """That of the K-norm noise."""
-        return self.noise.sampler
-
-    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draws (size, m), each the end of a chain of its own."""
-        return self.noise.sample(rng, size)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from geomdp.workloads.smooth.evaluation import Coefficients, approximate, approx
 from geomdp.workloads.smooth.filters import Filter, Jackson, Shrinkage, Truncation
 from geomdp.workloads.smooth.grids import Grid, TensorGrid
 from geomdp.workloads.smooth.jackson import jackson_multiplier
-from geomdp.workloads.smooth.moments import MomentTransform, moment_transform
+from geomdp.workloads.smooth.moment_sums import MomentTransform
+from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.queries import ClosedForm, SmoothQuery, StatedSmoothness
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.smooth.sparse_grids import SparseGrid

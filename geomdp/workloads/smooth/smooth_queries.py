@@ -14,9 +14,9 @@ from geomdp._validation import batch, positive, whole
 from geomdp.workloads.base import Totals, Workload
 from geomdp.workloads.records import Records
 from geomdp.workloads.smooth import moment_diameters
+from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import (
     MAX_MOMENTS,
-    MomentTransform,
     chebyshev_polynomials,
     moment_transform,
     products,

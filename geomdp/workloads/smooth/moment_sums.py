@@ -1,0 +1,119 @@
+"""What every way to sum Chebyshev moments has in common: blocks, compensation, rounding."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+#: Unit roundoff of float64.
+ROUNDOFF = 2.0**-53
+
+
+class MomentTransform(abc.ABC):
+    """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, r in {0..t-1}^d.
+
+    It computes sum of Q'(x) for a fixed function Q' within `errors` of Q, up to the rounding of
+    the sums (`rounding`). Both bounds are public and hold for all records.
+    """
+
+    #: Records taken at a time.
+    rows: int
+
+    def __init__(self, d: int, size: int) -> None:
+        self.d, self.size = d, size
+        #: Blocks of records summed into one table before it is added to the total, which costs as
+        #: much as a fraction of a record for each entry of the table.
+        self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
+
+    @property
+    @abc.abstractmethod
+    def errors(self) -> FloatArray:
+        """Bounds (t,) * d on |Q'_r(x) - Q_r(x)| over all x, one for each r."""
+
+    @property
+    def amplification(self) -> float:
+        """Largest sum of absolute values behind a moment of one record."""
+        return 1.0
+
+    @abc.abstractmethod
+    def _empty(self) -> FloatArray:
+        """A table of zeros."""
+
+    @abc.abstractmethod
+    def _add(self, table: FloatArray, points: FloatArray) -> None:
+        """Add points (b, d) to a table."""
+
+    def _moments(self, table: FloatArray) -> FloatArray:
+        """Sums of moments (t,) * d of the points in a table."""
+        return table
+
+    def rounding(self, n: int) -> float:
+        """Bound on the rounding of the sums over n records, divided by n.
+
+        A recursive sum of N terms of size at most 1 errs at most N u relative to N, u = 2^-53; the
+        terms are here the records of one table and then the entries of a table. Tables are added
+        with compensation (Kahan 1965), which leaves 2 u and some n u^2.
+        """
+        steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
+        return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
+
+    def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
+        """Number of records and sums of moments (t,) * d; records are read once.
+
+        Parameters
+        ----------
+        chunks : iterable of (b, d) array
+            Points of the cube, already checked. How they are cut into chunks changes nothing, not
+            even the rounding.
+        """
+        count, held, table = 0, 0, self._empty()
+        total: FloatArray | None = None
+        lost = np.zeros(0)
+        for block in equal_blocks(chunks, self.rows, self.d):
+            if held == self.blocks:
+                if total is None:
+                    total, lost = table, self._empty()
+                    table = self._empty()
+                else:
+                    _add_compensated(total, table, lost)
+                    table[...] = 0
+                held = 0
+            self._add(table, block)
+            count, held = count + len(block), held + 1
+        if total is None:
+            total = table
+        else:
+            _add_compensated(total, table, lost)
+        return count, self._moments(total)
+
+
+def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
+    """Add `table` to `total`, with what rounding took before put back; all in place."""
+    table -= lost
+    new = total + table
+    np.subtract(new, total, out=lost)
+    lost -= table
+    total[...] = new
+
+
+def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
+    """The same records in blocks of `rows`, the last one shorter; few copies."""
+    rest = np.empty((0, d))
+    for chunk in chunks:
+        points = chunk
+        if len(rest):
+            missing = rows - len(rest)
+            rest, points = np.concatenate([rest, points[:missing]]), points[missing:]
+            if len(rest) < rows:
+                continue
+            yield rest
+        whole_blocks = len(points) // rows * rows
+        for start in range(0, whole_blocks, rows):
+            yield points[start : start + rows]
+        rest = points[whole_blocks:]
+    if len(rest):
+        yield rest
