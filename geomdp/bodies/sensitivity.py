@@ -6,7 +6,7 @@ workloads. Everything is computed from the workload alone; no records are involv
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 
 import numpy as np
 
@@ -47,6 +47,8 @@ from geomdp.workloads import (
 #: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Beyond it the workload's own oracle
 #: serves, which for tables and marginals is also faster than a product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
+#: Workloads whose noise bodies are kept: the one asked about and, for JL, its image under a map.
+KEPT_QUESTIONS = 2
 
 
 @singledispatch
@@ -192,7 +194,17 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     -------
     list of NamedBody
         At least one, in no order of merit; all implement `sample_uniform` and `second_moment`.
+
+    Notes
+    -----
+    The bodies of the last questions are kept: the mechanisms compared for one workload share them,
+    with all that they have computed.
     """
+    return list(_kept_noise_bodies(workload, adjacency))
+
+
+@lru_cache(maxsize=KEPT_QUESTIONS)
+def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedBody, ...]:
     if isinstance(workload, SparseQueries):
         workload = workload.explicit  # the same answers on a finite universe
     K = sensitivity_polytope(workload)
@@ -200,10 +212,10 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     if neighbours.implements("sample_uniform") and neighbours.implements("second_moment"):
         found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
         if neighbours.affine_hull().dimension == 0:
-            return found
+            return tuple(found)
     else:
         found = triangulated_neighbours(K, adjacency)
     found += block_products(workload, K, adjacency)
     if K.implements("vertex_list"):
         found += axis_boxes(neighbours, K.vertex_list(), adjacency)
-    return found + norm_balls(workload, neighbours, adjacency)
+    return (*found, *norm_balls(workload, neighbours, adjacency))

@@ -217,3 +217,14 @@ def test_constant_workloads_need_no_noise_under_replace_one():
 def test_other_arguments_are_refused():
     with pytest.raises(ValueError, match="must be a Workload"):
         sensitivity_polytope(np.eye(2))
+
+
+def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_question():
+    workload, adjacency = wl.MarginalTables([2, 3, 2], 2), REPLACE
+    first = exact_noise_bodies(workload, adjacency)
+    again = exact_noise_bodies(wl.MarginalTables([2, 3, 2], 2), adjacency)
+    assert all(a.body is b.body for a, b in zip(first, again, strict=True))
+    first.clear()  # a list of one's own
+    assert len(exact_noise_bodies(workload, adjacency)) == len(again) > 0
+    other = exact_noise_bodies(workload, ADD)
+    assert not any(a.body is b.body for a in other for b in again)
