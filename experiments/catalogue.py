@@ -5,6 +5,7 @@ SCRIPTS = (
     "experiments.recursive_noise",
     "experiments.coarse_net",
     "experiments.covariance_error",
+    "experiments.every_mechanism",
     "experiments.sample_complexity",
     "experiments.gaussian_widths",
     "experiments.jl_distortion",
