@@ -31,7 +31,6 @@ from experiments.engine.drawing import (
     Look,
     draw_measured,
     draw_theory,
-    log_axes,
     shared_legend,
 )
 from experiments.engine.statistics import MeanSquare, pooled_by
@@ -186,7 +185,8 @@ def plot(table: pd.DataFrame) -> Figure:
         labels.append(f"$n={n}$")
         draw_measured(errors, [*found], [*found.values()], look, labels[-1], joined=False)
     errors.set_xlabel("radius of the net (RMS per query)")
-    errors.set_ylabel("error per query (RMSE of means)")
+    errors.set_ylabel("error per query (RMSE)")
+    errors.set_yscale("log")
     errors.set_title("(a) error")
     net = table.drop_duplicates("radius").set_index("radius").sort_index()
     nets.plot(net.index, net.width, "o", color="C4", label=WIDTH)
@@ -195,7 +195,8 @@ def plot(table: pd.DataFrame) -> Figure:
     nets.set_ylabel("Gaussian width")
     nets.set_title("(b) the net")
     for axes in (errors, nets):
-        log_axes(axes)
+        axes.set_xlim(left=0)
+    nets.set_ylim(bottom=0)
     shared_legend(figure, (errors, nets), {"measured": [*labels, WIDTH], "theory": [BOUND, CHAIN]})
     return figure
 
