@@ -13,7 +13,13 @@ from geomdp.advice.advisor import MAX_PROJECTED_UNIVERSE
 from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question
 from geomdp.bodies import MissingOracle, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
-from geomdp.mechanisms import AdditiveMechanism, Mechanism, Projected, SecondMoment
+from geomdp.mechanisms import (
+    AdditiveMechanism,
+    Mechanism,
+    PredictionKind,
+    Projected,
+    SecondMoment,
+)
 from geomdp.mechanisms.projected import STANDARD_ERRORS, squared_noise_limit
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.maxima import expected_maximum
@@ -110,8 +116,8 @@ def upper_bounds(
 
 
 _SIMULATED = (
-    "the mean of the support function over the noise enters through an upper confidence limit at "
-    "level 1e-6 from public draws (Student, asymptotic)"
+    "a mean over the noise enters through an upper confidence limit at level 1e-6 from public "
+    "draws (asymptotic)"
 )
 
 
@@ -123,14 +129,16 @@ def _built(question: Question) -> tuple[dict[str, Mechanism], dict[str, str]]:
     def attempt(name: str, build: Callable[[], Mechanism]) -> None:
         try:
             mechanism = build()
-            _ = mechanism.predicted_rmse
+            prediction = mechanism.predicted_rmse
         except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
             refused[name] = str(reason)
             return
-        if mechanism.guarantee.sampler == Exact():
-            built[name] = mechanism
-        else:
+        if mechanism.guarantee.sampler != Exact():
             refused[name] = "its sampler is not exact"
+        elif prediction.kind is PredictionKind.PRIOR:
+            refused[name] = "its error is known on a prior only"
+        else:
+            built[name] = mechanism
 
     for name, build in ADDITIVE.items():
         attempt(name, lambda build=build: build(question))  # type: ignore[misc]
