@@ -23,7 +23,8 @@ REFACTOR = 100
 #: The pivot is computed along its row and along its column; where they differ by more than this
 #: share, the inverse has lost its digits.
 DISAGREEMENT = 1e-6
-#: Facets of earlier rays among which the next one looks for its start; as dear as a few pivots.
+#: Most facets of earlier rays among which the next one looks for its start. At most half as many
+#: as there are vertices, which is as dear as one pivot.
 POOL = 512
 #: Vertices looked through together by the ratio test.
 BLOCK = 32
@@ -226,11 +227,11 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
     return normal / height
 
 
-@numba.njit(cache=True)
-def _best_start(normals, ray, rays, two_sided):  # type: ignore[no-untyped-def]
-    """Which of the last `POOL` facets cuts the ray shortest, counted from 1; 0 if none does."""
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
+    """Which of the last `pool` facets cuts the ray shortest, counted from 1; 0 if none does."""
     start, best = 0, np.inf
-    for k in range(max(0, rays - POOL), rays):
+    for k in range(max(0, rays - pool), rays):
         reach, depth = 0.0, 0.0
         for i in range(normals.shape[1]):
             reach += normals[k, i] * ray[1, i]
@@ -261,11 +262,12 @@ def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type
     bases[0], orientations[0] = basis, signs
     inverse, normal = np.empty((size, size)), np.empty(size)
     ray = np.empty((2, size))
+    pool = min(POOL, len(columns) // 2)
     for k in range(rays):
         ray[0], ray[1] = points[k], directions[k]
         facet = Facet(bases[k + 1], orientations[k + 1], inverse, normal, np.empty((2, size)))
         for careful in range(2):
-            start = 0 if careful else _best_start(normals, ray, k, two_sided)
+            start = 0 if careful else _best_start(normals, ray, k, pool, two_sided)
             facet.basis[:], facet.signs[:] = bases[start], orientations[start]
             share = CAREFUL_PIVOT if careful else PIVOT
             period = CAREFUL_REFACTOR if careful else REFACTOR

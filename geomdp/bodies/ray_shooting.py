@@ -120,7 +120,7 @@ class RayShooter:
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
         """For conv(v_i), rows of (N, m), with 0 in its interior; ``ValueError`` if it is not."""
-        columns, whitening = _whitened(vertices)
+        columns, whitening = _whitened(_distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
             # The mean is inside; the ray from there through 0 must leave behind 0.
@@ -135,13 +135,13 @@ class RayShooter:
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
         """For conv(+-v_i), the rows v_i of (N, m) spanning R^m; ``ValueError`` if they do not."""
-        columns, whitening = _whitened(vertices)
+        columns, whitening = _whitened(_distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
         """For K - K, K = conv of the rows of (N, m), of full dimension; ``ValueError`` if not."""
-        vertices = finite_array(vertices, "vertices", ndim=2)
+        vertices = _distinct(vertices, up_to_sign=False)
         columns, whitening = _whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
         return cls(lifted, whitening, lower=1.0, section=True)
@@ -220,9 +220,23 @@ class RayShooter:
         return np.ascontiguousarray(vectors)
 
 
+def _distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
+    """The rows of (N, m) without copies of others (or of their negatives), in order.
+
+    Copies lie next to each other when sorted by a product with a random vector. One that rounding
+    takes away from its like stays, and costs time only.
+    """
+    vertices = finite_array(vertices, "vertices", ndim=2)
+    keys = vertices @ np.random.default_rng(SEED).standard_normal(vertices.shape[1])
+    signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
+    order = np.argsort(signs * keys, kind="stable")
+    ordered = signs[order, None] * vertices[order]
+    first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+    return np.asarray(vertices[np.sort(order[first])])
+
+
 def _whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rows in coordinates in which their second moment is the identity, and the map to them."""
-    vertices = finite_array(vertices, "vertices", ndim=2)
     count, dimension = vertices.shape
     # The triangular factor has the singular values and right singular vectors of the vertices.
     factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices

@@ -7,10 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
+from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
+from geomdp.bodies import facet_pivots
 from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.bodies.ray_shooting import RayShooter
-from geomdp.workloads import Parities, explicit_answers
+from geomdp.workloads import MarginalTables, Parities, explicit_answers
 
 RAYS = 40
 
@@ -184,3 +186,64 @@ def test_bad_rays_are_refused():
         shooter.exits(zeros, np.ones((1, 2)))
     with pytest.raises(ValueError, match="points must have shape"):
         shooter.exits(np.zeros((2, 3)), np.ones((2, 2)))
+
+
+def categorical_tables() -> FloatArray:
+    """All 2-way tables of columns with 3, 4, 5 and 2 levels: 120 points, 120 cells, rank 45."""
+    answers = explicit_answers(MarginalTables([3, 4, 5, 2], 2))
+    hull = AffineHull.of_points(answers)
+    return hull.coordinates(answers)
+
+
+@pytest.mark.parametrize("kind", ["symmetric_hull", "difference"])
+def test_categorical_tables_on_and_off_their_edges(kind):
+    """Each facet holds most vertices, and rays along edges meet faces of every dimension."""
+    vertices = categorical_tables()
+    rng = np.random.default_rng(9)
+    ends = vertices[rng.integers(len(vertices), size=(2, 10))]
+    edges = (ends[0] - ends[1])[(ends[0] != ends[1]).any(axis=1)]
+    directions = np.vstack([edges, rng.standard_normal(edges.shape)])
+    found = build(kind, vertices).exits(np.zeros_like(directions), directions)
+    assert found.converged.all()
+    program, padding = linear_program(kind, vertices)
+    expected, _ = program.solve(np.pad(directions, ((0, 0), (0, padding))))
+    np.testing.assert_allclose(1 / found.times, expected, rtol=1e-9)
+
+
+def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
+    """As if every basis were singular."""
+    vertices = VERTICES["parities"] - VERTICES["parities"].mean(axis=0)
+    shooter, directions = build(kind, vertices), directions_for(vertices, seed=10)[::8]
+    points = 0.3 * directions[::-1] * shooter.exits(0 * directions, directions[::-1]).times[:, None]
+    expected = shooter.exits(points, directions)
+
+    def hopeless(columns, bounds, two_sided, basis, signs, points, directions):
+        rays = len(points)
+        return np.zeros_like(points), np.zeros(rays, dtype=np.int64), np.zeros(rays, dtype=bool)
+
+    monkeypatch.setattr(facet_pivots, "shoot", hopeless)
+    found = shooter.exits(points, directions)
+    assert found.converged.all()
+    np.testing.assert_allclose(found.times, expected.times, rtol=1e-9)
+    np.testing.assert_allclose(support(kind, vertices, found.normals), 1, rtol=1e-9)
+
+
+def test_a_singular_start_is_survived():
+    """The first facet is given by the same vertex twice: no inverse exists, HiGHS answers."""
+    vertices = gaussian(20, 3)
+    shooter = RayShooter.symmetric_hull(vertices)
+    directions = directions_for(vertices, seed=11)[:4]
+    expected = shooter.exits(0 * directions, directions).times
+    object.__setattr__(shooter, "_basis", np.zeros(3, dtype=np.int64))
+    object.__setattr__(shooter, "_signs", np.ones(3))
+    found = shooter.exits(0 * directions, directions)
+    assert found.converged.all()
+    np.testing.assert_allclose(found.times, expected, rtol=1e-9)
+
+
+def test_copies_and_negatives_are_dropped():
+    vertices = gaussian(30, 4)
+    doubled = np.vstack([vertices, vertices, -vertices])
+    assert len(RayShooter.symmetric_hull(doubled).columns) == 30
+    assert len(RayShooter.difference(doubled).columns) == 60
+    assert len(RayShooter.hull(np.vstack([cube(3), cube(3)]) - 1 / 2).columns) == 8
