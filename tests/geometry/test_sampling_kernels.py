@@ -138,6 +138,7 @@ KERNELS = [
         for setting in (SLAB_BOX, ROTATED_SLABS, HALFSPACE_BOX, HALFSPACE_SIMPLEX)
     ],
     (CoordinateHitAndRun(sweeps=3), ROTATED_SLABS, 20),
+    *[(CoordinateHitAndRun(), setting, 60) for setting in (BOX, SIMPLEX, BALL)],
     *[(HitAndRun(), setting, 400) for setting in (BOX, SIMPLEX, BALL, SLAB_BOX, HALFSPACE_SIMPLEX)],
 ]
 
@@ -279,8 +280,21 @@ def test_points_stay_inside_and_starts_are_left_alone():
     np.testing.assert_array_equal(start, before)
 
 
-def test_coordinate_hit_and_run_needs_facets():
-    with pytest.raises(TypeError, match="needs an HPolytope or a SlabBody, got Ball"):
-        CoordinateHitAndRun().step(np.random.default_rng(0), Ball(2, 1.0), np.zeros((1, 2)))
+def test_sweeps_are_counted():
+    """Three sweeps in one step are three steps of one sweep, on facets and on chords."""
+    for setting in (ROTATED_SLABS, HALFSPACE_SIMPLEX, SIMPLEX):
+        body, start = setting.build(1.0), setting.exact(20, np.random.default_rng(0))
+        once = CoordinateHitAndRun(sweeps=3).step(np.random.default_rng(1), body, start)
+        thrice = moved(CoordinateHitAndRun(), body, start, 3, np.random.default_rng(1))
+        np.testing.assert_allclose(once, thrice, rtol=1e-9)
     with pytest.raises(ValueError, match="sweeps must be a whole number, at least 1"):
         CoordinateHitAndRun(sweeps=0)
+
+
+def test_facets_and_chords_move_alike():
+    """The compiled sweep and the one by chords draw the same numbers in the same order."""
+    facets, chords = SLAB_BOX.build(1.0), BOX.build(1.0)
+    start = box_sample(20, np.random.default_rng(0))
+    compiled = CoordinateHitAndRun().step(np.random.default_rng(1), facets, start)
+    plain = CoordinateHitAndRun().step(np.random.default_rng(1), chords, start)
+    np.testing.assert_allclose(compiled, plain, rtol=0, atol=1e-14)

@@ -55,12 +55,13 @@ class HitAndRun:
 
 @dataclass(frozen=True)
 class CoordinateHitAndRun:
-    """Coordinate hit-and-run on a polytope with listed facets: one step sweeps all coordinates.
+    """Coordinate hit-and-run: one step sweeps all coordinates.
 
-    Each coordinate in turn is redrawn uniformly on its chord, a reversible move; the chains sweep
-    in lockstep but use separate randomness, so they are independent. Cost per step and chain:
-    O(F m) for F facets in dimension m, plus one product of the facet matrix with the points, which
-    starts every step afresh so that rounding does not add up.
+    Each coordinate in turn is redrawn uniformly on its chord, a reversible move. On a polytope with
+    listed facets the chains sweep in lockstep, with separate randomness, so they are independent
+    (X-LOCK): a step costs O(F m) per chain for F facets in dimension m, plus one product of the
+    facet matrix with the points, which starts every step afresh so that rounding does not add up.
+    On every other full-dimensional body a sweep takes m batched chords.
 
     Parameters
     ----------
@@ -79,27 +80,29 @@ class CoordinateHitAndRun:
         return "coordinate hit-and-run"
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
-        """The next points (chains, m) of all chains, given the present `points` in `body`.
+        """The next points (chains, m) of all chains, given the present `points` in `body`."""
+        if isinstance(body, SlabBody | HPolytope):
+            return self._in_lockstep(rng, body, points)
+        points = points.copy()
+        for _ in range(self.sweeps):
+            for direction in np.eye(points.shape[1]):
+                low, high = body.chord(points, np.tile(direction, (len(points), 1)))
+                points += np.outer(low + (high - low) * rng.random(len(points)), direction)
+        return points
 
-        Raises ``TypeError`` for a body without listed facets.
-        """
+    def _in_lockstep(
+        self, rng: np.random.Generator, body: SlabBody | HPolytope, points: FloatArray
+    ) -> FloatArray:
+        """Sweeps with the products of facets and points kept up to date."""
         from geomdp.geometry.sampling.lockstep import halfspace_sweep, slab_sweep  # slow import
 
         columns = np.array(points.T, order="C")
         match body:
-            case SlabBody():
-                products = body.directions @ columns
-                for _ in range(self.sweeps):
-                    uniforms = rng.random(columns.shape)
-                    slab_sweep(body.directions, body.widths, products, columns, uniforms)
-            case HPolytope():
-                products = body.normals @ columns
-                for _ in range(self.sweeps):
-                    uniforms = rng.random(columns.shape)
-                    halfspace_sweep(body.normals, body.offsets, products, columns, uniforms)
-            case _:
-                raise TypeError(
-                    f"coordinate hit-and-run needs an HPolytope or a SlabBody, got "
-                    f"{type(body).__name__}"
-                )
+            case SlabBody(directions=normals, widths=offsets):
+                sweep = slab_sweep
+            case HPolytope(normals=normals, offsets=offsets):
+                sweep = halfspace_sweep
+        products = normals @ columns
+        for _ in range(self.sweeps):
+            sweep(normals, offsets, products, columns, rng.random(columns.shape))
         return np.ascontiguousarray(columns.T)
