@@ -4,7 +4,7 @@
 
     {"format": "geomdp packing certificate", "version": 1, "digest": sha-256,
      "epsilon", "alpha", "metric", "separation_factor", "log_odds", "required_separation",
-     "adjacency", "lower_bound",
+     "adjacency", "lower_bound", "arrays": names,
      "rungs": [{"log_others", "size", "distance", "separation", "largest_distance", "copies",
                 "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
 
@@ -22,9 +22,10 @@ add/remove), copies T, and the range of numbers of records excluded. Families:
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 
-An array of more than 4096 entries is {"array": name} here and stands under that name in the file
-of the same name ending in .npz. The digest is that of the JSON text of everything else (sorted
-keys, no blanks) followed by the names and bytes of the arrays in order of name.
+An array of more than 4096 entries is {"array": name} here and stands under that name, listed in
+"arrays", in the file of the same name ending in .npz. The digest is that of the JSON text of
+everything else (sorted keys, no blanks) followed by the names and bytes of the arrays in order of
+name.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
     if path.suffix != ".json":
         raise ValueError(f"a certificate's path must end in .json, got {str(path)!r}")
     arrays: Arrays = {}
-    plain = {"format": FORMAT, "version": VERSION, **_without_arrays(document, "", arrays)}
+    content = _without_arrays(document, "", arrays)
+    plain = {"format": FORMAT, "version": VERSION, **content, "arrays": sorted(arrays)}
     plain["digest"] = digest(plain, arrays)
     if arrays:
         np.savez_compressed(path.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
@@ -75,9 +77,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
     if found != (FORMAT, VERSION):
         raise ValueError(f"{path.name} must be a {FORMAT} of version {VERSION}, got {found}")
     arrays: Arrays = {}
-    if path.with_suffix(".npz").exists():
+    if plain["arrays"]:
         with np.load(path.with_suffix(".npz"), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+            arrays = {name: stored[name] for name in plain["arrays"]}
     if plain.pop("digest", None) != digest(plain, arrays):
         raise ValueError(f"{path.name} was changed after it was written: its digest differs")
     restored: dict[str, Any] = _with_arrays(plain, arrays)
@@ -100,6 +102,8 @@ def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
             return value.tolist()
         arrays[name] = value
         return {"array": name}
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, dict):
         return {key: _without_arrays(item, f"{name}{key}.", arrays) for key, item in value.items()}
     if isinstance(value, list):

@@ -337,3 +337,20 @@ def test_certificates_are_written_as_json_only(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"must end in \.json"):
         certificate.save(tmp_path / "bound.txt")
     assert len(HAMMING) == 16
+
+
+def test_a_small_certificate_may_follow_a_large_one(tmp_path: Path) -> None:
+    # The arrays of the first stay behind and are not read.
+    path = saved(BOUNDS["large"](), tmp_path)
+    assert saved(BOUNDS["Hamming"](), tmp_path) == path
+    assert check_certificate(path).records == load_certificate(path).value == 3
+
+
+@pytest.mark.parametrize(
+    "change", [{"metric": []}, {"adjacency": {}}, {"rungs": []}, {"rungs": [1]}, {"epsilon": "1"}]
+)
+def test_nonsense_is_rejected(change: Document, tmp_path: Path) -> None:
+    path = saved(BOUNDS["Hamming"](), tmp_path)
+    seal(path, json.loads(path.read_text()) | change)
+    with pytest.raises(CertificateRejected):
+        check_certificate(path)

@@ -92,6 +92,7 @@ def check_certificate(path: str | Path) -> Checked:
     conditions: list[str] = []
     subjects: set[tuple[object, ...]] = set()
     for i, rung in enumerate(rungs):  # type: ignore[arg-type]
+        require(isinstance(rung, dict), f"rung {i} is not an object")
         try:
             found = _family(part_of(rung, "family"), question.measure)
             first, last = _check_rung(rung, found, question)
@@ -120,8 +121,8 @@ def _question(document: Mapping[str, Any]) -> _Question:
     """Privacy, error and metric, with the constants that follow from them."""
     epsilon, alpha = number(document, "epsilon"), number(document, "alpha")
     require(epsilon > 0 and alpha > 0, "epsilon and alpha are not above 0")
-    require(document.get("metric") in MEASURES, "the metric is unknown")
-    require(document.get("adjacency") in CHANGES, "the adjacency is unknown")
+    require(document.get("metric") in list(MEASURES), "the metric is unknown")
+    require(document.get("adjacency") in list(CHANGES), "the adjacency is unknown")
     measure = MEASURES[document["metric"]]
     factor = number(document, "separation_factor")
     require(factor > 2, "separation_factor is not above 2")

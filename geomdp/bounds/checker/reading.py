@@ -42,9 +42,11 @@ def read(path: Path) -> dict[str, Any]:
     require(document.get("format") == "geomdp packing certificate", "the format is unknown")
     require(document.get("version") == 1, "the version is unknown")
     arrays: dict[str, npt.NDArray[Any]] = {}
-    beside = path.with_suffix(".npz")
-    if beside.exists():
-        with np.load(beside, allow_pickle=False) as stored:
+    names = document.get("arrays")
+    require(isinstance(names, list), "arrays is not a list of names")
+    if names:
+        with np.load(path.with_suffix(".npz"), allow_pickle=False) as stored:
+            require(sorted(stored.files) == names, "the arrays are not those of the .npz file")
             arrays = {name: stored[name] for name in stored.files}
     stated = document.pop("digest", None)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
