@@ -273,3 +273,31 @@ def test_results_do_not_share_memory_with_the_body() -> None:
     result = project(body, np.array([5.0, 0.0]))
     result.point[:] = 9.0
     assert np.array_equal(body.vertices, vertices)
+
+
+@pytest.mark.parametrize("matrix", [None, np.random.default_rng(41).standard_normal((4, 6))])
+def test_many_targets_together_are_the_same_as_one_by_one(matrix) -> None:
+    rng = np.random.default_rng(42)
+    vertices = np.repeat(rng.standard_normal((60, 6)), 2, axis=0)
+    width = 6 if matrix is None else len(matrix)
+    targets = np.vstack(
+        [2 * rng.standard_normal((12, width)), 0.01 * rng.standard_normal((3, width))]
+    )
+    for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
+        projector = Projector(body, matrix)
+        for target, found in zip(targets, projector.nearest_many(targets, tol=1e-12), strict=True):
+            alone = projector.nearest(target, tol=1e-12)
+            image = np.eye(6) if matrix is None else matrix
+            assert found.converged
+            assert np.linalg.norm(image @ (found.point - alone.point)) <= 1e-6
+            assert found.gap <= 1e-11
+
+
+def test_many_targets_on_closed_forms_and_none_at_all() -> None:
+    projector = Projector(Ball(3))
+    targets = np.array([[2.0, 0, 0], [0, 0.5, 0]])
+    found = projector.nearest_many(targets)
+    assert [result.point.tolist() for result in found] == [[1, 0, 0], [0, 0.5, 0]]
+    assert projector.nearest_many(np.zeros((0, 3))) == []
+    with pytest.raises(ValueError, match="targets must have shape"):
+        projector.nearest_many(np.zeros((2, 4)))

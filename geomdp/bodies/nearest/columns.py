@@ -6,12 +6,18 @@ the space in which distances are measured (A = I unless given).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.oracles import Body
+
+#: Products held at a time: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+#: Entries read twice in a row from the cache: 2^15 float64 are 256 KB.
+CACHE_ENTRIES = 1 << 15
 
 
 class Columns(Protocol):
@@ -57,8 +63,7 @@ class VertexColumns:
         self._images = self._vertices
         if matrix is not None:
             self._images = np.ascontiguousarray(vertices @ matrix.T)
-        self.centre = self._images.mean(axis=0)
-        self._squares = np.einsum("nd,nd->n", self._images, self._images)
+        self.centre, self._squares = _moments(self._images)
         farthest = int(np.argmax(self._squares - 2 * self._images @ self.centre))
         self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
 
@@ -75,6 +80,29 @@ class VertexColumns:
             return np.arange(len(self))
         return np.argpartition(self._images @ -direction, count)[:count]
 
+    def start_many(self, targets: FloatArray) -> IntArray:
+        """`start` for each row of (b, d): (b,)."""
+        found = np.empty(len(targets), dtype=np.int64)
+        for rows in self._blocks(len(targets)):
+            found[rows] = (self._squares - 2 * targets[rows] @ self._images.T).argmin(axis=1)
+        return found
+
+    def price_many(self, directions: FloatArray, count: int) -> IntArray:
+        """`price` for each row of (b, d): (b, count) or (b, N)."""
+        if count >= len(self):
+            return np.tile(np.arange(len(self)), (len(directions), 1))
+        found = np.empty((len(directions), count), dtype=np.int64)
+        for rows in self._blocks(len(directions)):
+            scores = -directions[rows] @ self._images.T
+            found[rows] = np.argpartition(scores, count, axis=1)[:, :count]
+        return found
+
+    def _blocks(self, rows: int) -> Iterator[slice]:
+        """Rows whose products with all points are held at a time."""
+        height = max(1, BLOCK_ENTRIES // len(self))
+        for start in range(0, rows, height):
+            yield slice(start, start + height)
+
     def offsets(self, keys: IntArray) -> FloatArray:
         """Points p - centre (b, d) of the `keys`."""
         return np.asarray(self._images[keys] - self.centre)
@@ -82,6 +110,17 @@ class VertexColumns:
     def originals(self, keys: IntArray) -> FloatArray:
         """Vertices s (b, m) of the `keys`."""
         return np.asarray(self._vertices[keys])
+
+
+def _moments(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean (d,) and squared norms (N,) of rows, read once: block by block, each from the cache."""
+    total, squares = np.zeros(points.shape[1]), np.empty(len(points))
+    height = max(1, CACHE_ENTRIES // points.shape[1])
+    for start in range(0, len(points), height):
+        block = points[start : start + height]
+        total += np.ones(len(block)) @ block
+        squares[start : start + height] = np.einsum("nd,nd->n", block, block)
+    return total / len(points), squares
 
 
 class OracleColumns:

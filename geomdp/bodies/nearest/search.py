@@ -11,7 +11,9 @@ priced again. The search ends when
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from geomdp.bodies.nearest.active_set import (
     nearest_of_members,
     settle,
 )
-from geomdp.bodies.nearest.columns import Columns
+from geomdp.bodies.nearest.columns import Columns, VertexColumns
 from geomdp.bodies.nearest.factor import Factor, empty_factor, load, with_capacity
 
 #: Points taken into the table per pricing: the dimension, but at least this many.
@@ -91,16 +93,22 @@ class Table:
         """The current point, less the centre: (d,)."""
         return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
-    def take(self, keys: IntArray, tolerance: float) -> None:
-        """Put `keys` beside the members; improve until no gain there exceeds `tolerance`."""
+    def take(self, keys: IntArray, offsets: FloatArray, tolerance: float) -> None:
+        """Put `keys`, at `offsets`, beside the members; improve until no gain is above `tolerance`.
+
+        The offsets are those of the columns, which the caller has at hand.
+        """
         members, weights = self.members()
         if self._columns.scale > OUTGROWN * self._unit:
             self._set_unit(self._columns.scale)
             self.load(members, weights)
             members, weights = self.members()
-        self._keys = np.concatenate([members, np.setdiff1d(keys, members)])
-        self._points = self._lift(self._keys)
-        room = min(len(self._keys), len(self._target) + 1)
+        new = ~np.isin(keys, members)
+        points = np.ones((len(members) + np.count_nonzero(new), self._points.shape[1]))
+        points[: len(members)] = self._points[self._factor.members[: len(members)]]
+        points[len(members) :, :-1] = offsets[new] / self._unit
+        self._keys, self._points = np.concatenate([members, keys[new]]), points
+        room = min(len(points), points.shape[1])
         self._factor = with_capacity(self._factor, room)
         self._factor.members[: len(members)] = np.arange(len(members))
         improve(self._factor, self._points, tolerance / self._unit**2)
@@ -113,9 +121,51 @@ def search(
 
     Ends within gap <= tol * scale^2, or without progress.
     """
+    rounds = _rounds(columns, target, tol, keys, weights)
+    residual = next(rounds)
+    while True:
+        try:
+            residual = rounds.send(columns.price(residual, _table_size(target)))
+        except StopIteration as end:
+            return cast(Found, end.value)
+
+
+def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list[Found]:
+    """The same for all rows of `targets` (b, d), each from its nearest vertex.
+
+    All searches wait for each other at every pricing, which is one matrix product for all: the
+    vertices are read once for many targets.
+    """
+    starts = columns.start_many(targets)
+    searches = [
+        _rounds(columns, target, tol, np.array([start]), np.ones(1))
+        for target, start in zip(targets, starts, strict=True)
+    ]
+    residuals = {row: next(rounds) for row, rounds in enumerate(searches)}
+    found: dict[int, Found] = {}
+    while residuals:
+        waiting = list(residuals)
+        priced = columns.price_many(np.stack(list(residuals.values())), _table_size(targets[0]))
+        for row, candidates in zip(waiting, priced, strict=True):
+            try:
+                residuals[row] = searches[row].send(candidates)
+            except StopIteration as end:
+                found[row] = end.value
+                del residuals[row]
+    return [found[row] for row in range(len(targets))]
+
+
+def _table_size(target: FloatArray) -> int:
+    """Points taken into the table per pricing."""
+    return max(SMALLEST_TABLE, len(target))
+
+
+def _rounds(
+    columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
+) -> Generator[FloatArray, IntArray, Found]:
+    """A search that yields residuals and is sent the keys of points with large products."""
     table = Table(columns, target)
     table.load(keys, weights)
-    count = max(SMALLEST_TABLE, len(target))
     offset = target - columns.centre
     far, size = float(np.linalg.norm(offset)), float(np.linalg.norm(columns.centre))
     lowest_gain, lowest_distance = np.inf, np.inf
@@ -123,8 +173,9 @@ def search(
     while True:
         point = table.point()
         residual = offset - point
-        candidates = columns.price(residual, count)
-        gains = (columns.offsets(candidates) - point) @ residual
+        candidates = yield residual
+        offsets = columns.offsets(candidates)
+        gains = offsets @ residual - point @ residual
         rounds += 1
         gain, distance = float(gains.max()), float(residual @ residual)
         reached = distance <= (REACHED * (columns.scale + far) + ROUNDING * size) ** 2
@@ -139,6 +190,7 @@ def search(
             lowest_distance, stalled = distance, 0
         if stalled >= PATIENCE or gain <= 0:
             break
-        table.take(candidates[gains > INNER_SHARE * gain], INNER_SHARE * gain)
+        chosen = gains > INNER_SHARE * gain
+        table.take(candidates[chosen], offsets[chosen], INNER_SHARE * gain)
     found, shares = table.members()
     return Found(found, shares, reached, rounds)
