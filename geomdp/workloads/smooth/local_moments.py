@@ -96,10 +96,17 @@ def add_records(table: FloatArray, angles: FloatArray) -> None:
 
 
 def moments_of(table: FloatArray, size: int) -> FloatArray:
-    """Sums of products of cosines (t,) * d from a table; products of matrices, no records."""
+    """Sums of products of cosines (t,) * d from a table, no records.
+
+    By a fast Fourier transform over the cells for d = 1, where t and M reach thousands, and by
+    products of matrices above.
+    """
     d, cells = table.ndim - 1, table.shape[0] - 1
     order = ORDERS[d]
-    by_degree = _by_degree(table[None], _derivatives(order, size, cells))
+    if d == 1:
+        by_degree = _by_transform(table, size)
+    else:
+        by_degree = _by_degree(table[None], _derivatives(order, size, cells))
     reach = reaches(d, size, cells).ravel()
     steps, places = np.unique(reach, return_inverse=True)
     weights = _economised(order, steps)[:, places]
@@ -131,6 +138,22 @@ def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
             inner = part.reshape(tables * size, *[side] * (d - 1), count)
             found[p:] += _by_degree(inner, derivatives[: order - p])
     return found
+
+
+def _by_transform(table: FloatArray, size: int) -> FloatArray:
+    """Terms of degree p of all moments of one variable, times p!, as `_by_degree`: (P, t).
+
+    (r h)^p / p! times the real part of i^p sum_c table[c, p] exp(i r centre_c). Centres lie h / 2
+    past the multiples of h = 2 pi / (2 M), and frequencies r stay below 2 M, as S is at most 2. At
+    t = 2760 and M = 33073 matrices would take 30 seconds and 4 GB.
+    """
+    cells, order = table.shape[0] - 1, table.shape[1]
+    h, frequencies = math.pi / cells, np.arange(size)
+    waves = np.conj(np.fft.fft(table, 2 * cells, axis=0)[:size]).T
+    centred = waves * np.exp(0.5j * h * frequencies)
+    factorials = np.array([math.factorial(p) for p in range(order)])
+    turns = (1j * h * frequencies) ** np.arange(order)[:, None] / factorials[:, None]
+    return np.asarray((centred * turns).real)
 
 
 def _derivatives(order: int, size: int, cells: int) -> FloatArray:
