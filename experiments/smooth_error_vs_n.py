@@ -58,7 +58,7 @@ ANSWERS = 10**6
 #: deviations with probability at most exp(1 - u).
 SPREAD = 1 + math.log(ANSWERS / LEVEL)
 #: Largest n with enough releases for comparing methods.
-COMPARED = 10**5
+COMPARED = 10**4
 
 
 class Method(enum.StrEnum):
@@ -358,7 +358,7 @@ FULL = Sweep(
         },
         orders=(1, 2, 4),
         queries=200,
-        draws=lambda n: 300 if n < COMPARED else 100 if n == COMPARED else 16,
+        draws=lambda n: 400 if n <= COMPARED else 60 if n == 10**5 else 8,
     ),
     trials=1,
     seed=0,
