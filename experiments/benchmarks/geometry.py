@@ -176,35 +176,30 @@ def plot(table: pd.DataFrame) -> Figure:
     compared = ratios(table)
     compared["peer"] = compared.method.str.split(",").str[0].str.split(" ").str[0]
     compared["line"] = [
-        f"{row.work}, ({row.dimension}, {row['count'] or '-'})".replace(", -)", ")")
+        f"{row.work} ({row.dimension}, {row['count'] or '-'}): {row.peer}".replace(", -)", ")")
         for _, row in compared.iterrows()
     ]
-    best = compared.loc[compared.groupby([*KEYS, "peer"]).ratio.idxmin()]
-    lines = list(dict.fromkeys(compared.line))
-    figure = Figure(figsize=(7.2, 1.4 + 0.24 * len(lines)))
+    best = compared.loc[compared.groupby([*KEYS, "peer"], sort=False).ratio.idxmin()]
+    lines = list(dict.fromkeys(best.line))
+    figure = Figure(figsize=(7.2, 1.6 + 0.19 * len(lines)))
     axes = figure.subplots()
     for number, (kind, marker) in enumerate(zip(Vertices, "osD", strict=True)):
         rows = best[best.vertices == kind]
         if not rows.empty:
-            heights = [len(lines) - lines.index(name) for name in rows.line]
-            filled = "white" if number else f"C{number}"
             axes.plot(
                 rows.ratio,
-                heights,
+                [len(lines) - lines.index(name) for name in rows.line],
                 marker,
                 color=f"C{number}",
-                markerfacecolor=filled,
+                markerfacecolor="white" if number else f"C{number}",
                 label=LABELS[kind],
             )
-            for ratio, height, peer in zip(rows.ratio, heights, rows.peer, strict=True):
-                axes.annotate(
-                    peer, (ratio, height), xytext=(4, 2), textcoords="offset points", fontsize=5
-                )
     aimed = best.dropna(subset="goal")
     heights = [len(lines) - lines.index(name) for name in aimed.line]
-    axes.plot(aimed.goal, heights, "|", color="black", markersize=9, label=AIMED_AT)
+    axes.plot(aimed.goal, heights, "|", color="black", markersize=11, label=AIMED_AT)
     axes.axvline(1, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(lines), 0, -1), lines, fontsize=7)
+    axes.set_yticks(range(len(lines), 0, -1), lines, fontsize=6)
+    axes.grid(axis="y", linewidth=0.4)
     axes.set_xscale("log")
     axes.set_xlabel("time of the peer over that of geomdp")
     figure.suptitle("Speed of the geometry core beside its peers, one core")
