@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,8 @@ import pytest
 
 from geomdp._linalg import svec, unsvec
 from geomdp.audit import audit
-from geomdp.mechanisms import Cone, Covariance, PredictionKind, SecondMoment
+from geomdp.bodies import NuclearBall, SpectraplexDifference
+from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment
 from geomdp.mechanisms.covariance import _shares
 from geomdp.mechanisms.second_moment import wishart_energy
 from geomdp.privacy import (
@@ -18,6 +20,7 @@ from geomdp.privacy import (
     Adjacency,
     ApproxDP,
     BudgetExhausted,
+    Exact,
     Ledger,
     PureDP,
 )
@@ -322,3 +325,25 @@ def test_audit_of_the_covariance(factor):
         sampler(1.0), sampler(-1.0), PURE, trials=10_000, score=lambda rows: rows[:, 0], rng=8
     )
     assert found.refuted is (factor == 4.0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("adjacency", "body", "energy"),
+    [
+        (REPLACE, SpectraplexDifference(2), 109 / 7),
+        (ADD, NuclearBall(2), 25 / 3),
+    ],
+)
+def test_k_norm_noise_of_spectral_bodies_is_exact(adjacency, body, energy):
+    """JL-COV at d = 2: epsilon^2 E ||Z||_F^2 = 109/7 and 25/3, without a Markov chain."""
+    n = 50
+    build = partial(KNorm, Workload(2), n=n, privacy=PURE, adjacency=adjacency, exact=True)
+    mechanism = build(body=body)
+    assert mechanism.guarantee.sampler == Exact()
+    assert mechanism.predicted_rmse.value == pytest.approx(math.sqrt(energy / 3) / n, rel=1e-12)
+    assert mechanism.predicted_rmse.stderr == 0
+    noise = mechanism.noise.sample(np.random.default_rng(4), 3000)
+    mean_agrees((noise**2).sum(axis=1), energy)
+    # The choice among exact bodies finds it, or a better one.
+    assert build().predicted_rmse.value <= mechanism.predicted_rmse.value
