@@ -20,10 +20,12 @@ from geomdp.mechanisms import (
     Matrix,
     Mechanism,
     Recursive,
+    Spectral,
 )
 from geomdp.mechanisms.cone import cone_lift
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads import Workload
+from geomdp.workloads.sign_products import sign_products
 
 #: Largest effective dimension, and largest product of universe size and effective dimension, for
 #: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
@@ -103,6 +105,14 @@ def cone(question: Question) -> AdditiveMechanism:
     if cone_lift(question.workload) is None:
         raise InapplicableError("no body that holds the answers is known to have an exact sampler")
     return Cone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
+
+
+def spectral(question: Question) -> AdditiveMechanism:
+    """K-norm noise on moment matrices of signs; asked for by name, as its draws take long."""
+    privacy = question.pure
+    if sign_products(question.workload) is None:
+        raise InapplicableError("its answers are not linear in pairwise products of signs")
+    return Spectral(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 
 
 def ellipsoid(question: Question) -> AdditiveMechanism:

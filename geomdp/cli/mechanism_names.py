@@ -93,6 +93,12 @@ MECHANISM_KINDS = (
         candidates.cone,
     ),
     MechanismKind(
+        "spectral",
+        "--epsilon",
+        "K-norm noise on moment matrices of signs; ahead of cone for 20 binary columns or more",
+        candidates.spectral,
+    ),
+    MechanismKind(
         "recursive",
         "--epsilon",
         "Hardt-Talwar noise of the best exact body, split into its parts",

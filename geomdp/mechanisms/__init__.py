@@ -41,6 +41,7 @@ from geomdp.mechanisms.sparse_vector import (
     PrintedNumericSparse,
     Sparse,
 )
+from geomdp.mechanisms.spectral import Spectral
 from geomdp.mechanisms.transcript import Answer, Transcript
 from geomdp.mechanisms.updates import (
     Median,
@@ -101,6 +102,7 @@ __all__ = [
     "SparseMultiplicativeWeights",
     "SparseProject",
     "SparseSummary",
+    "Spectral",
     "TheoremDegree",
     "Transcript",
     "UniformGaussian",

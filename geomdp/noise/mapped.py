@@ -29,10 +29,13 @@ class Part:
         A distribution on R^p.
     matrix : (m, p) array or sparse array
         The map to the answers.
+    energy : float, optional
+        E ||T Z||_2^2, where it is known; otherwise computed from the covariance.
     """
 
     noise: Noise
     matrix: Map
+    energy: float | None = None
 
 
 class MappedNoise:
@@ -99,6 +102,8 @@ class MappedNoise:
 
 def _energy(part: Part) -> float:
     """E ||T Z||_2^2 of one part."""
+    if part.energy is not None:
+        return part.energy
     if isinstance(part.noise, LaplaceNoise):
         # A multiple of the identity, too large to write out for many measurements.
         matrix = part.matrix

@@ -23,6 +23,7 @@ from geomdp.mechanisms import (
     Projected,
     Recursive,
     SecondMoment,
+    Spectral,
 )
 from geomdp.noise.decomposition import Variant
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -117,6 +118,7 @@ MECHANISMS = ADDITIVE | POST_PROCESSED
 ON_REALS: dict[type[Mechanism], str] = {
     SecondMoment: "test_second_moment.py",
     PairMarginals: "test_pair_marginals.py",
+    Spectral: "test_spectral.py",
 }
 
 #: Small workloads of every kind: boxes, simplices, general polytopes, lower-dimensional ones, and

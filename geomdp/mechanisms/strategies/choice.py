@@ -14,8 +14,8 @@ from geomdp.workloads import MarginalTables, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
 from geomdp.workloads.sign_products import sign_products
 
-#: Largest universe for which a p-identity strategy is tried unasked: half a minute on one core.
-MAX_QUICK = 1 << 9
+#: Largest universe for which a p-identity strategy is tried unasked: two seconds on one core.
+MAX_QUICK = 1 << 8
 
 
 def laplace_strategies(workload: Workload) -> list[Strategy]:

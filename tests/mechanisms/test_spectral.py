@@ -1,0 +1,119 @@
+"""Spectral noise: the body holds all differences, closed errors, audit and negative control.
+
+Its contracts run here and not over the catalogue, because a draw takes a millisecond.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from geomdp._linalg import svec
+from geomdp.audit import audit
+from geomdp.mechanisms import Cone, PredictionKind, Spectral
+from geomdp.mechanisms.spectral import _on_matrices
+from geomdp.privacy import ZCDP, Adjacency, PureDP
+from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes, explicit_answers
+from geomdp.workloads.sign_products import sign_products
+from tests.stats import mean_agrees
+
+PURE = PureDP(1.0)
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+WORKLOADS = [MarginalTables([2, 2, 2], 2), Marginals(3, 2), Parities(4, 2), Marginals(3, 1)]
+
+
+def lifted(workload):
+    """svec(s s^T) of every element, and its answers."""
+    products = sign_products(workload)
+    bits = workload.universe.elements()
+    signs = 2.0 * bits - 1 if isinstance(workload, Marginals) else 1.0 - 2.0 * bits
+    if products.order > signs.shape[1]:
+        signs = np.column_stack([np.ones(len(signs)), signs])
+    return svec(signs[:, :, None] * signs[:, None, :]), explicit_answers(workload)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_differences_lie_in_the_body_and_map_to_those_of_the_answers(workload, adjacency):
+    """With the K-norm density this is the privacy claim (JL-L14)."""
+    matrices, answers = lifted(workload)
+    (part,) = Spectral(workload, n=1, privacy=PURE, adjacency=adjacency).noise.parts
+    if adjacency is REPLACE:
+        pairs = list(itertools.permutations(range(len(matrices)), 2))
+        moves = np.array([matrices[i] - matrices[j] for i, j in pairs])
+        changes = np.array([answers[i] - answers[j] for i, j in pairs])
+    else:
+        moves, changes = matrices, answers
+    gauges = part.noise.body.gauge(moves)
+    assert gauges.max() <= 1 + 1e-12
+    if adjacency is ADD:  # attained: no noise is wasted on the radius
+        assert gauges.min() >= 1 - 1e-12
+    matrix = _on_matrices(sign_products(workload), adjacency)
+    np.testing.assert_allclose((matrix @ moves.T).T, changes, atol=1e-12)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", WORKLOADS, ids=repr)
+def test_closed_energy_is_the_trace_of_the_covariance(workload, adjacency):
+    noise = Spectral(workload, n=1, privacy=PureDP(0.7), adjacency=adjacency).noise
+    trace = float(np.trace(noise.covariance()))
+    assert noise.second_moment().value == pytest.approx(trace, rel=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_errors_are_as_predicted(adjacency):
+    workload = WORKLOADS[0]
+    mechanism = Spectral(workload, n=10, privacy=PURE, adjacency=adjacency)
+    assert mechanism.predicted_rmse.kind is PredictionKind.EXACT
+    draws = mechanism.noise.sample(np.random.default_rng(0), 2000) / 10
+    mean_agrees((draws**2).mean(axis=1), mechanism.predicted_rmse.value**2)
+    assert mechanism.with_n(20).predicted_rmse.value == mechanism.predicted_rmse.value / 2
+
+
+def test_many_columns_err_less_than_the_cone():
+    """Ratios of errors at p = 11, 22 and 41: the crossing is near twenty columns."""
+    for d, ratio in ((10, 1.0557), (21, 0.9883), (40, 0.9521)):
+        workload = MarginalTables([2] * d, 2)
+        errors = [
+            kind(workload, n=9, privacy=PURE).predicted_rmse.value for kind in (Spectral, Cone)
+        ]
+        assert errors[0] / errors[1] == pytest.approx(ratio, abs=1e-4)
+
+
+@pytest.mark.statistical
+def test_audit_and_its_negative_control():
+    """One attribute: the sum moves by 2 along the single product of its order-2 matrices."""
+    workload = Marginals(1, 1)
+
+    def refuted(privacy):
+        noise = Spectral(workload, n=5, privacy=privacy).noise
+        shifts = iter((0.0, 1.0))
+        samplers = [
+            lambda trials, rng, shift=shift: shift + noise.sample(rng, trials) for shift in shifts
+        ]
+        return audit(*samplers, PURE, trials=4000, rng=3).refuted
+
+    assert not refuted(PURE)
+    assert refuted(PureDP(4.0))
+
+
+def test_releases_and_claims():
+    workload = MarginalTables([2, 2, 2], 2)
+    records = workload.universe.sample(30, 0)
+    mechanism = Spectral(workload, n=30, privacy=PURE)
+    assert str(mechanism.guarantee).startswith("1-DP, replace-one")
+    answers = mechanism.release(records, rng=1).answers
+    np.testing.assert_allclose(answers.reshape(3, 4).sum(axis=1), 1, rtol=1e-12)
+    assert mechanism.with_workload(Parities(4, 2)).workload == Parities(4, 2)
+    errors = answers - workload.answers(records)
+    assert math.sqrt(np.mean(errors**2)) > 0
+    with pytest.raises(ValueError, match="must number n = 30"):
+        mechanism.release(records[1:])
+    with pytest.raises(ValueError, match="sign products"):
+        Spectral(Prefixes(4), n=5, privacy=PURE)
+    with pytest.raises(ValueError, match="PureDP"):
+        Spectral(workload, n=5, privacy=ZCDP(1.0))  # type: ignore[arg-type]
