@@ -8,13 +8,15 @@ scale, kernel mixtures in C^K_1 and n real records at ten random places as in `s
 Times are seconds of one core: of the summary by the paper's direct sums over records and degrees
 and as the library computes it, and of one answer with its coefficients and error estimate.
 
-Claims: with truncated series the error falls at least as fast as in the table. The direct summary
-takes time of the table's exponent at most, the library's less than that, as it does not depend on
-t per record; an answer takes time of at most the table's exponent, since one cosine transform
-replaces quadrature. The Jackson operator of the paper is shown beside: where t <= (K + 3) / 2 it
-answers every query by its mean over the cube, so at K = 8 its error does not fall at any n here.
+Claims: with truncated series and K <= 2d the error falls at least as fast as in the table; at K = 8
+t is 2 to 4 at all n here, too small for a rate, and the measured one is only shown. The direct
+summary takes time of the table's exponent at most, the library's less than that, as it does not
+depend on t per record; an answer takes time of at most the table's exponent, since one cosine
+transform replaces quadrature. The Jackson operator of the paper is shown beside: where
+t <= (K + 3) / 2 it answers every query by its mean over the cube, so at K = 8 its error does not
+fall at any n here.
 
-Run time on one core: quick 4 s, full 2 minutes.
+Run time on one core: quick 4 s, full 30 s.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ METHODS = {
 }
 TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
+#: Its cells run one by one.
+TIMED = "summaries and answers"
 #: Excess of a fitted exponent of time over one decade of n or more that a busy machine explains:
 #: a factor of 2.
 CLOCK = 0.3
@@ -164,9 +168,10 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
     """No fitted exponent of the error is shallower than the table's, beyond chance."""
-    found = of_measure(slopes, Measure.TRUNCATED)
+    every = of_measure(slopes, Measure.TRUNCATED)
+    found = {K: slope for K, slope in every.items() if K <= 2 * D}
     return Claim(
-        "error, truncated: falls at least as fast as in Table 1",
+        f"error, truncated: falls at least as fast as in Table 1, K <= {2 * D}",
         all(slope.low <= accuracy_exponent(K) for K, slope in found.items()),
         beside(found, Measure.TRUNCATED),
         "not above",
@@ -306,9 +311,9 @@ QUICK = Sweep(
 )
 FULL = Sweep(
     grid(
-        (10**3, 10**4, 10**5, 10**6, 10**7),
-        (10**5, 3 * 10**5, 10**6, 3 * 10**6),
-        draws=lambda n: 200 if n <= 10**5 else 16,
+        (10**3, 10**4, 10**5, 10**6),
+        (10**5, 3 * 10**5, 10**6),
+        draws=lambda n: 200 if n <= 10**4 else 30,
         repetitions=5,
     ),
     trials=1,
