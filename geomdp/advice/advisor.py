@@ -87,8 +87,8 @@ def advise(
     Candidates for pure differential privacy: Laplace, ball, cone, ellipsoid, K-norm, recursive and
     hierarchical noise and the matrix mechanism, each also followed by a projection, and JL with
     ceil(epsilon n) rows; otherwise Gaussian noise, isotropic or on the optimal strategy (matrix),
-    with and without a projection. Predictions within a relative 1e-5 or three
-    standard errors of the least are ties: the exact sampler wins, then the simpler mechanism.
+    with and without a projection. Predictions within a relative 1e-5 or three standard errors of
+    the least are ties: the exact sampler wins, then the simpler mechanism.
 
     Parameters
     ----------

@@ -53,10 +53,13 @@ class WeightedMarginals:
         Raises
         ------
         ValueError
-            For another workload than `MarginalTables`, or too many sets.
+            For another workload than `MarginalTables`, too many sets, or more than 2^26 cells
+            times dimensions.
         """
         if not isinstance(workload, MarginalTables):
             raise ValueError(f"workload must be MarginalTables, got {workload!r}")
+        # Refused here if too large for the maps to answers, before weights are sought in vain.
+        workload.blocks()
         layout = _Layout(workload, adjacency)
         size = sum(math.comb(len(S), j) for S in layout.measured for j in range(workload.k + 1))
         if size > MAX_OVERLAP:
