@@ -215,7 +215,8 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
 
     Each round runs the chains, takes the covariance of where they are and changes to the
     coordinates in which it is the identity. Whether the chains had mixed does not matter: the map
-    affects speed only. A symmetric body keeps its centre 0.
+    affects speed only. A symmetric body keeps its centre 0. A body that is round to begin with
+    keeps its coordinates, in which its facets may be sparse.
 
     Parameters
     ----------
@@ -232,11 +233,13 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     dimension = walk.body.dimension
     centred = walk.body.symmetric
     points = walk.starts(CHAINS_PER_DIMENSION * dimension, rng)
-    for _ in range(MAXIMUM_ROUNDS):
+    for turn in range(MAXIMUM_ROUNDS):
         run = run_chains(walk.kernel, walk.body, points, rng, draws=1, thinning=STEPS_PER_ROUND)
         mean = np.zeros(dimension) if centred else run.last.mean(axis=0)
         spread = run.last - mean
         root, inverse, ratio = symmetric_roots(spread.T @ spread / len(spread))
+        if turn == 0 and ratio <= ROUND:
+            break
         walk, points = walk.recentred(mean, root), spread @ inverse
         if ratio <= ROUND:
             break
