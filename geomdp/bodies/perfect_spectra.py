@@ -58,7 +58,7 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     density is homogeneous in a and in b, so that their sums are independent of all else. They are
     Gamma(p) and Gamma(q) in the gas, p = k (k + 1) / 2 + (choices of a), p + q = D. In the body
     they are U^(1/p) and U^(1/q), and the mass of (p, q) changes by the factor 1 / (p! q!): accept
-    with probability C(D, p) / C(D, D // 2), about three draws in four.
+    with probability C(D, p) / C(D, D // 2), about two draws in three at every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2

@@ -18,7 +18,7 @@ from geomdp.geometry.sampling import (
     run_chains,
     sample_uniform,
 )
-from geomdp.geometry.sampling.rounding import preimage
+from geomdp.geometry.sampling.rounding import preimage, symmetric_roots
 from geomdp.privacy import Exact
 from tests.catalogue import BODIES, CONIC_PROGRAM, BodyCase
 from tests.stats import LEVEL, ks_uniform
@@ -56,6 +56,9 @@ NO_EXACT_POINTS = {
     "lopsided box cut by a shifted ball",
 }
 KERNELS = [HitAndRun(), CoordinateHitAndRun()]
+#: Steps from a corner until nothing of it is seen in 200 chains: some times r^2 for the dimensions
+#: r <= 9 of the catalogue and random directions, of which a sweep makes r moves.
+MIXING_STEPS = {"hit-and-run": 300, "coordinate hit-and-run": 40}
 
 
 def check_uniform(case: BodyCase, body: Body, points: FloatArray, level: float) -> None:
@@ -94,3 +97,25 @@ def test_uniform_points_stay_uniform(case, kernel):
     points = offset + ends @ hull.basis.T
     assert (np.abs(points - start).max(axis=1) > 0).all()
     check_uniform(case, body, points, LEVEL)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    "case", [c for c in WALKED if c.name not in NO_EXACT_POINTS], ids=lambda case: case.name
+)
+def test_chains_leave_a_corner(case, kernel):
+    """From next to a point of the boundary, in rounded coordinates."""
+    body, rng = case.build(1.0), np.random.default_rng(2)
+    start = exact_points(body, 16 * body.dimension, rng)
+    assert start is not None
+    hull, offset = body.affine_hull(), start.mean(axis=0)
+    inside = (start - offset) @ hull.basis
+    root, _, _ = symmetric_roots(inside.T @ inside / len(inside))
+    inner = preimage(body, offset, hull.basis @ root)
+    way = np.ones((1, case.rank))
+    corner = 0.999 * inner.chord(np.zeros_like(way), way)[1][:, None] * way
+    steps = MIXING_STEPS[kernel.name]
+    ends = run_chains(kernel, inner, np.repeat(corner, 200, axis=0), rng, draws=1, thinning=steps)
+    check_uniform(case, body, offset + ends.last @ (hull.basis @ root).T, LEVEL)
