@@ -214,6 +214,9 @@ def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
             console.print(failure, markup=False, highlight=False)
         if report.failures:
             console.print(f"{report.name}: {len(report.failures)} cells failed, nothing written")
+        elif report.broken is not None:
+            console.print(f"{report.name}: its plot or its claims FAILED", markup=False)
+            console.print(report.broken, markup=False, highlight=False)
         elif isinstance(script.module, Reports):
             console.print(script.module.report(read_table(report.outputs)))
     claims = [(report.name, claim) for report in reports for claim in report.claims]
@@ -221,6 +224,8 @@ def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
         console.print(claims_table(claims))
     failed = sum(not claim.passed for _, claim in claims)
     console.print(f"{len(claims) - failed} claims passed, {failed} failed")
+    if without := [report.name for report in reports if not report.claims]:
+        console.print(f"no claims could be checked: {', '.join(without)}", markup=False)
 
 
 def _by_traceback(failures: Sequence[Outcome[Any]]) -> dict[str, list[Cell[Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -48,17 +49,34 @@ class Folders:
 
 @dataclass(frozen=True)
 class Report:
-    """What one script came to; without claims if a cell failed, for then nothing is written."""
+    """What one script came to.
+
+    Parameters
+    ----------
+    name : str
+        Short name of the script.
+    outputs : Outputs
+        Its files.
+    failures : tuple of Outcome
+        Cells that failed; then nothing is written.
+    claims : tuple of Claim
+        Empty if a cell, the plot or the claims failed.
+    broken : str or None
+        Traceback of the script's ``plot`` or ``claims``.
+    """
 
     name: str
     outputs: Outputs
     failures: tuple[Outcome[Any], ...]
     claims: tuple[Claim, ...]
+    broken: str | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether every cell completed and every claim holds."""
-        return not self.failures and all(claim.passed for claim in self.claims)
+        """Whether every cell completed, the figure could be drawn and every claim holds."""
+        return (
+            not self.failures and self.broken is None and all(claim.passed for claim in self.claims)
+        )
 
 
 def reproduce(
@@ -71,7 +89,8 @@ def reproduce(
     """Run what is missing, write CSV, figure and record, and check the claims.
 
     If a cell fails the sweep still goes on, but no file is written: an incomplete table is no
-    result.
+    result. If ``plot`` or ``claims`` fails, the table is written, the record says so instead of
+    claims, and a figure of an older table is removed.
     """
     sweep, outputs = script.sweep(preset), folders.outputs(script.name, preset)
     if isinstance(script.module, TakesTime):
@@ -81,10 +100,25 @@ def reproduce(
     if result.failures:
         return Report(script.name, outputs, result.failures, ())
     write_table(outputs, result.table())
-    draw(script, outputs)
-    claims = tuple(script.module.claims(read_table(outputs)))
-    write_record(outputs, _record(script, preset, sweep, result, claims))
-    return Report(script.name, outputs, (), claims)
+    claims: tuple[Claim, ...] = ()
+    broken = None
+    try:
+        draw(script, outputs)
+        claims = tuple(script.module.claims(read_table(outputs)))
+    except OSError:
+        raise  # a full disk is not the script's failure
+    except Exception as error:
+        broken = traceback.format_exc()
+        for image in outputs.images:
+            image.unlink(missing_ok=True)
+        # Without the traceback: a record names no path of this machine.
+        failure = "".join(traceback.format_exception_only(error)).strip()
+        write_record(
+            outputs, {**_record(script, preset, sweep, result, claims), "failure": failure}
+        )
+    else:
+        write_record(outputs, _record(script, preset, sweep, result, claims))
+    return Report(script.name, outputs, (), claims, broken)
 
 
 def draw(script: LoadedScript, outputs: Outputs) -> None:

@@ -19,6 +19,16 @@ from tests.experiments import toy_script
 
 ROOT = Path(__file__).parents[2]
 TOY = "tests.experiments.toy_script"
+#: A script whose claims divide by zero.
+BROKEN_CLAIMS = """'A toy with broken claims.'
+from tests.experiments.toy_script import FULL, QUICK, plot
+
+def compute(config, rng):
+    return [{"square": config.n**2}]
+
+def claims(table):
+    return 1 / 0
+"""
 
 
 @pytest.fixture
@@ -56,6 +66,21 @@ def test_run_fails_with_the_traceback_when_a_cell_fails(
     assert result.output.count("RuntimeError: n = 3 broke") == 1
     assert "2 cells FAILED alike, first trial 0 of Config(n=3)" in result.output
     assert "2 cells failed" in result.output
+
+
+def test_a_script_whose_claims_raise_fails_and_the_others_go_on(
+    folders: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken_toy.py").write_text(BROKEN_CLAIMS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(command_line, "SCRIPTS", ("broken_toy", TOY))
+    result = call("reproduce", *folders)
+    assert result.exit_code == 1
+    assert "broken_toy: its plot or its claims FAILED" in result.output
+    assert result.output.count("ZeroDivisionError") == 1
+    assert "2 claims passed, 0 failed" in result.output
+    assert "no claims could be checked: broken_toy" in result.output
+    assert (tmp_path / "figures" / "quick" / "toy_script.png").exists()
 
 
 def test_an_interrupt_says_how_to_go_on(

@@ -61,6 +61,26 @@ def test_a_failing_cell_stops_the_files_but_not_the_sweep(
     assert contents(load(TOY), Preset.QUICK, folders) == expected
 
 
+@pytest.mark.parametrize("part", ["plot", "claims"])
+def test_a_broken_script_is_recorded_and_leaves_no_older_figure(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    def broken(table: pd.DataFrame) -> Figure:
+        raise KeyError("no such column")
+
+    reproduce(load(TOY), Preset.QUICK, folders)
+    monkeypatch.setattr(toy_script, part, broken)
+    report = reproduce(load(TOY), Preset.QUICK, folders)
+    assert not report.passed
+    assert report.broken is not None
+    assert "in broken" in report.broken
+    written = {path.suffix: path for path in folders.figures.rglob("*.*")}
+    assert set(written) == {".csv", ".json"}
+    record = json.loads(written[".json"].read_text())
+    assert record["failure"] == "KeyError: 'no such column'"
+    assert record["claims"] == []
+
+
 def test_looking_creates_nothing(folders: Folders) -> None:
     assert contents(load(TOY), Preset.QUICK, folders) == Contents(0, 0, 0)
     assert not folders.results.exists()
