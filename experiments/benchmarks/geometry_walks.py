@@ -40,8 +40,8 @@ CHORD_TOLERANCE = 1e-7
 LOCKSTEP = 256
 #: The longest axis of the stretched polytope over its shortest.
 STRETCH = 1000.0
-#: Steps of the hit-and-run walk on a matrix body whose correlation time is measured.
-MATRIX_STEPS = 256
+#: Most steps of a hit-and-run walk on a matrix body from which its correlation time is measured.
+MATRIX_STEPS = {Work.SPECTRAPLEX: 4096, Work.SPECTRAPLEX_DIFFERENCE: 128}
 
 
 def symmetric_hull(vertices: Array) -> gd.bodies.Body:
@@ -153,8 +153,8 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds a uniform draw; the peer is hit-and-run on the same matrices, by effective sample.
 
     Its chords are by eigenvalues on the spectraplex and by bisection on the difference body. The
-    walk is too slow to converge: its correlation time is measured on `MATRIX_STEPS` steps from
-    a spread start and is a lower bound, which favours the peer.
+    walk may be too slow to converge in `MATRIX_STEPS`: its correlation time is then a lower
+    bound, which favours the peer.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:
@@ -166,7 +166,7 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     if config.peer_operations:
         walk = plain_walk(EigenvalueChords(body) if config.work is Work.SPECTRAPLEX else body)
         chains = config.peer_operations
-        mixing = pilot(walk, chains, MATRIX_STEPS, rng)
+        mixing = pilot(walk, chains, MATRIX_STEPS[config.work], rng)
         points = walk.starts(chains, rng)
         _, step = timed(lambda: walk.kernel.step(rng, walk.body, points))
         rows.append(line("hit-and-run", [step / chains * mixing.correlation_time]))

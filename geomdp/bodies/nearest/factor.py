@@ -95,7 +95,7 @@ def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
     """
     count = len(points)
     factor.size[0] = 0
-    if count <= min(len(factor.members), points.shape[1]):
+    if 1 < count <= min(len(factor.members), points.shape[1]):
         columns, triangle = np.linalg.qr(points.T)
         diagonal = np.abs(np.diag(triangle))
         if diagonal.min() > DEPENDENT:
