@@ -404,6 +404,13 @@ BODIES: tuple[BodyCase, ...] = (
         CONIC_PROGRAM,
     ),
     BodyCase(
+        "relaxed tables",
+        enlarged(moment_relaxation(MarginalTables([2, 2], 2))),
+        3,
+        "support project cvxpy_constraints",
+        tolerance=2e-9,
+    ),
+    BodyCase(
         "relaxed 3-way parities",
         enlarged(moment_relaxation(Parities(4, 3))),
         4,

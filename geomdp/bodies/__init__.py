@@ -13,6 +13,7 @@ from geomdp.bodies.intersection import Intersection
 from geomdp.bodies.linear_image import LinearImage
 from geomdp.bodies.linear_programs import SolverError
 from geomdp.bodies.lp_balls import LpBall
+from geomdp.bodies.mapped_elliptope import MappedElliptope
 from geomdp.bodies.moment_bodies import (
     cosine_moment_body,
     grid_moment_body,
@@ -67,6 +68,7 @@ __all__ = [
     "Intersection",
     "LinearImage",
     "LpBall",
+    "MappedElliptope",
     "MissingOracle",
     "MomentRelaxation",
     "NamedBody",

@@ -29,10 +29,12 @@ from geomdp.bodies.arguments import rays
 from geomdp.bodies.conic_programs import KeptProblem
 from geomdp.bodies.cvx_body import CONIC_TOLERANCE
 from geomdp.bodies.elliptope import Elliptope
+from geomdp.bodies.mapped_elliptope import MappedElliptope, stretching_weights
 from geomdp.bodies.moment_matrix import REDUCED, MomentMatrix, Multiplied
 from geomdp.bodies.oracles import Body, Facets, Halfspace, MissingOracle
 from geomdp.bodies.sensitivity import sensitivity_polytope
-from geomdp.workloads import Marginals, Parities, Workload
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads.sign_products import sign_products
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,12 +225,14 @@ def moment_relaxation(workload: Workload) -> Body:
                            (1, x)^T] psd with its diagonal equal to its first row
     Parities, k = 2        single attributes: the `Elliptope` of order d
     Parities, k > 2        sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
+    MarginalTables, k = 2  of two-level columns: a constant and single attributes, as an image of
+                           the elliptope of order d + 1 with a closed projection, of any order
     =====================  ========================================================================
 
     Parameters
     ----------
-    workload : Marginals or Parities
-        Q, with at most 200 rows of the matrix.
+    workload : Marginals, Parities or MarginalTables
+        Q, with at most 200 rows of the matrix but for tables.
 
     Returns
     -------
@@ -241,7 +245,8 @@ def moment_relaxation(workload: Workload) -> Body:
         For other workloads and for matrices of order above 200.
     """
     raise ValueError(
-        f"workload must be Marginals or Parities, got {type(workload).__name__}: no relaxation"
+        "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns, got "
+        f"{type(workload).__name__}: no relaxation"
     )
 
 
@@ -270,6 +275,20 @@ def _(workload: Parities) -> Body:
     matrix = MomentMatrix(_subsets(range(d), sorted({k // 2, (k + 1) // 2})))
     terms = [{tuple(int(i) for i in subset): 1.0} for subset in workload.subsets]
     return MomentRelaxation(matrix, terms)
+
+
+@moment_relaxation.register
+def _(workload: MarginalTables) -> Body:
+    products = sign_products(workload)
+    weights = None
+    if products is not None and workload.k == 2:
+        weights = stretching_weights(products.matrix, products.order)
+    if products is None or weights is None:
+        raise ValueError(
+            f"tables must be 2-way, of two-level columns, got levels {workload.levels}, "
+            f"k = {workload.k}: no relaxation"
+        )
+    return MappedElliptope(products.matrix, weights, products.constant)
 
 
 def _subsets(elements: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:

@@ -11,13 +11,15 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.bodies import sensitivity_polytope
+from geomdp.bodies import moment_relaxation, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.geometry.projection.projector import Projector
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
 from geomdp.mechanisms.support_bound import SupportBound, expected_support_bound
-from geomdp.workloads import Workload
+from geomdp.workloads import MarginalTables, Workload
+from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.sign_products import sign_products
 
 #: Duality gap asked of the projection, as a share of the mean squared noise: it then adds at most
 #: one part in a million to the bound on the squared error.
@@ -32,7 +34,9 @@ STANDARD_ERRORS = 4.76
 class Projected(Mechanism):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
-    M(X) = argmin over y in K_Q of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner`.
+    M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner` and K = K_Q the
+    sensitivity polytope. For all 2-way tables of two-level columns, more than 24 of them, whose
+    polytope is out of reach, K is the larger `moment_relaxation`, an image of the elliptope.
 
     Parameters
     ----------
@@ -47,7 +51,7 @@ class Projected(Mechanism):
 
     Notes
     -----
-    Privacy: that of `inner`, word for word; K_Q is public, and the projection reads the noisy
+    Privacy: that of `inner`, word for word; K is public, and the projection reads the noisy
     answers only (post-processing, GEN-2).
 
     Error: for all data of n records, with E over Z,
@@ -72,8 +76,8 @@ class Projected(Mechanism):
 
     @cached_property
     def body(self) -> Body:
-        """The sensitivity polytope K_Q."""
-        return sensitivity_polytope(self.workload)
+        """K: the sensitivity polytope, or a relaxation where that is out of reach."""
+        return reachable_body(self.workload)
 
     @cached_property
     def _projector(self) -> Projector:
@@ -118,6 +122,15 @@ class Projected(Mechanism):
         noisy = self.inner._privatise(sums, rng)
         tolerance = relative_tolerance(self.inner, self._diameter)
         return self._projector.nearest(noisy, tol=tolerance).point
+
+
+def reachable_body(workload: Workload) -> Body:
+    """The sensitivity polytope, or a relaxation of it where no search over elements is possible."""
+    size = workload.universe.size
+    relaxed = isinstance(workload, MarginalTables) and workload.k == 2
+    if relaxed and size is not None and size > MAX_SCORES and sign_products(workload) is not None:
+        return moment_relaxation(workload)
+    return sensitivity_polytope(workload)
 
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:

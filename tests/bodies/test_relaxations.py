@@ -8,12 +8,20 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from geomdp.bodies import Box, Elliptope, MomentRelaxation, moment_relaxation, sensitivity_polytope
+from geomdp.bodies import (
+    Box,
+    Elliptope,
+    MappedElliptope,
+    MomentRelaxation,
+    moment_relaxation,
+    sensitivity_polytope,
+)
 from geomdp.bodies.correlation_projection import nearest_with_diagonal
 from geomdp.bodies.correlation_support import GAP, highest_correlation
 from geomdp.bodies.moment_matrix import MomentMatrix
-from geomdp.workloads import Marginals, Parities, Prefixes
+from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
 from tests.catalogue import CONIC_PROGRAM, gaussian
 
 WORKLOADS = [
@@ -148,3 +156,32 @@ def test_bad_input():
         MomentRelaxation(MomentMatrix([(0,), (1,)]), [{(0, 2): 1.0}])
     with pytest.raises(ValueError, match="directions"):
         moment_relaxation(Marginals(4, 2)).support(np.full((1, 6), np.nan))
+
+
+def test_tables_of_two_levels_are_projected_in_closed_form():
+    """Against a semidefinite program, and by the optimality condition at an order of 31."""
+    workload = MarginalTables([2] * 4, 2)
+    body = moment_relaxation(workload)
+    np.testing.assert_allclose(body.weights / body.weights[1], [3, 1, 1, 1, 1], rtol=1e-14)
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=body.dimension)
+    variable = cp.Variable(body.dimension)
+    distance = cp.Minimize(cp.sum_squares(variable - target))
+    cp.Problem(distance, body.cvxpy_constraints(variable)).solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(body.project(target[None])[0], variable.value, atol=1e-5)
+    large = MarginalTables([2] * 30, 2)
+    body = moment_relaxation(large)
+    answers = large.answers(large.universe.sample(3, rng))
+    np.testing.assert_allclose(body.project(answers[None])[0], answers, atol=1e-6)
+    residual = 0.2 * rng.normal(size=body.dimension)
+    nearest = body.project((answers + residual)[None])[0]
+    normal = answers + residual - nearest
+    assert body.support(normal[None])[0] - normal @ nearest <= 1e-8 * body.radius() ** 2
+
+
+def test_tables_without_a_closed_projection_are_refused():
+    with pytest.raises(ValueError, match="two-level"):
+        moment_relaxation(MarginalTables([2, 3, 2], 2))
+    matrix = sp.csr_array(np.eye(3))
+    with pytest.raises(ValueError, match="stretch"):
+        MappedElliptope(matrix, np.array([1.0, 1.0, 2.0]), np.zeros(3))

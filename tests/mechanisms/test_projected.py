@@ -1,0 +1,26 @@
+"""Projections of answers whose sensitivity polytope is out of reach."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp.bodies import MappedElliptope
+from geomdp.mechanisms import Cone, Projected
+from geomdp.privacy import PureDP
+from geomdp.workloads import MarginalTables
+
+
+def test_many_columns_are_projected_on_the_relaxation() -> None:
+    """Beyond 24 columns only: projecting never increases the distance to the true answers."""
+    few = Projected(Cone(MarginalTables([2] * 4, 2), n=10, privacy=PureDP(1.0)))
+    assert not isinstance(few.body, MappedElliptope)
+    workload = MarginalTables([2] * 25, 2)
+    inner = Cone(workload, n=50, privacy=PureDP(1.0))
+    mechanism = Projected(inner)
+    assert isinstance(mechanism.body, MappedElliptope)
+    assert mechanism.predicted_rmse.value < inner.predicted_rmse.value
+    records = workload.universe.sample(50, np.random.default_rng(0))
+    truth = workload.answers(records)
+    for seed in range(3):
+        before = np.linalg.norm(inner.release(records, rng=seed).answers - truth)
+        assert np.linalg.norm(mechanism.release(records, rng=seed).answers - truth) < before
