@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, vector
 from geomdp.bodies.correlation_projection import nearest_with_diagonal
@@ -107,6 +108,10 @@ class MappedElliptope(Body):
     def radius(self) -> float:
         """||c|| + (sum of w_i w_j)^(1/2), since entries of correlation matrices are at most 1."""
         return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
+
+    def affine_hull(self) -> AffineHull:
+        """Through c along the columns of T, orthogonal; dense, m p (p - 1) / 2 numbers."""
+        return AffineHull(self.constant, (self.matrix / self._stretch).toarray())
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """One semidefinite constraint of order p."""
