@@ -27,8 +27,8 @@ from experiments.benchmarks.peers.chords import (
 from experiments.benchmarks.peers.matrix_chords import EigenvalueChords
 from experiments.benchmarks.peers.samplers import PROPOSALS, hopsy_draws
 from experiments.engine.cells import Row
-from geomdp.geometry.sampling import Mixing, bulk_ess, measure_mixing, run_chains
-from geomdp.geometry.sampling.rounding import Walk, plain_walk, prepared_walk
+from geomdp.geometry.sampling import HitAndRun, Mixing, bulk_ess, measure_mixing, run_chains
+from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 
 #: Chains of a hit-and-run walk; chords of all are taken together, as the samplers do.
 CHAINS = 64
@@ -152,9 +152,9 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row
 def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds a uniform draw; the peer is hit-and-run on the same matrices, by effective sample.
 
-    Its chords are by eigenvalues on the spectraplex and by bisection on the difference body. The
-    walk may be too slow to converge in `MATRIX_STEPS`: its correlation time is then a lower
-    bound, which favours the peer.
+    Its chords are by eigenvalues on the spectraplex and by bisection on the difference body. It
+    starts from uniform points, so it needs no burn-in. It may be too slow to converge in
+    `MATRIX_STEPS`: its correlation time is then a lower bound, which favours the peer.
     """
     body: gd.bodies.Body = gd.bodies.Spectraplex(config.dimension)
     if config.work is Work.SPECTRAPLEX_DIFFERENCE:
@@ -164,10 +164,10 @@ def time_spectral_draws(config: Config, rng: np.random.Generator) -> list[Row]:
     outside = np.count_nonzero(~body.contains(samples.points[:32]))
     rows = [line(GEOMDP, [seconds / config.operations], outside, 0)]
     if config.peer_operations:
-        walk = plain_walk(EigenvalueChords(body) if config.work is Work.SPECTRAPLEX else body)
-        chains = config.peer_operations
-        mixing = pilot(walk, chains, MATRIX_STEPS[config.work], rng)
-        points = walk.starts(chains, rng)
-        _, step = timed(lambda: walk.kernel.step(rng, walk.body, points))
+        walked = EigenvalueChords(body) if config.work is Work.SPECTRAPLEX else body
+        chains, kernel = config.peer_operations, HitAndRun()
+        starts, limit = samples.points[:chains], MATRIX_STEPS[config.work]
+        mixing = measure_mixing(kernel, walked, starts, rng, limit=limit)
+        _, step = timed(lambda: kernel.step(rng, walked, starts))
         rows.append(line("hit-and-run", [step / chains * mixing.correlation_time]))
     return rows

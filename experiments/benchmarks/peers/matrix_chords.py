@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EigenvalueChords(gd.bodies.Body):
-    """The spectraplex {M psd, tr M <= 1} with its extreme points and exact chords only.
+    """The spectraplex {M psd, tr M <= 1} with its exact chords only.
 
     Parameters
     ----------
@@ -30,10 +30,6 @@ class EigenvalueChords(gd.bodies.Body):
     def dimension(self) -> int:
         """Dimension d (d + 1) / 2."""
         return self.inner.dimension
-
-    def extreme_point(self, directions: Array) -> Array:
-        """Extreme points of the inner body."""
-        return self.inner.extreme_point(directions)
 
     def chord(self, points: Array, directions: Array) -> tuple[Array, Array]:
         """Ends (lo, hi), where an eigenvalue reaches 0 or the trace reaches 1."""
