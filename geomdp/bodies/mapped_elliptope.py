@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull
-from geomdp._typing import FloatArray
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import rays
 from geomdp.bodies.correlation_projection import nearest_with_diagonal
 from geomdp.bodies.elliptope import Elliptope
-from geomdp.bodies.oracles import Body
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
 
 #: Relative error at which T^T T counts as Diag(w_i w_j).
 STRETCH_ERROR = 1e-12
@@ -94,6 +95,27 @@ class MappedElliptope(Body):
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
+    def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v with T v nearest to directions u (b, m), and the distances (b,) of T v from u."""
+        back = (self.matrix.T @ directions.T).T / self._stretch**2
+        return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the point is an image, up to rounding, of a correlation matrix; O(p^3)."""
+        back, off = self._pulled_back(batch(points, self.dimension, "points") - self.constant)
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chord of the elliptope through the point and direction pulled back; 0 off the span."""
+        points, directions = rays(points, directions, self.dimension)
+        starts, _ = self._pulled_back(points - self.constant)
+        ways, off = self._pulled_back(directions)
+        along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        low[along], high[along] = self._elliptope.chord(starts[along], ways[along])
+        return low, high
+
     def project(self, points: FloatArray) -> FloatArray:
         """The nearest points, each by some ten eigendecompositions of order p."""
         points = batch(points, self.dimension, "points")
@@ -111,7 +133,8 @@ class MappedElliptope(Body):
 
     def affine_hull(self) -> AffineHull:
         """Through c along the columns of T, orthogonal; dense, m p (p - 1) / 2 numbers."""
-        return AffineHull(self.constant, (self.matrix / self._stretch).toarray())
+        basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
+        return AffineHull(self.constant, basis)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """One semidefinite constraint of order p."""
