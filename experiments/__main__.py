@@ -1,4 +1,4 @@
-"""Command line of the experiments: list, run, reproduce, plot, status."""
+"""Command line of the experiments: list, run, reproduce, plot, report, status."""
 
 from __future__ import annotations
 
@@ -101,7 +101,9 @@ def run(
     """Run scripts, draw their figures and check their claims."""
     scripts = [_find(name) for name in dict.fromkeys(names)]
     with _executor(workers, scheduler) as executor:
-        _run_all(scripts, _preset(full), Folders(results, figures), executor)
+        passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
+    if not passed:
+        raise typer.Exit(1)
 
 
 @app.command("reproduce")
@@ -115,7 +117,11 @@ def reproduce_all(
     """Run every script; the exit code is 0 if all claims hold."""
     scripts = [load(module) for module in SCRIPTS]
     with _executor(workers, scheduler) as executor:
-        _run_all(scripts, _preset(full), Folders(results, figures), executor)
+        passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
+    flag = "" if full else " --quick"
+    console.print(f"to read it all on one page: python -m experiments report{flag}")
+    if not passed:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -127,6 +133,24 @@ def plot(name: str, full: Full = False, figures: FiguresFolder = FIGURES) -> Non
         _fail(f"{outputs.csv} does not exist; run the script first")
     draw(script, outputs)
     console.print(*(str(path) for path in outputs.images), sep="\n")
+
+
+@app.command()
+def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
+    """Put all stored figures, claims and theorems on one page; nothing is computed."""
+    try:
+        from experiments.report import build_report
+    except ModuleNotFoundError as error:
+        _fail(f"the report needs the extra `report`: pip install -e '.[report]' ({error})")
+    with _reporting_errors():
+        built = build_report([*map(load, SCRIPTS)], _preset(full), Folders(figures=figures))
+    if built.missing:
+        console.print(f"no figure at this preset: {', '.join(built.missing)}", highlight=False)
+    console.print(
+        f"{built.figures} figures, {built.passed} claims passed, {built.failed} failed",
+        highlight=False,
+    )
+    console.print(str(built.path), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -153,7 +177,8 @@ def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -
 
 def _run_all(
     scripts: Sequence[LoadedScript], preset: Preset, folders: Folders, executor: Executor
-) -> None:
+) -> bool:
+    """Reproduce scripts and show what they came to; whether all passed."""
     reports: list[Report] = []
     try:
         with _reporting_errors(), _progress() as progress:
@@ -179,8 +204,7 @@ def _run_all(
         console.print("interrupted; completed cells are stored, run again to resume")
         raise typer.Exit(INTERRUPTED) from None
     _show(scripts, reports)
-    if not all(report.passed for report in reports):
-        raise typer.Exit(1)
+    return all(report.passed for report in reports)
 
 
 @contextmanager

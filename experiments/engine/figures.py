@@ -41,7 +41,7 @@ class Outputs:
 
 def write_table(outputs: Outputs, table: pd.DataFrame) -> None:
     """Write the CSV; floats keep all their digits."""
-    with _replacing(outputs.csv) as temporary:
+    with replacing(outputs.csv) as temporary:
         table.to_csv(temporary, index=False)
 
 
@@ -73,18 +73,18 @@ def write_figure(outputs: Outputs, figure: Figure) -> None:
         ".svg": {"Date": None},
     }
     for path in outputs.images:
-        with _replacing(path) as temporary:
+        with replacing(path) as temporary:
             figure.savefig(temporary, format=path.suffix[1:], metadata=dateless[path.suffix])
 
 
 def write_record(outputs: Outputs, record: Mapping[str, object]) -> None:
     """Write the JSON record."""
-    with _replacing(outputs.record) as temporary:
+    with replacing(outputs.record) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A temporary path that replaces `path` at the end: readers never see half a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")

@@ -1,0 +1,251 @@
+"""The curves of a figure as data, for charts whose values can be read off and axes switched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+#: Digits of a number on the page: more than a screen shows, and a tenth of the bytes.
+DIGITS = 5
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a panel.
+
+    Parameters
+    ----------
+    label : str
+        Its name, prose with LaTeX between dollar signs; may be empty.
+    colour : str
+        Hexadecimal.
+    dashed, joined, marked, filled : bool
+        How it is drawn.
+    borrowed : bool
+        Whether the label is that of another line of the same look or colour.
+    points : tuple of (float, float)
+        In the units of the axes.
+    """
+
+    label: str
+    colour: str
+    dashed: bool
+    joined: bool
+    marked: bool
+    filled: bool
+    borrowed: bool
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    title, x_label, y_label : str
+        Prose with LaTeX between dollar signs.
+    x_log, y_log : bool
+        Scales of the figure.
+    x_range, y_range : (float, float)
+        Limits of the figure, possibly falling.
+    x_names, y_names : tuple of (float, str)
+        Ticks that are words instead of numbers.
+    curves : tuple of Curve
+        Lines and markers.
+    bands : tuple of (str, tuple of points)
+        Colours and outlines of filled areas.
+    bars : tuple of (str, tuple of points)
+        Colours and ends of bars of uncertainty.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    x_log: bool
+    y_log: bool
+    x_range: Point
+    y_range: Point
+    x_names: tuple[tuple[float, str], ...]
+    y_names: tuple[tuple[float, str], ...]
+    curves: tuple[Curve, ...]
+    bands: tuple[tuple[str, tuple[Point, ...]], ...] = field(default=())
+    bars: tuple[tuple[str, tuple[Point, ...]], ...] = field(default=())
+
+
+def panels_of(figure: Figure) -> list[Panel]:
+    """Data of all axes that hold curves; images and bars of histograms have none."""
+    names = _names(figure)
+    panels = []
+    for axes in figure.axes:
+        curves = tuple(_curves(axes, names))
+        if axes.get_visible() and any(len(curve.points) > 1 for curve in curves):
+            panels.append(_panel(axes, curves))
+    return panels
+
+
+def legend_of(panels: Iterable[Panel]) -> list[Curve]:
+    """One curve for each label, in the order of first appearance: its own, if there is one."""
+    found: dict[str, Curve] = {}
+    for panel in panels:
+        for curve in panel.curves:
+            known = found.get(curve.label)
+            if curve.label and (known is None or (known.borrowed and not curve.borrowed)):
+                found[curve.label] = curve
+    return [*found.values()]
+
+
+def _panel(axes: Axes, curves: tuple[Curve, ...]) -> Panel:
+    # Shared axes carry their label and the words of their ticks on one of them only.
+    return Panel(
+        title=axes.get_title(loc="left") or axes.get_title(),
+        x_label=_first(peer.get_xlabel() for peer in _siblings(axes, "x")),
+        y_label=_first(peer.get_ylabel() for peer in _siblings(axes, "y")),
+        x_log=axes.get_xscale() == "log",
+        y_log=axes.get_yscale() == "log",
+        x_range=_point(*axes.get_xlim()),
+        y_range=_point(*axes.get_ylim()),
+        x_names=_words(axes.xaxis),
+        y_names=_words(axes.yaxis),
+        curves=curves,
+        bands=tuple(_bands(axes)),
+        bars=tuple(_bars(axes)),
+    )
+
+
+def _siblings(axes: Axes, direction: str) -> list[Axes]:
+    shared = axes.get_shared_x_axes() if direction == "x" else axes.get_shared_y_axes()
+    return [axes, *(peer for peer in shared.get_siblings(axes) if peer is not axes)]
+
+
+def _first(texts: Iterable[str]) -> str:
+    return next((text for text in texts if text), "")
+
+
+def _words(axis: Axis) -> tuple[tuple[float, str], ...]:
+    """Ticks whose labels the script has chosen."""
+    formatter = axis.get_major_formatter()
+    if not isinstance(formatter, FixedFormatter | FuncFormatter):
+        return ()
+    places = axis.get_majorticklocs()
+    labels = formatter.format_ticks(list(places))
+    return tuple(
+        (_rounded(place), label) for place, label in zip(places, labels, strict=True) if label
+    )
+
+
+def _curves(axes: Axes, names: dict[tuple[object, ...], str]) -> Iterator[Curve]:
+    for line in axes.get_lines():
+        points = _points(line, axes)
+        if not points or not line.get_visible():
+            continue
+        look = _look(line)
+        label = str(line.get_label())
+        if borrowed := label.startswith("_"):
+            label = names.get(look) or names.get(look[:1], "")
+        colour, dashed, joined, marker, filled = look
+        marked = marker not in ("None", "none", "", " ")
+        yield Curve(label, colour, dashed, joined, marked, filled, borrowed, points)
+
+
+def _points(line: Line2D, axes: Axes) -> tuple[Point, ...]:
+    x = np.asarray(line.get_xdata(orig=False), dtype=float)
+    y = np.asarray(line.get_ydata(orig=False), dtype=float)
+    if line.get_transform() != axes.transData:
+        if np.unique(y).size == 1 and line.get_transform() == axes.get_yaxis_transform():
+            x = np.array(axes.get_xlim())  # a level across the whole panel
+            y = np.full(2, y[0])
+        else:
+            return ()
+    return _finite(np.column_stack([x, y]))
+
+
+def _look(line: Line2D) -> tuple[str, bool, bool, str, bool]:
+    style = line.get_linestyle()
+    colour = to_hex(line.get_color())
+    face = line.get_markerfacecolor()
+    filled = isinstance(face, str) and face == "auto"
+    if not filled and not (isinstance(face, str) and face == "none"):
+        filled = to_hex(face) == colour
+    joined = style not in ("None", "none", "", " ")
+    return colour, joined and style != "-", joined, str(line.get_marker()), filled
+
+
+def _names(figure: Figure) -> dict[tuple[object, ...], str]:
+    """Labels by the whole look of a line, and by its colour alone where that is unambiguous."""
+    named: dict[tuple[object, ...], str] = {}
+    colours: dict[str, set[str]] = {}
+    for line, label in _labelled(figure):
+        look = _look(line)
+        named.setdefault(look, label)
+        colours.setdefault(look[0], set()).add(label)
+    for colour, labels in colours.items():
+        if len(labels) == 1:
+            named[(colour,)] = next(iter(labels))
+    return named
+
+
+def _labelled(figure: Figure) -> Iterator[tuple[Line2D, str]]:
+    legends: list[Legend] = [*figure.legends]
+    for axes in figure.axes:
+        if (own := axes.get_legend()) is not None:
+            legends.append(own)
+        for line in axes.get_lines():
+            if not str(line.get_label()).startswith("_"):
+                yield line, str(line.get_label())
+    for legend in legends:
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            if isinstance(handle, Line2D) and text.get_text():
+                yield handle, text.get_text()
+
+
+def _bands(axes: Axes) -> Iterator[tuple[str, tuple[Point, ...]]]:
+    for collection in axes.collections:
+        if not isinstance(collection, PolyCollection) or not len(collection.get_facecolor()):
+            continue
+        if collection.get_transform() != axes.transData:
+            continue
+        colour = _colour(collection.get_facecolor())
+        for path in collection.get_paths():
+            yield colour, _finite(path.vertices)
+
+
+def _bars(axes: Axes) -> Iterator[tuple[str, tuple[Point, ...]]]:
+    for collection in axes.collections:
+        if isinstance(collection, LineCollection) and collection.get_transform() == axes.transData:
+            colour = _colour(collection.get_color())
+            for ends in collection.get_segments():
+                if len(points := _finite(ends)) > 1:
+                    yield colour, points
+
+
+def _colour(colours: object) -> str:
+    """Hexadecimal of the first colour of a collection, without its opacity."""
+    red, green, blue = np.asarray(colours, dtype=float).reshape(-1, 4)[0, :3]
+    return to_hex((float(red), float(green), float(blue)))
+
+
+def _finite(points: npt.ArrayLike) -> tuple[Point, ...]:
+    """The finite ones of points (n, 2)."""
+    pairs = np.asarray(points, dtype=float).reshape(-1, 2)
+    return tuple(_point(x, y) for x, y in pairs[np.isfinite(pairs).all(axis=1)])
+
+
+def _point(x: float, y: float) -> Point:
+    return _rounded(x), _rounded(y)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{float(value):.{DIGITS}g}")

@@ -1,0 +1,94 @@
+"""What is stored about one script: its record, figure and curves, or why there are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from experiments.engine.figures import Outputs, drawing, read_table
+from experiments.engine.reproduce import Folders
+from experiments.engine.script import LoadedScript, Preset
+from experiments.report.charts import Panel, panels_of
+from experiments.theorems import THEOREMS, Theorem, shown_by
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """One script as the report shows it.
+
+    Parameters
+    ----------
+    script : LoadedScript
+        The script.
+    outputs : Outputs
+        Where its files are.
+    record : dict or None
+        The stored record; None if the script has not been run at the preset.
+    panels : tuple of Panel
+        Curves, drawn by the script from the stored table.
+    undrawn : str
+        Why the script cannot draw the stored table, empty if it can.
+    theorems : tuple of Theorem
+        What the figure shows.
+    """
+
+    script: LoadedScript
+    outputs: Outputs
+    record: dict[str, Any] | None
+    panels: tuple[Panel, ...]
+    undrawn: str
+    theorems: tuple[Theorem, ...]
+
+    @property
+    def name(self) -> str:
+        """Short name of the script."""
+        return self.script.name
+
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """The stored claims."""
+        return [] if self.record is None else list(self.record["claims"])
+
+    @property
+    def failure(self) -> str:
+        """The stored exception of the script's plot or claims, empty if there was none."""
+        return "" if self.record is None else str(self.record.get("failure", ""))
+
+    @property
+    def has_figure(self) -> bool:
+        """Whether there is a drawing to show."""
+        return self.record is not None and self.outputs.images[1].exists()
+
+
+def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> list[Gathered]:
+    """What is stored about all scripts; nothing is computed.
+
+    Raises
+    ------
+    OSError
+        If a stored file cannot be read.
+    """
+    docstrings = [(script.name, script.module.__doc__) for script in scripts]
+    shown = {theorem.id: shown_by(theorem, docstrings) for theorem in THEOREMS}
+    found = []
+    for script in scripts:
+        outputs = folders.outputs(script.name, preset)
+        record = None
+        if outputs.record.exists() and outputs.csv.exists():
+            record = json.loads(outputs.record.read_text())
+        panels, undrawn = ((), "") if record is None else _curves(script, outputs)
+        theorems = tuple(theorem for theorem in THEOREMS if script.name in shown[theorem.id])
+        found.append(Gathered(script, outputs, record, panels, undrawn, theorems))
+    return found
+
+
+def _curves(script: LoadedScript, outputs: Outputs) -> tuple[tuple[Panel, ...], str]:
+    """Panels of the stored table, or the exception of a script that has changed since."""
+    table = read_table(outputs)
+    try:
+        with drawing():
+            return tuple(panels_of(script.module.plot(table))), ""
+    except Exception as error:
+        return (), f"{type(error).__name__}: {error}"

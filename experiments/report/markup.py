@@ -1,0 +1,53 @@
+"""Small pieces of HTML that several parts of the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from experiments.theorems import THEOREMS
+from experiments.theorems.theorem import ID
+
+_KNOWN = {theorem.id for theorem in THEOREMS}
+
+
+def linked_ids(text: str) -> str:
+    """Escaped text; ids of the formula sheet lead to their theorems."""
+    return ID.sub(
+        lambda found: (
+            f'<a href="#theorem-{found[0]}">{found[0]}</a>' if found[0] in _KNOWN else found[0]
+        ),
+        escape(text),
+    )
+
+
+def verdict(passed: bool) -> str:
+    """The word for a claim's outcome, with a class for its colour."""
+    return (
+        '<span class="verdict passed">passed</span>'
+        if passed
+        else '<span class="verdict failed">FAILED</span>'
+    )
+
+
+def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], kind: str) -> str:
+    """A table whose rows become cards on narrow screens; cells are HTML already."""
+    names = [*headers]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    body = []
+    for row in rows:
+        first, *others = row
+        cells = "".join(
+            f'<td data-header="{escape(name)}">{cell}</td>'
+            for name, cell in zip(names[1:], others, strict=True)
+        )
+        body.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
+    return (
+        f'<table class="{kind}"><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    )
+
+
+def figure_link(name: str) -> str:
+    """Link to the section of a script."""
+    return f'<a href="#figure-{name}">{escape(name)}</a>'

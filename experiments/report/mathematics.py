@@ -1,0 +1,59 @@
+"""Prose with LaTeX between dollar signs as HTML with MathML, and as plain text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from html import escape
+
+from latex2mathml.converter import convert
+
+_VARIANT = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
+#: Upright words, which the converter spells letter by letter.
+_WORD = re.compile(r'<mrow>(?:<mi mathvariant="normal">[A-Za-z]</mi>){2,}</mrow>')
+_MATH = re.compile(r"\$([^$]+)\$")
+#: Commands that matplotlib knows and the converter does not, or draws badly.
+_SPELLINGS = {r"\mathdefault": r"\mathrm", r"\lVert": r"\|", r"\rVert": r"\|"}
+
+
+def to_html(text: str) -> str:
+    """Escaped prose; what stands between dollar signs becomes MathML.
+
+    Raises
+    ------
+    ValueError
+        If a formula holds a command the converter does not know.
+    """
+    # Odd pieces are formulas.
+    pieces = _MATH.split(" ".join(text.split()))
+    return "".join(
+        to_mathml(piece) if position % 2 else escape(piece) for position, piece in enumerate(pieces)
+    )
+
+
+def to_mathml(formula: str) -> str:
+    """One formula as MathML, without the namespace HTML does not need."""
+    for printed, known in _SPELLINGS.items():
+        formula = formula.replace(printed, known)
+    mathml = convert(formula)
+    if "\\" in mathml:
+        raise ValueError(f"formula has an unknown command: {formula!r}")
+    mathml = _WORD.sub(lambda word: f"<mi>{re.sub('<[^>]*>', '', word[0])}</mi>", mathml)
+    return _VARIANT.sub(_letter, re.sub(r' xmlns="[^"]*"', "", mathml))
+
+
+def _letter(found: re.Match[str]) -> str:
+    """A letter of its own for what browsers no longer make of an attribute."""
+    variant = {"double-struck": "DOUBLE-STRUCK", "script": "SCRIPT"}[found[1]]
+    for prefix in ("", "MATHEMATICAL "):  # the common ones are older than the block of all
+        try:
+            return f"<mi>{unicodedata.lookup(f'{prefix}{variant} CAPITAL {found[2]}')}</mi>"
+        except KeyError:
+            continue
+    raise ValueError(f"there is no {found[1]} {found[2]}")
+
+
+def to_text(text: str) -> str:
+    """Plain words for screen readers: formulas lose their markup."""
+    plain = re.sub(r"\\(?:mathrm|mathdefault|operatorname|left|right|,)", "", text)
+    return " ".join(re.sub(r"[${}\\]", "", plain).split())

@@ -1,0 +1,25 @@
+"""Every theorem, lemma and algorithm of the papers, with its code; see `theorem`."""
+
+from experiments.theorems.additions import ADDITIONS
+from experiments.theorems.blum_roth import BLUM_ROTH
+from experiments.theorems.iterative import ITERATIVE
+from experiments.theorems.nikolov import NIKOLOV
+from experiments.theorems.nikolov_noise import NIKOLOV_NOISE
+from experiments.theorems.primitives import PRIMITIVES, SAMPLING
+from experiments.theorems.smooth import SMOOTH
+from experiments.theorems.sparse_vector import SPARSE_VECTOR
+from experiments.theorems.theorem import Paper, Theorem, cited, resolve, shown_by
+
+THEOREMS: tuple[Theorem, ...] = (
+    *NIKOLOV,
+    *NIKOLOV_NOISE,
+    *BLUM_ROTH,
+    *SPARSE_VECTOR,
+    *ITERATIVE,
+    *SMOOTH,
+    *PRIMITIVES,
+    *SAMPLING,
+    *ADDITIONS,
+)
+
+__all__ = ["THEOREMS", "Paper", "Theorem", "cited", "resolve", "shown_by"]

@@ -1,0 +1,118 @@
+"""Ideas that are not in the papers, and what is measured of the laboratory itself."""
+
+from experiments.theorems.theorem import Paper, Theorem
+
+_P = Paper.ADDITIONS
+
+ADDITIONS = (
+    Theorem(
+        "X-OUT",
+        _P,
+        "Outer slab body",
+        r"$\{y:|\langle z_j,y\rangle|\le h_{K-K}(z_j)\ \forall j\}\supseteq K-K$ for any"
+        r" directions:"
+        r" its K-norm noise is as private, and needs a support function only.",
+        (
+            "geomdp.bodies.SlabBody",
+            "geomdp.geometry.refine_slabs",
+            "geomdp.geometry.certify_slabs",
+        ),
+    ),
+    Theorem(
+        "X-RAY",
+        _P,
+        "Exact chords of polytopes by vertices",
+        r"A warm dual simplex finds where a ray leaves $\operatorname{conv}(\pm v_i)$ or $K-K$: one"
+        r" pass over the vertices per pivot.",
+        ("geomdp.bodies.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
+    ),
+    Theorem(
+        "X-SIM",
+        _P,
+        "Difference body of a simplex",
+        r"$\mathrm{vol}(K-K)=\binom{2m}{m}\mathrm{vol}(K)$, with exact uniform points and gauge"
+        r" $\max\left(\sum y_+,\sum y_-\right)$ in barycentric coordinates.",
+        ("geomdp.bodies.SimplexDifference", "geomdp.bodies.Simplex"),
+        scripts=("sample_complexity",),
+        tests=(
+            "tests/mechanisms/test_oracles.py::test_simplices_have_exact_noise_of_the_neighbour_body",
+        ),
+    ),
+    Theorem(
+        "X-CONE",
+        _P,
+        "Cone mechanism",
+        r"$Z=A-B$ with $A,B$ of density $\propto e^{-\varepsilon a_{m+1}/2}$ on the cone over"
+        r" $K_Q$: pure $\varepsilon$-DP for replace-one, from uniform points of $K_Q$ alone;"
+        r" $\mathbb E\|Z\|^2=\frac{8(m+1)(m+2)}{\varepsilon^2}\mathbb E\|U-c\|^2$.",
+        ("geomdp.mechanisms.Cone", "geomdp.noise.ConeNoise"),
+    ),
+    Theorem(
+        "X-LKJ",
+        _P,
+        "Elliptope cone mechanism",
+        r"All 1- and 2-way parities of $\pm1$ attributes with noise of variance"
+        r" $\frac{8(m+1)(m+2)}{(p+1)\varepsilon^2}$, $p=d+1$, $m=\binom p2$: exact, pure,"
+        r" polynomial in $d$.",
+        ("geomdp.bodies.Elliptope", "geomdp.mechanisms.Cone"),
+    ),
+    Theorem(
+        "X-PSDBOX",
+        _P,
+        "Second moments of records in a cube",
+        r"$\{M\succeq0,M_{ii}\le1\}$ has exact uniform points $D^{1/2}RD^{1/2}$, $R$ uniform in the"
+        r" elliptope, $D_{ii}=u_i^{2/(d+1)}$.",
+        ("geomdp.bodies.PsdBox", "geomdp.workloads.BoxSecondMoment"),
+        tests=("tests/mechanisms/test_oracles.py::test_second_moments",),
+    ),
+    Theorem(
+        "X-GF",
+        _P,
+        "Sixty-four signs per hash",
+        r"A polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives 64 rows of $r$-wise"
+        r" independent signs per evaluation.",
+        ("geomdp.geometry.hashing.HashedSigns",),
+    ),
+    Theorem(
+        "X-NUFFT",
+        _P,
+        "Smooth summary by a non-uniform FFT",
+        r"All $\sum_x\prod_i\cos(m_i\theta_i(x))$ in $O\left(n\log^d\frac{1}{\mathrm{tol}}+t^d\log"
+        r" t"
+        r"\right)$ instead of $O(nt^d)$, with an error far below the noise.",
+        ("geomdp.workloads.smooth.moment_transform", "geomdp.workloads.smooth.MomentTransform"),
+    ),
+    Theorem(
+        "X-MNP",
+        _P,
+        "Projection on a polytope by active sets",
+        r"$\min\frac12\|V\lambda-b\|^2$ by Wolfe's method with column generation; each result has"
+        r" its gap $\langle y-b,y\rangle-\min_i\langle y-b,v_i\rangle$.",
+        ("geomdp.project", "geomdp.geometry.Projector"),
+    ),
+    Theorem(
+        "X-SPX",
+        _P,
+        "Uniform points of the spectraplex",
+        r"$M=u^{1/D}\,W/\operatorname{tr}W$, $W$ Wishart with $d+1$ degrees of freedom,"
+        r" $D=\frac{d(d+1)}{2}$.",
+        ("geomdp.bodies.Spectraplex", "geomdp.sample_uniform"),
+    ),
+    Theorem(
+        "X-LOCK",
+        _P,
+        "Chains in lockstep",
+        r"Hit-and-run chains that step through the same coordinate together, with incremental"
+        r" $Ax$.",
+        ("geomdp.geometry.sampling.CoordinateHitAndRun", "geomdp.geometry.sampling.run_chains"),
+    ),
+    Theorem(
+        "LAB-1",
+        _P,
+        "What the laboratory costs",
+        r"No theorem: every cell of a sweep is on disk before the next is taken, for less than"
+        r" 3 ms a cell; two processes keep an efficiency of at least 0.85 on cells of 50 ms.",
+        ("experiments.engine.run.run_sweep", "experiments.engine.store.Store"),
+        scripts=("engine",),
+    ),
+)

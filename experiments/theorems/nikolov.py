@@ -1,0 +1,319 @@
+"""Nikolov 2022: sample complexity, lower bounds, random maps and the JL mechanism."""
+
+from experiments.theorems.theorem import Paper, Theorem
+
+_P = Paper.NIKOLOV
+
+NIKOLOV = (
+    Theorem(
+        "JL-DEF",
+        _P,
+        "Sensitivity polytope and neighbours",
+        r"$K_Q=\operatorname{conv}\{Q(x):x\in\mathcal X\}$ holds every answer $Q(X)$. Replacing one"
+        r" of $n$ records moves it by a vector of $\frac1n(K_Q-K_Q)$. The sample complexity"
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)$ is the least $n$ at which some"
+        r" $\varepsilon$-DP mechanism has error at most $\alpha$.",
+        (
+            "geomdp.sensitivity_polytope",
+            "geomdp.difference_body",
+            "geomdp.sample_complexity_bracket",
+        ),
+    ),
+    Theorem(
+        "JL-T1",
+        _P,
+        "Sample complexity of bounded queries",
+        r"For $k$ queries with values in $[-1,1]$ on $N$ elements,"
+        r" $\mathrm{sc}_\varepsilon(Q,\alpha)\le C\min\left\{\frac{k}{\alpha\varepsilon},"
+        r"\frac{\sqrt{k\ln N}}{\alpha\varepsilon},\frac{\ln N}{\alpha^2\varepsilon}\right\}.$",
+        ("geomdp.bounds.upper.bounded_queries", "geomdp.bounds.upper.ball_bounded"),
+        ("Theorem 1",),
+    ),
+    Theorem(
+        "JL-T2",
+        _P,
+        "Sample complexity from the Gaussian width",
+        r"$\mathrm{sc}_\varepsilon(Q,\alpha)\le C\min\left\{\frac{w(K_Q)}{\alpha\varepsilon},"
+        r"\frac{w(K_Q)^2}{k\alpha^2\varepsilon}\right\}.$",
+        ("geomdp.bounds.upper.from_width", "geomdp.gaussian_width"),
+        ("Theorem 2",),
+    ),
+    Theorem(
+        "JL-MARG",
+        _P,
+        "Marginals",
+        r"For all $k=\binom{d}{\ell}$ marginals of constant width $\ell$ on $\{0,1\}^d$,"
+        r" $\mathrm{sc}_\varepsilon\le C_\ell\min\left\{\frac{d^\ell}{\alpha\varepsilon},"
+        r"\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}\right\}$; the"
+        r" first"
+        r" term is the least only for $\ell=1$.",
+        ("geomdp.bounds.upper.monotone_marginals", "geomdp.workloads.Marginals"),
+        ("Equation (2)",),
+    ),
+    Theorem(
+        "JL-L6",
+        _P,
+        "Packing lower bound",
+        r"Let $M$ data sets differ pairwise in at most $r$ records, with answers at least $4\alpha"
+        r"\sqrt k$ apart. If $r<\frac1\varepsilon\ln(M-1)$, no $\varepsilon$-DP mechanism has error"
+        r" at most $\alpha$ at this $n$.",
+        (
+            "geomdp.bounds.Packing",
+            "geomdp.bounds.certify",
+            "geomdp.bounds.check_certificate",
+            "geomdp.bounds.packing_search",
+        ),
+        ("Lemma 6",),
+    ),
+    Theorem(
+        "JL-L7",
+        _P,
+        "Lower bound from the separation number",
+        r"For every $t\ge4\alpha$, up to rounding, $\mathrm{sc}_\varepsilon(Q,\alpha)\ge"
+        r"\frac{t}{4\alpha}\left(\frac1\varepsilon\ln\left(N_{\mathrm{sep}}(Q(\mathcal X),"
+        r"t\sqrt k B_2^k)-1\right)-1\right).$",
+        (
+            "geomdp.bounds.single_elements",
+            "geomdp.bounds.greedy_separated",
+            "geomdp.bounds.exact_separated",
+        ),
+        ("Lemma 7",),
+    ),
+    Theorem(
+        "JL-D8",
+        _P,
+        "JL matrix",
+        r"$A\in\mathbb R^{m\times k}$ with independent rows, $\mathbb E A_iA_i^T=\frac1mI_k$ and"
+        r" $\|A_i\|_{\psi_2}\le\kappa/\sqrt m$: Gaussian entries of variance $\frac1m$, or random"
+        r" signs over $\sqrt m$. It is drawn without the data and may be public.",
+        ("geomdp.jl_map", "geomdp.geometry.rademacher_jl_map"),
+        ("Definition 8",),
+    ),
+    Theorem(
+        "JL-T9",
+        _P,
+        "Additive distortion of a random map",
+        r"$\mathbb E\sup_{x,y\in S}\left|\|A(x-y)\|_2-\|x-y\|_2\right|\le C\kappa^2\frac{w(S)}"
+        r"{\sqrt m}$. For Gaussian $A$ the bound is"
+        r" $\left(4w(S)+(0.7072+\frac{1}{4\sqrt m})\operatorname{diam}S\right)/\sqrt m"
+        r"\le6.5\,w(S)/\sqrt m$.",
+        ("geomdp.jl_map", "geomdp.geometry.rademacher_jl_map"),
+        ("Theorem 9",),
+    ),
+    Theorem(
+        "JL-L10",
+        _P,
+        "Width under contractions",
+        r"If $f:S\to\mathbb R^m$ is 1-Lipschitz then $w(f(S))\le w(S)$.",
+        ("geomdp.gaussian_width",),
+        ("Lemma 10",),
+        scripts=("jl_distortion",),
+        tests=("tests/mechanisms/test_oracles.py::test_width_of_a_gaussian_image",),
+    ),
+    Theorem(
+        "JL-L11",
+        _P,
+        "Width under near contractions",
+        r"If $\|f(x)-f(y)\|\le\|x-y\|+\delta$ on $S$ then $w(f(S))\le2w(S)+2\delta\sqrt m$; the"
+        r" best separation gives $\left(\sqrt{w(S)}+\sqrt{\delta\sqrt m}\right)^2$.",
+        ("geomdp.gaussian_width", "geomdp.jl_map"),
+        ("Lemma 11",),
+        scripts=("jl_distortion",),
+        tests=("tests/mechanisms/test_oracles.py::test_distortion_stays_below_its_limits",),
+    ),
+    Theorem(
+        "JL-L12",
+        _P,
+        "Width after a random map",
+        r"$\mathbb E\,w(AS)\le C\kappa^2w(S)$. For Gaussian $A$ exactly $\mathbb E\,w(AS)="
+        r"\frac{\mu_m}{\sqrt m}w(S)\le w(S)$ with $\mu_m=\mathbb E\|g_m\|_2$.",
+        ("geomdp.jl_map", "geomdp.geometry.mean_gaussian_norm"),
+        ("Lemma 12",),
+    ),
+    Theorem(
+        "JL-A1",
+        _P,
+        "JL mechanism",
+        r"Draw a JL matrix $A$ without the data; release $\hat y=AQ(X)+Z$ with noise for the body"
+        r" $\frac1nA(K_Q-K_Q)$ of this $A$; answer $\dot y=\operatorname{argmin}_{y\in K_Q}\|Ay-"
+        r"\hat y\|_2$."
+        r" Privacy never rests on the distortion of $A$.",
+        (
+            "geomdp.mechanisms.JL",
+            "geomdp.mechanisms.Projected",
+            "geomdp.geometry.project_image",
+        ),
+        ("Algorithm 1",),
+        scripts=("jl_error_vs_n", "every_mechanism"),
+    ),
+    Theorem(
+        "JL-L13",
+        _P,
+        "Error of the JL mechanism",
+        r"Always $\|A\dot y-AQ(X)\|_2\le\|Z\|_2$, so $\mathrm{err}^2\le\frac{1}{\sqrt k}"
+        r"\mathbb E\|Z\|_2+C\kappa^2\frac{w(K_Q)}{\sqrt{mk}}$.",
+        ("geomdp.mechanisms.JL", "geomdp.bounds.upper.jl_mechanism_error"),
+        ("Lemma 13",),
+        scripts=("jl_error_vs_n",),
+    ),
+    Theorem(
+        "JL-L13b",
+        _P,
+        "Error of projection, dual form",
+        r"$\|A\dot y-AQ(X)\|_2^2\le h_{AK_Q}(Z)-\langle Z,AQ(X)\rangle$; for noise of mean zero"
+        r" $\mathbb E\|A\dot y-AQ(X)\|_2^2\le\mathbb E\,h_{AK_Q}(Z)$.",
+        (
+            "geomdp.mechanisms.Projected",
+            "geomdp.mechanisms.support_bound.expected_support_bound",
+        ),
+    ),
+    Theorem(
+        "JL-GAUSS",
+        _P,
+        "Projection with Gaussian noise",
+        r"With $\sigma=\Delta_2/\sqrt{2\rho}$ and projection on $K_Q$, $\mathrm{rms}\le"
+        r"\sqrt{\sigma w(K_Q)/k}\le\left(\frac{2\sqrt{\ln N/\rho}}{n}\right)^{1/2}$ under"
+        r" $\rho$-zCDP, without a random map.",
+        ("geomdp.mechanisms.Gaussian", "geomdp.bounds.upper.gaussian_projection"),
+        tests=("tests/mechanisms/test_oracles.py::test_gaussian_projection_bound",),
+    ),
+    Theorem(
+        "JL-T21",
+        _P,
+        "Pure-DP JL mechanism",
+        r"With the noise of Lemma 16 in $m$ dimensions, $\mathrm{err}\le\frac{C w(K_Q)}{\sqrt k}"
+        r"\left(\frac{1}{\sqrt m}+\frac{\sqrt m}{\varepsilon n}\right)$, least at"
+        r" $m^*=\lceil\varepsilon n\rceil$, where $n\ge C\frac{w(K_Q)^2}{k\alpha^2\varepsilon}$"
+        r" suffices.",
+        (
+            "geomdp.mechanisms.JL",
+            "geomdp.mechanisms.AutoDimension",
+            "geomdp.bounds.upper.jl_mechanism_rows",
+        ),
+        ("Theorem 21",),
+    ),
+    Theorem(
+        "JL-COV",
+        _P,
+        "The body of second moments",
+        r"For records in the unit ball $K=\{M\succeq0,\operatorname{tr}M\le1\}$, $h_K(G)="
+        r"\max(\lambda_{\max}(G),0)$ and $w(K)\le\sqrt{2d}$ with ratio tending to 1; the gauge of"
+        r" $K-K$ is $\max(\operatorname{tr}M_+,\operatorname{tr}M_-)$.",
+        (
+            "geomdp.bodies.Spectraplex",
+            "geomdp.bodies.SpectraplexDifference",
+            "geomdp.workloads.SecondMoment",
+        ),
+        correction="The width tends to the square root of 2d, not 2 root d (DISC-1).",
+    ),
+    Theorem(
+        "JL-L22",
+        _P,
+        "Second moments of the unit ball",
+        r"An $\varepsilon$-DP mechanism has $\mathbb E\|\hat M-M(X)\|_F\le\alpha$ once"
+        r" $n\ge C\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}"
+        r"\right\}$.",
+        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moments"),
+        ("Lemma 22",),
+        scripts=("covariance_error",),
+    ),
+    Theorem(
+        "JL-WIS",
+        _P,
+        "Wishart difference mechanism",
+        r"$Z=A-B$ with Wishart $A,B$ of $d+1$ degrees of freedom and scale"
+        r" $\frac{1}{2\varepsilon'}$, $\varepsilon'=\frac{n\varepsilon}{2}$, is exactly"
+        r" $\varepsilon$-DP; after projection $\mathbb E\|\hat M-M\|_F\le\min\left\{"
+        r"\frac{(d+1)\sqrt{2d}}{n\varepsilon},\sqrt{\frac{4d+3}{n\varepsilon}}\right\}$.",
+        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moment_error"),
+    ),
+    Theorem(
+        "JL-T3",
+        _P,
+        "Covariance estimation",
+        r"$n\ge C\left(\frac{1}{\alpha^2}+\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},"
+        r"\frac{d}{\alpha^2\varepsilon}\right\}\right)$ records of a distribution on the unit ball"
+        r" suffice for $\mathbb E\|\hat\Sigma-\Sigma\|_F\le\alpha$.",
+        ("geomdp.mechanisms.Covariance", "geomdp.bounds.upper.covariance_error"),
+        ("Theorem 3",),
+    ),
+    Theorem(
+        "JL-T23",
+        _P,
+        "Two-way marginals in polynomial time",
+        r"$\mathrm{sc}=O\left(\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},\frac{d}{\alpha^2"
+        r"\varepsilon}\right\}\right)$ for all 2-way marginals, from the second moment of"
+        r" $x/\sqrt d$: $\mathrm{rms}\le\sqrt{\frac{d}{d-1}}\,\|\hat M-M\|_F$.",
+        (
+            "geomdp.mechanisms.PairMarginals",
+            "geomdp.bounds.upper.two_way_marginals",
+            "geomdp.bounds.upper.two_way_marginals_error",
+        ),
+        ("Theorem 23",),
+    ),
+    Theorem(
+        "JL-T24",
+        _P,
+        "Theorem 1 is tight in the worst case",
+        r"For suitable ranges some bounded workload has $\mathrm{sc}_\varepsilon(Q,\alpha)\ge c\min"
+        r"\left\{\frac{k}{\alpha\varepsilon},\frac{\sqrt{k\ln N}}{\alpha\varepsilon},"
+        r"\frac{\ln N}{\alpha^2\varepsilon}\right\}$; random signs do, with packings of sets that"
+        r" meet in at most half.",
+        (
+            "geomdp.bounds.random_sign_bound",
+            "geomdp.bounds.RandomSignSets",
+            "geomdp.bounds.ReedSolomonSets",
+            "geomdp.bounds.GreedySets",
+        ),
+        ("Theorem 24",),
+    ),
+    Theorem(
+        "JL-T25",
+        _P,
+        "Lower bound for marginals",
+        r"For width $\ell\ge2$ and $\alpha\le c_\ell$, $\mathrm{sc}_\varepsilon\ge c_\ell\min\left"
+        r"\{"
+        r"\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}\right\}$; for"
+        r" $\ell=1$ also with $\frac{d}{\alpha\varepsilon}$ in the minimum.",
+        ("geomdp.bounds.marginal_bound", "geomdp.bounds.MarginalBlocks"),
+        ("Theorem 25",),
+    ),
+    Theorem(
+        "JL-A2",
+        _P,
+        "Coarse mechanism",
+        r"Take a maximal $\alpha\sqrt k$-separated subset $S$ of the answer vectors, round each"
+        r" $Q(x)$ to the nearest point $\pi(x)\in S$ and answer $\pi$: rounding costs at most"
+        r" $\alpha$ for every data set.",
+        ("geomdp.mechanisms.Coarse", "geomdp.workloads.Coarsened"),
+        ("Algorithm 2",),
+    ),
+    Theorem(
+        "JL-L26",
+        _P,
+        "Sample complexity of the coarse mechanism",
+        r"$\mathrm{sc}(M,Q,C\alpha)\le C\frac{w(\operatorname{conv}S)^2}{k\alpha^2\varepsilon}$.",
+        ("geomdp.mechanisms.Coarse", "geomdp.bounds.instance_optimality"),
+        ("Lemma 26",),
+    ),
+    Theorem(
+        "JL-L27",
+        _P,
+        "Width of a net by chaining",
+        r"$w(S)\le\sum_{j=1}^{J}\Delta2^{1-j}\sqrt{2\ln N_j}$ with $\Delta=\operatorname{diam}S$"
+        r" and"
+        r" $N_j$ the size of a maximal $\Delta2^{-j}$-separated subset.",
+        ("geomdp.bounds.instance_optimality", "geomdp.bounds.InstanceOptimality"),
+        ("Lemma 27",),
+    ),
+    Theorem(
+        "JL-T4",
+        _P,
+        "Instance optimality for constant error",
+        r"$\mathrm{sc}(M,Q,C\alpha)\le C\frac{\operatorname{diam}Q(\mathcal X)}{\alpha\sqrt k}\,"
+        r"\mathrm{sc}_\varepsilon(Q,\alpha)$ for the coarse mechanism $M$; for bounded queries the"
+        r" factor is at most $C/\alpha$.",
+        ("geomdp.bounds.instance_optimality", "geomdp.mechanisms.Coarse"),
+        ("Theorem 4",),
+    ),
+)

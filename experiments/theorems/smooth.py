@@ -1,0 +1,86 @@
+"""Wang, Fan, Zhang and Wang 2013: smooth queries from noisy Chebyshev moments."""
+
+from experiments.theorems.theorem import Paper, Theorem
+
+_P = Paper.WANG
+
+SMOOTH = (
+    Theorem(
+        "SM-A1",
+        _P,
+        "Summary",
+        r"Release $S_m=\frac1n\sum_x\prod_i\cos(m_i\arccos x_i)$, $m\in\{0,\dots,t-1\}^d$,"
+        r" $t\approx n^{1/(2d+K)}$, with noise $\mathrm{Lap}\left(\frac{2(t^d-1)}{n\varepsilon}"
+        r"\right)$ on all but $m=0$: $\varepsilon$-DP under replace-one.",
+        ("geomdp.SmoothSummary", "geomdp.mechanisms.UniformLaplace"),
+        ("Algorithm 1",),
+        correction="The printed scale is half of this and too small for replace-one once t is 3"
+        " or more: up to 1.217 epsilon is lost (DISC-15).",
+    ),
+    Theorem(
+        "SM-A2",
+        _P,
+        "Evaluation",
+        r"For $g_f(\theta)=f(\cos\theta_1,\dots,\cos\theta_d)$ take coefficients $c_m$ of an even"
+        r" trigonometric polynomial near $g_f$ and answer $\langle c,\hat S\rangle$.",
+        (
+            "geomdp.mechanisms.SmoothRelease",
+            "geomdp.workloads.smooth.approximate",
+            "geomdp.workloads.smooth.Truncation",
+        ),
+        ("Algorithm 2",),
+        correction="The degree per variable is at most t - 1 (DISC-16).",
+    ),
+    Theorem(
+        "SM-JK",
+        _P,
+        "Jackson operator",
+        r"A multiplier on Chebyshev coefficients: $c_m=\gamma_m\prod_i\lambda_{m_i}$, $\lambda_n="
+        r"\sum_{k=1}^{K+1}(-1)^{k+1}\binom{K+1}{k}\rho_{kn}$, $\rho_l$ the Fourier coefficients of"
+        r" $\left(\frac{\sin(t's/2)}{\sin(s/2)}\right)^{2r}$, $r=\left\lceil\frac{K+3}{2}"
+        r"\right\rceil$.",
+        ("geomdp.workloads.smooth.Jackson", "geomdp.workloads.smooth.jackson_multiplier"),
+    ),
+    Theorem(
+        "SM-T3.1",
+        _P,
+        "Accuracy and time",
+        r"$\varepsilon$-DP; with probability $1-\beta$ all queries of $C_B^K$ err by"
+        r" $O\left(n^{-K/(2d+K)}\max(1,\frac1\varepsilon)\right)$; the summary takes"
+        r" $O\left(n^{(3d+K)/(2d+K)}\right)$, an answer"
+        r" $\tilde O\left(n^{(d+2+2d/K)/(2d+K)}\right)$.",
+        ("geomdp.bounds.smooth.smooth_accuracy", "geomdp.mechanisms.TheoremDegree"),
+        ("Theorem 3.1",),
+        correction="Printed with 1 / epsilon; for large epsilon the approximation stays (DISC-17).",
+    ),
+    Theorem(
+        "SM-T3.2",
+        _P,
+        "Approximation with small coefficients",
+        r"For $f\in C_B^K$ there is an even trigonometric polynomial of degree below $\lceil c"
+        r"\gamma^{-1/K}\rceil$ per variable within $\gamma$ of $g_f$, all of whose coefficients are"
+        r" at most $M(d,K,B)$.",
+        ("geomdp.workloads.smooth.approximate", "geomdp.workloads.smooth.Jackson"),
+        ("Theorem 3.2",),
+        scripts=("smooth_error_vs_n",),
+    ),
+    Theorem(
+        "SM-TAB",
+        _P,
+        "Table 1",
+        r"$K=1$: error $n^{-1/(2d+1)}$, summary $n^{3/2}$, answer $n^{3/2+1/(4d+2)}$."
+        r" $K=2d$: $n^{-1/2}$, $n^{5/4}$, $n^{1/4+3/(4d)}$. $d/K=\epsilon_0\ll1$:"
+        r" $n^{-(1-2\epsilon_0)}$, $n^{1+\epsilon_0}$, $n^{\epsilon_0(1+3/d)}$.",
+        ("geomdp.bounds.smooth.smooth_accuracy", "geomdp.SmoothSummary"),
+        ("Table 1",),
+    ),
+    Theorem(
+        "SM-X1",
+        Paper.ADDITIONS,
+        "Weighted noise for smooth queries",
+        r"Laplace scales $b_m=\frac{2}{n\varepsilon}\|m\|^{2K/3}\sum_l\|l\|^{-2K/3}$ are"
+        r" $\varepsilon$-DP and give error about $(n\varepsilon)^{-\min(1,K/(1.5d))}$ up to"
+        r" logarithms (hypothesis).",
+        ("geomdp.mechanisms.WeightedLaplace", "geomdp.mechanisms.LeastPredictedError"),
+    ),
+)

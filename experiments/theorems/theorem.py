@@ -1,0 +1,107 @@
+"""What is kept about one statement of a paper, and which scripts show it."""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Ids of the formula sheet, as docstrings of scripts and claims cite them.
+ID = re.compile(r"\b(?:GEN|JL|BR|SV|IC|SM|SAM|X|LAB)-[A-Z0-9]+(?:\.\d+)?[a-z]?\b")
+
+
+class Paper(enum.StrEnum):
+    """Where a statement comes from, in the order of the report."""
+
+    NIKOLOV = "Nikolov 2022: Private query release via the Johnson-Lindenstrauss transform"
+    BLUM_ROTH = "Blum and Roth 2011: Fast private data release algorithms for sparse queries"
+    LIGETT = "Ligett: Sparse vector (slides after Dwork and Roth 2014, chapter 3)"
+    ROTH = "Roth: Lecture on iterative construction (after Gupta, Roth and Ullman 2011)"
+    WANG = "Wang, Fan, Zhang and Wang 2013: Privately releasing smooth queries"
+    PRIMITIVES = "Common ground: privacy, noise, convex bodies"
+    SAMPLING = "Common ground: what may be claimed of sampled noise"
+    ADDITIONS = "Beyond the papers"
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """One theorem, lemma or algorithm.
+
+    Parameters
+    ----------
+    id : str
+        Id in the formula sheet.
+    paper : Paper
+        Where it is stated.
+    name : str
+        What it is called here.
+    statement : str
+        The statement as implemented: prose with LaTeX between dollar signs.
+    code : tuple of str
+        Dotted names of the functions and classes that implement it.
+    numbers : tuple of str
+        Its numbers in the paper.
+    correction : str
+        Where and why the statement differs from the printed one.
+    scripts : tuple of str
+        Short names of scripts that show it, besides those whose docstring cites its id.
+    tests : tuple of str
+        Tests that check it, ``path::function``: needed where no figure makes sense.
+    """
+
+    id: str
+    paper: Paper
+    name: str
+    statement: str
+    code: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    correction: str = ""
+    scripts: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+
+def cited(text: str | None) -> set[str]:
+    """Ids of the formula sheet in a text."""
+    return set(ID.findall(text or ""))
+
+
+def shown_by(theorem: Theorem, docstrings: Sequence[tuple[str, str | None]]) -> list[str]:
+    """Short names of the scripts that show a theorem, in the order given.
+
+    Parameters
+    ----------
+    theorem : Theorem
+        The statement.
+    docstrings : sequence of (str, str or None)
+        Short name and docstring of every script.
+    """
+    return [
+        name for name, text in docstrings if name in theorem.scripts or theorem.id in cited(text)
+    ]
+
+
+def resolve(dotted: str) -> object:
+    """The object with a dotted name, which may be an attribute of a class.
+
+    Raises
+    ------
+    AttributeError
+        If its module has no such name.
+    ModuleNotFoundError
+        If there is no such module.
+    """
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        try:
+            found: object = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise  # something else is missing
+            continue
+        for part in parts[length:]:
+            found = getattr(found, part)
+        return found
+    raise ModuleNotFoundError(f"no module begins {dotted!r}")
