@@ -17,6 +17,7 @@ from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Releas
 from geomdp.mechanisms.clipping import clipped_to_ball
 from geomdp.mechanisms.cone import Cone
 from geomdp.mechanisms.gaussian import Gaussian
+from geomdp.mechanisms.isotropic_shrinkage import IsotropicShrinkage
 from geomdp.privacy import Adjacency, Ledger, Privacy, PureDP
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads import Workload
@@ -45,6 +46,10 @@ class SecondMoment(Mechanism):
         Neighbour relation.
     clip : bool
         Whether records of norm above 1 are scaled to norm 1; they are an error otherwise.
+    shrink : bool
+        Whether `IsotropicShrinkage` comes before the projection: for small n and data that may be
+        nearly isotropic, where noise is larger than what there is to see. With n = 100 and d = 20
+        errors fall from 0.49 to 0.13 there, those on one repeated record rise from 0.50 to 0.58.
 
     Raises
     ------
@@ -54,7 +59,8 @@ class SecondMoment(Mechanism):
     Notes
     -----
     Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, word for word, in real
-    arithmetic; clipping maps each record by itself and the projection reads the noisy matrix only.
+    arithmetic; clipping maps each record by itself; shrinkage and projection read the noisy matrix
+    only.
     The sampler is exact.
 
     Error: for all data of n records, E ||M(X) - (1/n) sum of x x^T||_F^2 is at most the least of
@@ -66,8 +72,9 @@ class SecondMoment(Mechanism):
 
     h(Z) = max(lambda_max(Z), 0): with replace-one and epsilon, ||.||_F is at most
     min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))} in mean square. For Gaussian
-    noise of scale sigma it is E ||Z||^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). Under add/remove
-    the bound speaks of data sets of exactly n records.
+    noise of scale sigma it is E ||Z||^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). With `shrink`
+    the first two are replaced by ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2, Z_0 the
+    traceless part of Z. Under add/remove the bound speaks of data sets of exactly n records.
 
     Cost: O(d^3) per release beside reading the records.
 
@@ -86,10 +93,12 @@ class SecondMoment(Mechanism):
         privacy: Privacy,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         clip: bool = False,
+        shrink: bool = False,
     ) -> None:
         if not isinstance(workload, SecondMomentWorkload):
             raise ValueError(f"workload must be workloads.SecondMoment(d), got {workload!r}")
-        self.workload, self.n, self.clip = workload, whole(n, "n"), clip
+        self.workload, self.n = workload, whole(n, "n")
+        self.clip, self.shrink = clip, shrink
         self.inner: AdditiveMechanism
         if isinstance(privacy, PureDP):
             self.inner = Cone(workload, n=n, privacy=privacy, adjacency=adjacency)
@@ -102,23 +111,45 @@ class SecondMoment(Mechanism):
     def predicted_rmse(self) -> Prediction:
         """The bound of the class, divided by sqrt(m); no part of it is simulated."""
         m, d = self.workload.n_queries, self.body.d
-        if isinstance(self.inner, Cone):
-            rate = self.inner.noise.rate
-            centred = bool(self.inner.noise.centre.any())
-            energy = wishart_energy(d, rate, centred=centred)
-            support, how = (4 * d + 3) / (2 * rate), "(4 d + 3) / (2 rate n) (JL-WIS)"
+        energy, n = self._energy, self.n
+        if self.shrink:
+            total = math.sqrt(energy) + math.sqrt(self._traceless_energy)
+            bounds = {"noise and shrinkage, JL-L13 and the triangle inequality": (total / n) ** 2}
         else:
-            energy = self.inner.noise.second_moment().value
-            # sigma w(K) with w(K) <= sqrt(2 d) (JL-COV).
-            scale = math.sqrt(energy / m)
-            support, how = scale * math.sqrt(2 * d), "sigma sqrt(2 d) / n (JL-GAUSS, JL-COV)"
-        bounds = {
-            "E||Z||^2 / n^2 (JL-L13)": energy / self.n**2,
-            how: support / self.n,
-            "diameter of the body": self.workload.l2_diameter() ** 2,
-        }
+            if isinstance(self.inner, Cone):
+                rate = self.inner.noise.rate
+                support, how = (4 * d + 3) / (2 * rate), "(4 d + 3) / (2 rate n) (JL-WIS)"
+            else:
+                # sigma w(K) with w(K) <= sqrt(2 d) (JL-COV).
+                scale = math.sqrt(energy / m)
+                support, how = scale * math.sqrt(2 * d), "sigma sqrt(2 d) / n (JL-GAUSS, JL-COV)"
+            bounds = {"E||Z||^2 / n^2 (JL-L13)": energy / n**2, how: support / n}
+        bounds["diameter of the body"] = self.workload.l2_diameter() ** 2
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
+
+    @property
+    def _energy(self) -> float:
+        """E ||Z||_F^2."""
+        if not isinstance(self.inner, Cone):
+            return self.inner.noise.second_moment().value
+        noise = self.inner.noise
+        return wishart_energy(self.body.d, noise.rate, centred=bool(noise.centre.any()))
+
+    @property
+    def _traceless_energy(self) -> float:
+        """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d.
+
+        In cone noise tr A ~ Gamma(D, 1 / rate) for both Wisharts A. Centred it is
+        tr A - D r / (D + 1) = (tr A - D e) / (D + 1), e = r - tr A exponential and independent,
+        of variance (D + D^2) / (D + 1)^2 / rate^2.
+        """
+        m, d = self.workload.n_queries, self.body.d
+        if not isinstance(self.inner, Cone):
+            return self._energy * (m - 1) / m
+        noise = self.inner.noise
+        trace = 2 * m / noise.rate**2 / (m + 1 if noise.centre.any() else 1)
+        return self._energy - trace / d
 
     def matrix(self, release: Release) -> FloatArray:
         """The released matrix (d, d): symmetric, psd up to rounding, of trace at most 1."""
@@ -140,6 +171,7 @@ class SecondMoment(Mechanism):
             privacy=self.guarantee.privacy,
             adjacency=self.guarantee.adjacency,
             clip=self.clip,
+            shrink=self.shrink,
         )
 
     def release(
@@ -155,7 +187,10 @@ class SecondMoment(Mechanism):
         return super().release(records, rng, ledger=ledger)
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return np.asarray(self.body.project(self.inner._privatise(sums, rng)[None])[0])
+        noisy = self.inner._privatise(sums, rng)
+        if self.shrink:
+            noisy = IsotropicShrinkage(self.body.d, self._traceless_energy / self.n**2)(noisy)
+        return np.asarray(self.body.project(noisy[None])[0])
 
 
 def wishart_energy(d: int, rate: float, *, centred: bool) -> float:

@@ -14,6 +14,7 @@ from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
 from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment
 from geomdp.mechanisms.covariance import _shares
+from geomdp.mechanisms.isotropic_shrinkage import IsotropicShrinkage
 from geomdp.mechanisms.second_moment import wishart_energy
 from geomdp.privacy import (
     ZCDP,
@@ -347,3 +348,58 @@ def test_k_norm_noise_of_spectral_bodies_is_exact(adjacency, body, energy):
     mean_agrees((noise**2).sum(axis=1), energy)
     # The choice among exact bodies finds it, or a better one.
     assert build().predicted_rmse.value <= mechanism.predicted_rmse.value
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
+def test_traceless_energy(adjacency, privacy):
+    """E ||Z_0||^2 from the covariance matrix of the noise."""
+    for d in (1, 2, 5):
+        M = SecondMoment(Workload(d), n=N, privacy=privacy, adjacency=adjacency)
+        axis = svec(np.eye(d)) / math.sqrt(d)
+        covariance = M.inner.noise.covariance()
+        expected = np.trace(covariance) - axis @ covariance @ axis
+        assert M._traceless_energy == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_shrinkage_keeps_its_distance_from_the_noise():
+    """Never further than the noise and the root of its energy together; untouched if clear."""
+    rng = np.random.default_rng(2)
+    shrinkage, m = IsotropicShrinkage(4, 0.5), 10
+    assert shrinkage(np.zeros(m)) == pytest.approx(np.zeros(m), abs=0)
+    for _ in range(200):
+        vectors = rng.standard_normal((4, rng.integers(1, 5)))
+        truth = svec(vectors @ vectors.T) / np.sum(vectors**2)
+        noise = rng.normal(scale=rng.uniform(0.01, 0.6), size=m)
+        found = shrinkage(truth + noise)
+        assert np.linalg.norm(found - truth) <= np.linalg.norm(noise) + math.sqrt(0.5) + 1e-12
+    clear = svec(np.diag([3.0, 0, 0, 0]))
+    assert (shrinkage(clear) == clear).all()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
+def test_shrinkage_errs_less_on_isotropic_data_and_stays_below_its_bound(privacy):
+    """Ahead of answering 0 as well, at d = 20 and n = 100; any data stay below the bound."""
+    workload, n, d = Workload(20), 100, 20
+    shrunk = SecondMoment(workload, n=n, privacy=privacy, shrink=True)
+    isotropic = np.tile(np.eye(d), (5, 1))
+    truth = workload.answers(isotropic)
+    rng = np.random.default_rng(3)
+    squares = [
+        np.sum((shrunk.release(isotropic, rng=rng).answers - truth) ** 2) for _ in range(1000)
+    ]
+    mean_at_most(np.array(squares), truth @ truth)
+    for records in (np.tile(np.eye(d)[:1], (n, 1)), np.tile(np.eye(d), (100, 1))):
+        M = shrunk.with_n(len(records))
+        truth = workload.answers(records)
+        squares = [np.sum((M.release(records, rng=rng).answers - truth) ** 2) for _ in range(1000)]
+        mean_at_most(np.array(squares), workload.n_queries * M.predicted_rmse.value**2)
+
+
+def test_shrinkage_is_kept_by_copies():
+    M = SecondMoment(Workload(3), n=N, privacy=PURE, shrink=True)
+    assert M.with_n(7).shrink
+    assert M.with_workload(Workload(4)).shrink
+    plain = SecondMoment(Workload(3), n=10**5, privacy=PURE).predicted_rmse.value
+    assert plain < M.with_n(10**5).predicted_rmse.value < 2 * plain
