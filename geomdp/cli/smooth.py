@@ -177,6 +177,7 @@ def answer(summary: SummaryArgument, *, query: QueryOption) -> None:
             ("summary", f"{release.n} records, {_degrees(release)}"),
             ("variables", ", ".join(names) if names else str(release.d)),
             ("privacy", str(release.guarantee)),
+            ("moments", _state(release)),
         ]
     )
     print()
@@ -265,4 +266,11 @@ def _noise(release: SmoothRelease) -> str:
 
 
 def _degrees(release: SmoothRelease) -> str:
-    return f"degrees 0 to {release.degree - 1} in each of {release.d} variables"
+    variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
+    return f"degrees 0 to {release.degree - 1} in {variables}"
+
+
+def _state(release: SmoothRelease) -> str:
+    if release.post_processed:
+        return "projected on true ones; noise std is that of before"
+    return "as released"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray
+from geomdp.geometry.results import Estimate
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Exact, SamplerStatus
 
@@ -33,6 +34,10 @@ class CalibratedNoise(abc.ABC):
     def covariance(self) -> FloatArray | None:
         """Covariance (m, m); None for independent coordinates."""
         return None
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2."""
+        return Estimate.exact(float(self.deviations @ self.deviations))
 
     @abc.abstractmethod
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -99,6 +104,10 @@ class ScaledBody(CalibratedNoise):
     def covariance(self) -> FloatArray:
         """Covariance (m, m), estimated from public draws unless the body has a closed form."""
         return self.noise.covariance()
+
+    def second_moment(self) -> Estimate:
+        """That of the K-norm noise, with a standard error unless the body has a closed form."""
+        return self.noise.second_moment()
 
     @property
     def sampler(self) -> SamplerStatus:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from geomdp.mechanisms.calibrated_noise import CalibratedNoise
 from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.mechanisms.smooth_degree import DegreeRule, LeastPredictedError
 from geomdp.mechanisms.smooth_noise import MomentNoise, UniformGaussian, WeightedLaplace
-from geomdp.mechanisms.smooth_release import SmoothRelease
+from geomdp.mechanisms.smooth_release import SmoothRelease, check_schema
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
 from geomdp.workloads.records import Records
 from geomdp.workloads.smooth.moment_sums import MomentTransform
@@ -46,7 +46,7 @@ class SmoothSummary:
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee wanted.
     degree : DegreeRule or int, optional
-        t, or how to choose it from public numbers; by default `LeastPredictedError()`.
+        t, or how to choose it from public numbers; by default `LeastPredictedError`.
     noise : MomentNoise, optional
         By default `WeightedLaplace(smoothness)` for pure privacy, `UniformGaussian()` otherwise.
     adjacency : Adjacency
@@ -72,7 +72,8 @@ class SmoothSummary:
     at most n r, r = `transform.rounding(n)`. Between neighbours each moves by at most
     2 (error + n r) more than the exact one does, and the noise is calibrated to that (`slack`). The
     errors of the moments themselves, `numerical_errors`, are at least 1000 times below the scales
-    of their noise. All these bounds are public; nothing is checked on records.
+    of their noise. All these bounds are public; nothing is checked on records. Under add/remove
+    they hold for up to n records; of N > n records, rounding may be N / n times as large.
 
     Error of a query: its approximation error plus the noise, both stated with every answer.
 
@@ -99,20 +100,18 @@ class SmoothSummary:
         if not isinstance(privacy, Privacy):
             raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
         checked_adjacency(adjacency)
-        if schema is not None and (schema.discrete_columns or len(schema.columns) != d):
-            raise ValueError(
-                f"schema must have {d} real columns, got {len(schema.real_columns)} of "
-                f"{len(schema.columns)}"
-            )
+        if schema is not None:
+            check_schema(schema, d)
         self.schema = schema
         if noise is None:
             pure = isinstance(privacy, PureDP)
             noise = WeightedLaplace(self.smoothness) if pure else UniformGaussian()
 
+        @cache
         def deviations(workload: SmoothQueries) -> FloatArray:
             return noise.calibrate(workload, privacy, adjacency).deviations / self.n
 
-        rule = LeastPredictedError() if degree is None else degree
+        rule = LeastPredictedError(noise.largest_table) if degree is None else degree
         if isinstance(rule, DegreeRule):
             rule = rule.choose(d=d, n=self.n, smoothness=self.smoothness, noise_at=deviations)
         self.workload = SmoothQueries(d, rule)
@@ -141,8 +140,12 @@ class SmoothSummary:
     @property
     def predicted_rmse(self) -> Prediction:
         """Root mean squared error per moment, m = 0 left out; the same for every data set."""
-        value = float(np.linalg.norm(self.noise_std)) / math.sqrt(self.workload.n_queries)
-        return Prediction(value, PredictionKind.EXACT, "variances of the noise (SM-A1, SM-X1)")
+        moment = self.noise.second_moment()
+        value = math.sqrt(moment.value / self.workload.n_queries) / self.n
+        # d sqrt(x) / sqrt(x) = dx / (2 x).
+        stderr = value * moment.stderr / (2 * moment.value)
+        source = "variances of the noise (SM-A1, SM-X1)"
+        return Prediction(value, PredictionKind.EXACT, source, stderr)
 
     def release(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +41,9 @@ MAX_BODY_POINTS, BODY_INTERVALS = 2048, 16
 
 class MomentNoise(abc.ABC):
     """A family of noise for `SmoothSummary`."""
+
+    #: Most entries t^d of a table that t is chosen among, unless a rule says otherwise.
+    largest_table: ClassVar[int] = 1 << 12
 
     @abc.abstractmethod
     def calibrate(
@@ -177,6 +181,8 @@ class MomentBodyNoise(MomentNoise):
     differences (X-OUT) is drawn by hit-and-run and therefore `heuristic`: epsilon is a target.
     """
 
+    largest_table: ClassVar[int] = MAX_BODY_MOMENTS + 1
+
     def calibrate(
         self,
         workload: SmoothQueries,
@@ -200,7 +206,8 @@ class MomentBodyNoise(MomentNoise):
         replace_one = adjacency is Adjacency.REPLACE_ONE
         body = difference_body(hull) if replace_one else symmetric_hull(hull)
         # The support function of K - K is the range of a polynomial z of mean 0, at least twice
-        # its root mean square under the Chebyshev measure, and that is at least 2^(-d/2) |z|_2,
+        # its root mean square under the Chebyshev measure (which the grid gives exactly, as its
+        # quadrature does for degrees below 2 N), and that is at least 2^(-d/2) |z|_2,
         # so 2^(-d/2) m^(-1/2) |z|_1. So the cube of half-width `slack` is in K - K times
         # slack m^(1/2) 2^(d/2) / 2, and in the hull of K and -K times twice that.
         room = float(np.max(slack)) * math.sqrt(m * 2.0**d) / (2 if replace_one else 1)

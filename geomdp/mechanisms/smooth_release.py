@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile, is_zipfile
@@ -13,8 +13,9 @@ from zipfile import BadZipFile, is_zipfile
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import finite_array, whole
+from geomdp._validation import finite_array, positive, whole
 from geomdp.data import Schema
+from geomdp.mechanisms.moment_projection import MomentProjection
 from geomdp.privacy import Guarantee
 from geomdp.workloads.smooth.evaluation import Coefficients, approximate
 from geomdp.workloads.smooth.filters import Filter, Truncation
@@ -22,6 +23,8 @@ from geomdp.workloads.smooth.queries import Function
 
 #: Layout of the file; a reader refuses another.
 FORMAT = "geomdp smooth summary 1"
+#: What reading a foreign or damaged file may raise once its bytes are in memory.
+_MALFORMED = (BadZipFile, EOFError, KeyError, NotImplementedError, OSError, TypeError, ValueError)
 
 
 class SmoothAnswer(NamedTuple):
@@ -32,7 +35,8 @@ class SmoothAnswer(NamedTuple):
     value : float
         The answer: the private mean of the polynomial that stands for the query.
     noise_std : float
-        Standard deviation of the privacy noise in it; exact where the noise is.
+        Standard deviation of the privacy noise in it; exact where the noise is. Of projected
+        moments, that of the noise before.
     approximation_error : float
         Estimate of the largest difference between query and polynomial, from public points.
     error_bound : float
@@ -67,6 +71,8 @@ class SmoothRelease:
         Of the noise on the moments but m = 0, where they are not independent.
     schema : Schema, optional
         The real columns that the variables stand for, with the public bounds mapped to -1 and 1.
+    post_processed : bool
+        Whether the moments were projected on the true ones; `noise_std` is that of before.
     """
 
     moments: FloatArray
@@ -77,6 +83,7 @@ class SmoothRelease:
     guarantee: Guarantee
     noise_covariance: FloatArray | None = None
     schema: Schema | None = None
+    post_processed: bool = False
 
     @property
     def d(self) -> int:
@@ -124,6 +131,25 @@ class SmoothRelease:
             value, deviation, coefficients.approximation_error, coefficients.error_bound
         )
 
+    def projected(self, projection: MomentProjection) -> SmoothRelease:
+        """The release with its moments moved to the nearest moments of a distribution.
+
+        Post-processing: the privacy record stays as it is. The standard deviations stay those of
+        the noise before; of what is left of it none are known, as that depends on the records.
+
+        Parameters
+        ----------
+        projection : MomentProjection
+            For moments of this shape: `MomentProjection.semidefinite(release.noise_std)` for one
+            variable, `MomentProjection.on_grid(release.noise_std, per_axis)` for any number.
+
+        Raises
+        ------
+        ValueError
+            For a projection of moments of another shape.
+        """
+        return replace(self, moments=projection(self.moments), post_processed=True)
+
     def to_bytes(self) -> bytes:
         """Moments, noise, metadata and privacy record as the content of one .npz file."""
         record = {
@@ -135,6 +161,7 @@ class SmoothRelease:
             "numerical_error": self.numerical_error,
             "schema": None if self.schema is None else json.loads(self.schema.to_json()),
             "guarantee": self.guarantee.to_dict(),
+            "post_processed": self.post_processed,
         }
         arrays = {"moments": self.moments, "noise_std": self.noise_std}
         if self.noise_covariance is not None:
@@ -158,16 +185,15 @@ class SmoothRelease:
         FileNotFoundError
             If there is no such file.
         """
+        content = io.BytesIO(Path(path).read_bytes())
         try:
-            with Path(path).open("rb") as stream:
-                if not is_zipfile(stream):
-                    raise ValueError("it is not an .npz file")
-                stream.seek(0)
-                file = np.load(stream, allow_pickle=False)
-                arrays = {name: file[name] for name in file.files if name != "record"}
-                record = json.loads(str(file["record"]))
-            return _from_record(record, arrays)
-        except (BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+            if not is_zipfile(content):
+                raise ValueError("it is not an .npz file")
+            content.seek(0)
+            file = np.load(content, allow_pickle=False)
+            arrays = {name: file[name] for name in file.files if name != "record"}
+            return _from_record(json.loads(str(file["record"])), arrays)
+        except _MALFORMED as error:
             raise ValueError(f"{path} is not a smooth summary: {error}") from error
 
 
@@ -181,17 +207,36 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
     for name, array in (("moments", moments), ("noise_std", deviations)):
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
+        raise ValueError("moments must be 1 and noise_std 0 at m = 0, and noise_std at least 0")
     covariance = arrays.get("noise_covariance")
-    if covariance is not None and covariance.shape != (moments.size - 1,) * 2:
-        raise ValueError(f"noise_covariance must be of {moments.size - 1} moments")
-    schema = record["schema"]
+    if covariance is not None:
+        covariance = finite_array(covariance, "noise_covariance", 2)
+        if covariance.shape != (moments.size - 1,) * 2:
+            raise ValueError(f"noise_covariance must be of {moments.size - 1} moments")
+    description, post_processed = record["schema"], record["post_processed"]
+    schema = None if description is None else Schema.from_json(json.dumps(description))
+    if schema is not None:
+        check_schema(schema, d)
+    if not isinstance(post_processed, bool):
+        raise ValueError(f"post_processed must be true or false, got {post_processed!r}")
     return SmoothRelease(
         moments=moments,
         noise_std=deviations,
         n=whole(record["n"], "n"),
         smoothness=whole(record["smoothness"], "smoothness"),
-        numerical_error=float(record["numerical_error"]),
+        numerical_error=positive(record["numerical_error"], "numerical_error"),
         guarantee=Guarantee.from_dict(record["guarantee"]),
         noise_covariance=covariance,
-        schema=None if schema is None else Schema.from_json(json.dumps(schema)),
+        schema=schema,
+        post_processed=post_processed,
     )
+
+
+def check_schema(schema: Schema, d: int) -> None:
+    """``ValueError`` unless the schema has d real columns and no other."""
+    if schema.discrete_columns or len(schema.columns) != d:
+        raise ValueError(
+            f"schema must have {d} real columns, got {len(schema.real_columns)} of "
+            f"{len(schema.columns)}"
+        )

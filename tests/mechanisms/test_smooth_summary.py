@@ -13,6 +13,7 @@ from geomdp.data import RealColumn, Schema, encode
 from geomdp.mechanisms import (
     LeastPredictedError,
     MomentBodyNoise,
+    MomentProjection,
     PredictionKind,
     SmoothRelease,
     TheoremDegree,
@@ -106,6 +107,27 @@ class TestRelease:
         expected = values @ release.noise_covariance @ values
         assert release.answer(line).noise_std == pytest.approx(expected**0.5, rel=1e-9)
 
+    def test_error_of_a_prediction_from_draws_is_stated(self):
+        body = gd.SmoothSummary(
+            1, n=N, smoothness=2, privacy=PURE, degree=3, noise=MomentBodyNoise()
+        ).predicted_rmse
+        assert 0 < body.stderr < 0.05 * body.value
+        assert summary().predicted_rmse.stderr == 0
+
+    def test_projected(self, tmp_path):
+        release = summary(noise=UniformLaplace()).release(POINTS)
+        projection = MomentProjection.on_grid(release.noise_std, 16)
+        moved = release.projected(projection)
+        np.testing.assert_array_equal(moved.moments, projection(release.moments))
+        assert (moved.moments != release.moments).any()
+        assert moved.guarantee == release.guarantee
+        assert moved.answer(KERNEL)[1:] == release.answer(KERNEL)[1:]
+        moved.save(tmp_path / "s.npz")
+        assert SmoothRelease.load(tmp_path / "s.npz").post_processed
+        assert not release.post_processed
+        with pytest.raises(ValueError, match=r"noisy must have shape \(4, 4\), got \(5, 5\)"):
+            release.projected(MomentProjection.on_grid(np.ones((4, 4)), 16))
+
 
 class TestNumericalError:
     @pytest.mark.parametrize(
@@ -159,6 +181,12 @@ class TestFile:
             ({"degree": 4}, r"moments must have shape \(4, 4\)"),
             ({"n": 0}, "n must be"),
             ({"guarantee": {}}, "not a privacy record"),
+            ({"numerical_error": np.nan}, "numerical_error must be"),
+            ({"post_processed": 1}, "post_processed must be true or false"),
+            (
+                {"schema": json.loads(Schema((RealColumn("age", (0, 1)),)).to_json())},
+                "schema must have 2 real columns, got 1 of 1",
+            ),
         ],
     )
     def test_what_contradicts_itself_is_refused(self, tmp_path, change, words):
@@ -170,6 +198,44 @@ class TestFile:
         np.savez(path, **(content | {"record": np.array(json.dumps(record))}))
         with pytest.raises(ValueError, match=f"s.npz is not a smooth summary: .*{words}"):
             SmoothRelease.load(path)
+
+    @pytest.mark.parametrize(
+        ("arrays", "words"),
+        [
+            ({"moments": np.full((5, 5), 2.0)}, "moments must be 1"),
+            ({"noise_std": -np.ones((5, 5))}, "noise_std at least 0"),
+            ({"noise_std": np.full((5, 5), np.inf)}, "noise_std must be finite"),
+            ({"noise_covariance": np.full((24, 24), "a")}, "noise_covariance must be numeric"),
+            ({"noise_covariance": np.eye(23)}, "noise_covariance must be of 24 moments"),
+        ],
+    )
+    def test_arrays_that_cannot_be_are_refused(self, tmp_path, arrays, words):
+        path = tmp_path / "s.npz"
+        summary().release(POINTS).save(path)
+        with np.load(path) as file:
+            content = dict(file)
+        np.savez(path, **(content | arrays))
+        with pytest.raises(ValueError, match=f"s.npz is not a smooth summary: .*{words}"):
+            SmoothRelease.load(path)
+
+    def test_damaged_files(self, tmp_path):
+        """Cut anywhere, or with a bit flipped: a release or `ValueError`, nothing else."""
+        path, rng = tmp_path / "s.npz", np.random.default_rng(7)
+        content = summary().release(POINTS).to_bytes()
+        messages = []
+        for _ in range(150):
+            damaged = bytearray(content)
+            if rng.random() < 0.3:
+                damaged = damaged[: rng.integers(len(content))]
+            else:
+                damaged[rng.integers(len(content))] ^= 1 << rng.integers(8)
+            path.write_bytes(damaged)
+            try:
+                SmoothRelease.load(path)
+            except ValueError as error:
+                messages.append(str(error))
+        assert len(messages) > 100
+        assert all("is not a smooth summary: " in message for message in messages)
 
     def test_other_files(self, tmp_path):
         path = tmp_path / "s.npz"
@@ -202,6 +268,14 @@ class TestDegree:
             2, n=10**6, smoothness=1, privacy=PURE, degree=LeastPredictedError(largest=36)
         )
         assert capped.degree**2 <= 36
+
+    def test_noise_for_few_moments_limits_the_choice(self):
+        class Few(WeightedLaplace):
+            largest_table = 6
+
+        mechanism = gd.SmoothSummary(1, n=10**6, smoothness=1, privacy=PURE, noise=Few(1))
+        assert mechanism.degree == 6
+        assert MomentBodyNoise().largest_table == 65
 
     def test_prediction_is_that_of_the_noise(self):
         mechanism = summary()

@@ -14,6 +14,7 @@ degrees, faster than any noise does: the highest degrees decide how many cells a
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numba
 import numpy as np
@@ -182,14 +183,20 @@ def _economised(order: int, reach: FloatArray) -> FloatArray:
     nodes = np.polynomial.chebyshev.chebpts1(order)
     vandermonde = np.polynomial.chebyshev.chebvander(nodes, order - 1)
     series = np.linalg.solve(vandermonde, np.exp(1j * np.multiply.outer(nodes, reach)))
-    to_powers = np.zeros((order, order))
-    for degree in q:
-        powers = np.polynomial.chebyshev.cheb2poly(np.eye(order)[degree])
-        to_powers[: len(powers), degree] = powers
     # Real by symmetry of the nodes: even powers belong to the cosine, odd ones to the sine.
     scales = (1j * np.where(reach > 0, reach, 1.0)) ** q[:, None]
-    economised = (to_powers @ series / scales).real * factorials[:, None]
+    economised = (_to_powers(order) @ series / scales).real * factorials[:, None]
     return np.where(reach > 0, economised, 1.0)
+
+
+@cache
+def _to_powers(order: int) -> FloatArray:
+    """Coefficients of powers in T_0..T_{P-1}, a column each: (P, P)."""
+    found = np.zeros((order, order))
+    for degree in range(order):
+        powers = np.polynomial.chebyshev.cheb2poly(np.eye(order)[degree])
+        found[: len(powers), degree] = powers
+    return found
 
 
 @numba.njit(cache=True, nogil=True)

@@ -76,9 +76,10 @@ def l2_diameter(d: int, size: int) -> float:
     series[0] = 1.5 * (size - 1)
     series[1:size] -= 2.0
     series[2 : 2 * size - 1 : 2] += 0.5
-    intervals = FINEST * (len(series) - 1)
+    degree = len(series) - 1
+    intervals = max(COARSEST * degree, min(FINEST * degree, GRID_POINTS))
     highest = float(values_on_grid(series, intervals).max())
-    square = highest * grid_factor(len(series) - 1, intervals) * ROUND_UP
+    square = highest * grid_factor(degree, intervals) * ROUND_UP
     if d > 1:
         square = size ** (d - 1) * max(2.0 * size, square)
     return math.sqrt(min(square, 4.0 * (size**d - 1)))
