@@ -64,7 +64,7 @@ class VertexColumns:
         if matrix is not None:
             self._images = np.ascontiguousarray(vertices @ matrix.T)
         self.centre, self._squares = _moments(self._images)
-        farthest = int(np.argmax(self._squares - 2 * self._images @ self.centre))
+        farthest = int(np.argmax(self._squares - 2 * (self._images @ self.centre)))
         self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
 
     def __len__(self) -> int:
@@ -72,7 +72,7 @@ class VertexColumns:
 
     def start(self, target: FloatArray) -> int:
         """Key of the vertex nearest to `target` (d,)."""
-        return int(np.argmin(self._squares - 2 * self._images @ target))
+        return int(np.argmin(self._squares - 2 * (self._images @ target)))
 
     def price(self, direction: FloatArray, count: int) -> IntArray:
         """Keys of the `count` points with the largest <direction, p>, or of all."""
