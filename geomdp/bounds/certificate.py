@@ -167,10 +167,13 @@ class Certificate:
 def reachable_distance(log_others: float, question: Question) -> float:
     """Replacements below which a packing is contradictory: (ln(M - 1) + log odds) / epsilon.
 
-    Half of it under add/remove, where a replacement is two changes.
+    Half of it under add/remove.
     """
-    changes = CHANGES[question.adjacency]
-    return (log_others + question.metric.log_odds) / (question.epsilon * changes)
+    log_odds = question.metric.log_odds
+    total = log_others + log_odds
+    if abs(total) < MARGIN * abs(log_odds):
+        total = 0.0  # rounding is all that is left
+    return total / (question.epsilon * CHANGES[question.adjacency])
 
 
 def rung(family: PackingFamily, question: Question) -> Rung:
@@ -265,8 +268,7 @@ def certify(
     """
     question = Question(epsilon, alpha, metric, adjacency)
     rungs: list[Rung] = []
-    reasons: list[str] = []
-    subjects = []
+    reasons, subjects = [], []
     for family in families:
         subjects.append(family.subject)
         if family.subject != subjects[0]:
@@ -286,11 +288,12 @@ def certify(
 
 def bound_of(certificate: Certificate) -> Bound:
     """The bound that a certificate proves."""
-    rungs, question = certificate.rungs, certificate.question
-    last = rungs[-1]
+    rungs, question, last = certificate.rungs, certificate.question, certificate.rungs[-1]
+    few = last.log_others < math.log(1e6)
+    count = round(math.exp(last.log_others)) + 1 if few else f"e^{last.log_others:.4g}"
     statement = (
         f"no mechanism has {question} with {certificate.value} records or fewer; at the last, "
-        f"e^{last.log_others:.4g} data sets {last.copies * last.distance} replacements apart have "
+        f"{count} data sets {last.copies * last.distance} replacements apart have "
         f"answers {last.separation * last.copies * last.size / last.last:.4g} apart"
     )
     assumptions = dict.fromkeys(text for rung in rungs for text in rung.family.assumptions)

@@ -48,6 +48,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, whose arrays may be NumPy arrays, to `path` and its .npz file.
 
+    An .npz file that stood beside an earlier certificate of this name is removed if there are none.
+
     Raises
     ------
     ValueError
@@ -59,8 +61,11 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
     content = _without_arrays(document, "", arrays)
     plain = {"format": FORMAT, "version": VERSION, **content, "arrays": sorted(arrays)}
     plain["digest"] = digest(plain, arrays)
+    beside = path.with_suffix(".npz")
     if arrays:
-        np.savez_compressed(path.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
+    else:
+        beside.unlink(missing_ok=True)
     path.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 

@@ -122,9 +122,9 @@ class RandomSignSets:
     def assumptions(self) -> tuple[str, ...]:
         """The probability over the signs, and what was sampled."""
         said = (
-            f"the signs are independent and uniform; for sets of {self.size} elements, all pairs "
-            f"are separated with probability at least 1 - {self.failure:g} over the signs "
-            "(union bound), not checked pair by pair"
+            f"the signs are independent and uniform on at least e^{self.sets.log_universe:.6g} "
+            f"elements; for sets of {self.size} elements, all pairs are separated with probability "
+            f"at least 1 - {self.failure:g} over the signs (union bound), not checked pair by pair"
         )
         pairs = self.sampled_pairs
         if pairs == 0:

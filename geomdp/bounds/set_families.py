@@ -36,6 +36,10 @@ class SetFamily(Protocol):
     def difference(self) -> int:
         """Least size of the symmetric difference of two sets."""
 
+    @property
+    def log_universe(self) -> float:
+        """ln of the number of elements that the sets are chosen from."""
+
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""
 
@@ -64,6 +68,11 @@ class Singletons:
     def difference(self) -> int:
         """2."""
         return 2
+
+    @property
+    def log_universe(self) -> float:
+        """ln of their number."""
+        return self.log_count
 
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""
@@ -105,6 +114,11 @@ class GreedySets:
         """2 (s - floor(s / 2))."""
         return 2 * (self.size - self.size // 2)
 
+    @property
+    def log_universe(self) -> float:
+        """ln N."""
+        return math.log(self.universe)
+
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""
         return {"type": "greedy", "universe": self.universe, "size": self.size}
@@ -144,6 +158,11 @@ class ReedSolomonSets:
     def universe(self) -> int:
         """Number of elements s q."""
         return self.code.length * self.code.prime
+
+    @property
+    def log_universe(self) -> float:
+        """ln(s q)."""
+        return math.log(self.universe)
 
     def elements(self, words: IntArray) -> IntArray:
         """Element numbers of the sets of some `words` (b, s): (b, s)."""

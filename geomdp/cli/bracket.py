@@ -143,8 +143,6 @@ def _write(found: Bracket, path: Path) -> None:
     certificate = found.lower.certificate
     if not isinstance(certificate, Certificate):
         raise ValueError(f"--out has nothing to write: {found.lower.statement}")
-    # Arrays of a certificate overwritten here; a new one may have none.
-    path.with_suffix(".npz").unlink(missing_ok=True)
     write_certificate(path, certificate.document())
     print()
     display.print_rows([("certificate", str(path)), ("verify with", f"geomdp check-bound {path}")])

@@ -143,6 +143,7 @@ def test_what_is_sampled_or_taken_is_said(tmp_path: Path) -> None:
     assert any("sampled check" in text for text in bound.assumptions)
     signs = check_certificate(saved(bound, tmp_path))
     assert any("with probability at least" in text for text in signs.conditions)
+    assert any("the universe has at least e^" in text for text in signs.conditions)
     assert any("sampled pairs" in text for text in signs.verified)
     proved = check_certificate(saved(BOUNDS["blocks"](), tmp_path))
     assert proved.conditions == ()
@@ -166,7 +167,9 @@ def rungs_constants(document: Document) -> list[tuple[Document, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", ["Hamming", "add/remove", "blocks", "random signs", "code words"])
+@pytest.mark.parametrize(
+    "name", ["Hamming", "add/remove", "histogram", "blocks", "random signs", "code words"]
+)
 def test_every_changed_constant_is_rejected(name: str, tmp_path: Path) -> None:
     path = saved(BOUNDS[name](), tmp_path)
     original = json.loads(path.read_text())
@@ -319,6 +322,7 @@ def test_the_command_prints_and_exits(
     assert code == 0
     assert "sc > 3" in out
     assert "all 120 pairs" in out
+    assert "for marginals of d = 8, k = 1 has" in " ".join(out.split())
     document = json.loads(path.read_text())
     document["lower_bound"] = 4
     seal(path, document)
@@ -340,14 +344,49 @@ def test_certificates_are_written_as_json_only(tmp_path: Path) -> None:
 
 
 def test_a_small_certificate_may_follow_a_large_one(tmp_path: Path) -> None:
-    # The arrays of the first stay behind and are not read.
     path = saved(BOUNDS["large"](), tmp_path)
     assert saved(BOUNDS["Hamming"](), tmp_path) == path
+    assert not path.with_suffix(".npz").exists()
     assert check_certificate(path).records == load_certificate(path).value == 3
 
 
+def test_files_that_are_no_arrays_are_rejected(tmp_path: Path) -> None:
+    path = saved(BOUNDS["large"](), tmp_path)
+    path.with_suffix(".npz").write_bytes(b"PK no archive")
+    with pytest.raises(CertificateRejected, match="not a file of plain arrays"):
+        check_certificate(path)
+
+
 @pytest.mark.parametrize(
-    "change", [{"metric": []}, {"adjacency": {}}, {"rungs": []}, {"rungs": [1]}, {"epsilon": "1"}]
+    ("sets", "reason"),
+    [
+        ({"type": "singletons", "log_count": -5.0}, "log_count is not above 0"),
+        ({"type": "greedy", "universe": 10**5, "size": 2000}, "universe <= 65536"),
+        ({"type": "greedy", "universe": 60_000, "size": 2000}, "union bound"),
+        ({"type": "greedy", "universe": 8, "size": 8}, "greedy count"),
+        ({"type": "singletons", "log_count": 10**400}, "log_count is not a finite number"),
+    ],
+)
+def test_sets_beyond_all_sizes_are_rejected(sets: Document, reason: str, tmp_path: Path) -> None:
+    path = saved(BOUNDS["greedy sets"](), tmp_path)
+    document = json.loads(path.read_text())
+    document["rungs"][0]["family"]["sets"] = sets
+    seal(path, document)
+    with pytest.raises(CertificateRejected, match=reason):
+        check_certificate(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metric": []},
+        {"adjacency": {}},
+        {"rungs": []},
+        {"rungs": [1]},
+        {"epsilon": "1"},
+        {"alpha": 10**400},
+        {"lower_bound": 10**400},
+    ],
 )
 def test_nonsense_is_rejected(change: Document, tmp_path: Path) -> None:
     path = saved(BOUNDS["Hamming"](), tmp_path)

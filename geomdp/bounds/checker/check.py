@@ -111,8 +111,8 @@ def check_certificate(path: str | Path) -> Checked:
     if failure > 0:
         conditions.append(f"together these hold with probability at least 1 - {failure:.3g}")
     statement = (
-        f"no {question.epsilon:g}-DP mechanism ({document['adjacency']}) has {document['metric']} "
-        f"at most {document['alpha']:g} with {reach} records or fewer"
+        f"no {question.epsilon:g}-DP mechanism ({document['adjacency']}) for {found.queries} has "
+        f"{document['metric']} at most {document['alpha']:g} with {reach} records or fewer"
     )
     return Checked(reach, statement, tuple(verified), tuple(dict.fromkeys(conditions)))
 
@@ -165,6 +165,8 @@ def _check_rung(rung: Mapping[str, Any], found: Verified, question: _Question) -
         f"separation is {found.separation:.15g} up to rounding, the file says {separation:.15g}",
     )
     reachable = (others + question.log_odds) / (question.epsilon * question.changes)
+    cancelled = abs(others + question.log_odds) < 1e-13 * abs(question.log_odds)
+    require(not cancelled, "the odds cancel the number of data sets up to rounding")
     require_close(number(rung, "largest_distance"), reachable, "largest_distance")
     copies = whole_number(rung, "copies")
     below = copies * distance < reachable * (1 - 1e-14)

@@ -29,6 +29,8 @@ from geomdp.bounds.checker.verified import Verified
 
 #: Pairs of data sets drawn from a family, and most numbers drawn for them.
 PAIRS, DRAWS = 8, 1 << 22
+#: Largest universe whose binomial coefficients are multiplied out.
+MAX_LISTED = 1 << 16
 #: Relative slack for the few operations of a closed form.
 SLACK = 1e-13
 
@@ -37,7 +39,7 @@ def verify_signs(part: Mapping[str, Any]) -> Verified:
     """Families of sets under random signs: the union bound, and sampled pairs."""
     queries, seed = whole_number(part, "queries"), whole_number(part, "seed", 0)
     sets = part_of(part, "sets")
-    log_count, size, difference, code = _sets(sets)
+    log_count, size, difference, log_universe, code = _sets(sets)
     failure, tilt = number(part, "failure"), number(part, "tilt")
     deviation = number(part, "deviation")
     require(0 < failure < 1, "failure is not between 0 and 1")
@@ -60,10 +62,12 @@ def verify_signs(part: Mapping[str, Any]) -> Verified:
         _sample_signs(code, queries, seed, pairs, separation)
     said = f"union bound over pairs of e^{log_count:.6g} sets of {size} elements"
     # A packing has a whole number of sets, which matters while they are few.
-    few = log_count <= 36
-    sets_used = math.log(math.floor(math.exp(log_count) * (1 + 1e-13))) if few else log_count
+    sets_used = log_count
+    if log_count <= 36:
+        sets_used = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
     return Verified(
         subject=("random signs", queries, seed),
+        queries=f"{queries} random sign queries (seed {seed})",
         log_count=sets_used,
         size=size,
         distance=size,
@@ -72,6 +76,7 @@ def verify_signs(part: Mapping[str, Any]) -> Verified:
         verified=(said, *([f"{pairs} sampled pairs are separated"] if pairs else [])),
         conditions=(
             "the signs are independent and uniform",
+            f"the universe has at least e^{log_universe:.6g} elements",
             f"sets of {size} elements are separated with probability at least 1 - {failure:.3g} "
             "over the signs",
         ),
@@ -79,23 +84,27 @@ def verify_signs(part: Mapping[str, Any]) -> Verified:
     )
 
 
-def _sets(sets: Mapping[str, Any]) -> tuple[float, int, int, Polynomials | None]:
-    """ln M, size, least symmetric difference, and the code if there is one."""
+def _sets(sets: Mapping[str, Any]) -> tuple[float, int, int, float, Polynomials | None]:
+    """ln M, size, least symmetric difference, ln of the elements, and the code if there is one."""
     kind = sets.get("type")
     if kind == "singletons":
-        return number(sets, "log_count"), 1, 2, None
+        log_count = number(sets, "log_count")
+        require(log_count > 0, "log_count is not above 0")
+        return log_count, 1, 2, log_count, None
     if kind == "greedy":
         universe, size = whole_number(sets, "universe"), whole_number(sets, "size")
-        require(size <= universe, "size is above the universe")
+        require(size <= universe <= MAX_LISTED, f"size <= universe <= {MAX_LISTED} does not hold")
         overlap = size // 2 + 1
-        count = math.comb(universe, overlap) / math.comb(size, overlap) ** 2
-        require(count > 1, "the greedy count is not above 1")
+        # Logarithms of whole numbers of any length.
+        log_count = math.log(math.comb(universe, overlap)) - 2 * math.log(math.comb(size, overlap))
         # The file's count is rounded down by up to 1e-13 N ln N.
-        slack = 1e-13 * (1 + universe * math.log(universe + 1))
-        return math.log(count) - slack, size, 2 * (size - overlap + 1), None
+        log_count -= 1e-13 * (1 + universe * math.log(universe + 1))
+        require(log_count > 0, "the greedy count is not above 1")
+        return log_count, size, 2 * (size - overlap + 1), math.log(universe), None
     if kind == "reed-solomon":
         code = polynomials_of(sets, "prime", "size")
-        return code.log_count, code.length, 2 * code.differing, code
+        log_universe = math.log(code.length * code.prime)
+        return code.log_count, code.length, 2 * code.differing, log_universe, code
     raise CertificateRejected(f"the family of sets {kind!r} is unknown")
 
 
@@ -133,6 +142,7 @@ def verify_words(part: Mapping[str, Any], measure: Measure) -> Verified:
         require(found >= differing, f"two sampled words differ in {found} attributes")
     return Verified(
         subject=_marginals_subject(d, 1),
+        queries=f"marginals of d = {d}, k = 1",
         log_count=outer.log_count,
         size=1,
         distance=1,
@@ -172,6 +182,7 @@ def verify_blocks(part: Mapping[str, Any], measure: Measure) -> Verified:
     _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))
     return Verified(
         subject=_marginals_subject(d, width),
+        queries=f"marginals of d = {d}, k = {width}",
         log_count=functions.log_count,
         size=size,
         distance=size,

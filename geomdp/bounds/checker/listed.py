@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ UNIT = 2.0**-51
 
 def verify_listed(part: Mapping[str, Any], norm: Norm) -> Verified:
     """Number, distance and separation of the data sets of a listed packing."""
-    answers, subject, conditions = _answers(part)
+    answers, subject, queries, conditions = _answers(part)
     datasets = whole_array(part, "datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
     require(bool(inside), "datasets name elements that are not listed")
@@ -43,13 +43,15 @@ def verify_listed(part: Mapping[str, Any], norm: Norm) -> Verified:
     slack = operations * UNIT * max(1.0, float(np.abs(answers).max()))
     return Verified(
         subject=subject,
+        queries=queries,
         log_count=float(np.log(count)),
         size=size,
         distance=_largest_distance(datasets),
         separation=closest,
         slack=slack,
         verified=(
-            f"{count} data sets of {size} records: all {count * (count - 1) // 2} pairs of answers",
+            f"{count} data sets of {size} record{'s' * (size > 1)}: all "
+            f"{count * (count - 1) // 2} pairs of answers",
         ),
         conditions=conditions,
     )
@@ -66,18 +68,24 @@ def _largest_distance(datasets: Codes) -> int:
     )
 
 
-def _answers(part: Mapping[str, Any]) -> tuple[Answers, tuple[object, ...], tuple[str, ...]]:
-    """Answers of the elements, what tells the workload, and what is taken from the file."""
+def _answers(
+    part: Mapping[str, Any],
+) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
+    """Answers of the elements, what tells the workload, its words, what is taken from the file."""
     if "answers" in part:
         answers = array(part, "answers", axes=2)
+        k = answers.shape[1]
         taken = "the answers of the elements are those of the file, all of one workload"
-        return answers, ("answers", answers.shape[1]), (taken,)
+        return answers, ("answers", k), f"{k} queries with the answers of the file", (taken,)
     workload = part_of(part, "workload")
     elements = whole_array(part, "elements")
-    for name, evaluate in EVALUATORS.items():
+    for name, (evaluate, keys) in EVALUATORS.items():
         if workload.get("name") == name:
+            require(set(workload) == {"name", *keys}, f"{name} do not have {keys} alone")
             answers = evaluate(workload, elements)
-            return answers, tuple(sorted((key, str(v)) for key, v in workload.items())), ()
+            subject = tuple(sorted((key, str(v)) for key, v in workload.items()))
+            parameters = ", ".join(f"{key} = {workload[key]}" for key in keys)
+            return answers, subject, f"{name} of {parameters}", ()
     raise CertificateRejected(f"the workload {workload.get('name')!r} is unknown")
 
 
@@ -135,11 +143,12 @@ def _tables(workload: Mapping[str, Any], elements: Codes) -> Answers:
     return np.column_stack(columns).astype(np.float64)
 
 
-EVALUATORS = {
-    "marginals": _marginals,
-    "parities": _parities,
-    "histogram": _histogram,
-    "prefixes": _prefixes,
-    "ranges": _ranges,
-    "marginal tables": _tables,
+#: Answers of a workload by its name, and the parameters that determine it.
+EVALUATORS: dict[str, tuple[Callable[[Mapping[str, Any], Codes], Answers], tuple[str, ...]]] = {
+    "marginals": (_marginals, ("d", "k")),
+    "parities": (_parities, ("d", "k")),
+    "histogram": (_histogram, ("N",)),
+    "prefixes": (_prefixes, ("N",)),
+    "ranges": (_ranges, ("N",)),
+    "marginal tables": (_tables, ("columns", "k")),
 }

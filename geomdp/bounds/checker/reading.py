@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import numpy.typing as npt
 
 #: Relative difference of two float64 evaluations of the same few operations.
 CLOSE = 1e-9
+#: Whole numbers are below this, so that products of three are within the range of float64.
+MOST = 1 << 256
 
 
 class CertificateRejected(ValueError):  # noqa: N818 - what happened, not what went wrong
@@ -45,9 +48,8 @@ def read(path: Path) -> dict[str, Any]:
     names = document.get("arrays")
     require(isinstance(names, list), "arrays is not a list of names")
     if names:
-        with np.load(path.with_suffix(".npz"), allow_pickle=False) as stored:
-            require(sorted(stored.files) == names, "the arrays are not those of the .npz file")
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = _arrays(path.with_suffix(".npz"))
+        require(sorted(arrays) == names, "the arrays are not those of the .npz file")
     stated = document.pop("digest", None)
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     content = hashlib.sha256(text.encode("utf-8"))
@@ -58,19 +60,29 @@ def read(path: Path) -> dict[str, Any]:
     return result
 
 
+def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """All arrays of an .npz file."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise CertificateRejected(f"{path.name} is not a file of plain arrays") from error
+
+
 def number(part: Mapping[str, Any], key: str) -> float:
     """A finite number of a part of the file."""
     value = part.get(key)
-    good = isinstance(value, int | float) and not isinstance(value, bool)
-    require(good and math.isfinite(value), f"{key} is not a finite number")  # type: ignore[arg-type]
-    return float(value)  # type: ignore[arg-type]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST:
+        return float(value)
+    require(isinstance(value, float) and math.isfinite(value), f"{key} is not a finite number")
+    return value  # type: ignore[return-value]
 
 
 def whole_number(part: Mapping[str, Any], key: str, least: int = 1) -> int:
     """A whole number of a part of the file, at least `least`."""
     value = part.get(key)
-    good = isinstance(value, int) and not isinstance(value, bool) and value >= least
-    require(good, f"{key} is not a whole number, at least {least}")
+    good = isinstance(value, int) and not isinstance(value, bool) and least <= value < MOST
+    require(good, f"{key} is not a whole number, at least {least} and below 2^256")
     return int(value)  # type: ignore[arg-type]
 
 
@@ -78,7 +90,7 @@ def array(part: Mapping[str, Any], key: str, axes: int | None = None) -> npt.NDA
     """A finite array of numbers of a part of the file."""
     try:
         values = np.asarray(part[key], dtype=np.float64)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CertificateRejected(f"{key} is not an array of numbers") from error
     require(axes is None or values.ndim == axes, f"{key} does not have {axes} axes")
     require(values.size > 0 and bool(np.isfinite(values).all()), f"{key} is empty or not finite")

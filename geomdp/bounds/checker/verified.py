@@ -13,6 +13,8 @@ class Verified:
     ----------
     subject : tuple
         What tells its workload from others.
+    queries : str
+        The workload in words.
     log_count : float
         ln M.
     size, distance : int
@@ -30,6 +32,7 @@ class Verified:
     """
 
     subject: tuple[object, ...]
+    queries: str
     log_count: float
     size: int
     distance: int
