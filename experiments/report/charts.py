@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
@@ -205,6 +206,10 @@ def _labelled(figure: Figure) -> Iterator[tuple[Line2D, str]]:
         for line in axes.get_lines():
             if not str(line.get_label()).startswith("_"):
                 yield line, str(line.get_label())
+        for group in axes.containers:
+            # The line of an error bar has no label of its own.
+            if isinstance(group, ErrorbarContainer) and group.lines[0] is not None:
+                yield group.lines[0], str(group.get_label())
     for legend in legends:
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
             if isinstance(handle, Line2D) and text.get_text():

@@ -11,6 +11,8 @@ from latex2mathml.converter import convert
 _VARIANT = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
 #: Upright words, which the converter spells letter by letter.
 _WORD = re.compile(r'<mrow>(?:<mi mathvariant="normal">[A-Za-z]</mi>){2,}</mrow>')
+#: Names of functions whose argument has no brackets.
+_FUNCTION = re.compile(r"(<mi>(?:ln|log|cos|sin|arccos|dim|tr)</mi>)(?=<m[infrs])")
 _MATH = re.compile(r"\$([^$]+)\$")
 #: Commands that matplotlib knows and the converter does not, or draws badly.
 _SPELLINGS = {r"\mathdefault": r"\mathrm", r"\lVert": r"\|", r"\rVert": r"\|"}
@@ -39,6 +41,7 @@ def to_mathml(formula: str) -> str:
     if "\\" in mathml:
         raise ValueError(f"formula has an unknown command: {formula!r}")
     mathml = _WORD.sub(lambda word: f"<mi>{re.sub('<[^>]*>', '', word[0])}</mi>", mathml)
+    mathml = _FUNCTION.sub(r'\1<mspace width="0.167em"/>', mathml)
     return _VARIANT.sub(_letter, re.sub(r' xmlns="[^"]*"', "", mathml))
 
 

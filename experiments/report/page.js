@@ -3,7 +3,9 @@
 // the arrow keys, under the keyboard, and with either scale on either axis.
 (() => {
   const SVG = "http://www.w3.org/2000/svg"; // a name, not an address: nothing is fetched
-  const HEIGHT = 260, LEFT = 62, RIGHT = 12, TOP = 8, BOTTOM = 24;
+  const HEIGHT = 260, RIGHT = 12, TOP = 8, BOTTOM = 24;
+  // Room for numbers, or for as much of the words as a third of the chart holds.
+  const LETTER = 7, NUMBERS = 62;
 
   const element = (name, attributes, parent) => {
     const made = document.createElementNS(SVG, name);
@@ -108,6 +110,9 @@
       if (!width) return;
       this.width = width;
       svg.replaceChildren();
+      const longest = Math.max(0, ...panel.y_names.map(([, name]) => name.length));
+      const LEFT = Math.max(NUMBERS, Math.min(width / 3, LETTER * longest + 8));
+      const fits = Math.floor((LEFT - 8) / LETTER) + 1;
       svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
       svg.setAttribute("height", HEIGHT);
       const x = scale(this.range("x", 0), this.log.x, panel.x_names, LEFT, width - RIGHT);
@@ -120,7 +125,7 @@
         const at = x.place(value), text = name.length > 12 ? `${name.slice(0, 11)}\u2026` : name;
         if (at < LEFT - 1 || at > width - RIGHT + 1) continue;
         element("line", { class: "grid", x1: at, x2: at, y1: TOP, y2: HEIGHT - BOTTOM }, svg);
-        if (Math.abs(at - last) < 7 * text.length + 6) continue;
+        if (Math.abs(at - last) < LETTER * text.length + 6) continue;
         last = at;
         element("text", { x: at, y: HEIGHT - 8, "text-anchor": "middle" }, svg).textContent = text;
       }
@@ -128,7 +133,7 @@
         const at = y.place(value);
         if (at < TOP - 1 || at > HEIGHT - BOTTOM + 1) continue;
         element("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: at, y2: at }, svg);
-        const text = name.length > 9 ? `${name.slice(0, 8)}\u2026` : name;
+        const text = name.length > fits ? `${name.slice(0, fits - 1)}\u2026` : name;
         element("text", { x: LEFT - 5, y: at + 4, "text-anchor": "end" }, svg).textContent = text;
       }
       const inside = element("g", { "clip-path": `url(#${this.id})` }, svg);
