@@ -272,7 +272,7 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         if k > MAX_COORDINATES:
             return ErrorLimit(diameter, "the l2 diameter of the answers", simulated=False)
         axes = np.eye(k)
-        half = float((K.support(axes) + K.support(-axes)).max()) / 2
+        half = float(K.breadth(axes).max()) / 2
         return ErrorLimit(half, "half the widest range of a query", simulated=False)
     r = hull.dimension
     radius, reason = diameter * math.sqrt(r / (2 * (r + 1))), "a ball around the answers (Jung)"

@@ -128,6 +128,10 @@ class LinearImage(Body):
         """h_K(matrix^T u)."""
         return self.body.support(batch(directions, self.dimension, "directions") @ self.matrix)
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """That of K along matrix^T u."""
+        return self.body.breadth(batch(directions, self.dimension, "directions") @ self.matrix)
+
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Image of the extreme point of K for matrix^T u."""
         directions = batch(directions, self.dimension, "directions")

@@ -7,6 +7,7 @@ A body implements only the verbs it does well. The rest is derived here, in this
 verb          derived from
 ============  =================================================================================
 support       `extreme_point`: <u, x*(u)>
+breadth       `support` at u and -u
 contains      `gauge` <= 1 if the body holds 0 in its relative interior; `project`: distance 0;
               `separate`: no separator
 gauge         `chord` through 0, if the body holds 0
@@ -146,6 +147,11 @@ class Body(abc.ABC):
         if not self.implements("extreme_point"):
             raise MissingOracle(self, "support", "extreme_point")
         return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """h(u) + h(-u) = max - min over x in K of <u, x>, for each row u of (b, m): (b,)."""
+        above = self.support(directions)
+        return above + (above if self.symmetric else self.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A maximiser over K of <u, x> for each row u of (b, m): (b, m)."""

@@ -74,6 +74,11 @@ class Product(Body):
         directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """Sum of those of the factors."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
+
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Extreme points side by side."""
         directions = batch(directions, self.dimension, "directions")

@@ -54,9 +54,8 @@ class Difference(Body):
         return _implements(self, self.body, verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """h_K(u) + h_K(-u)."""
-        directions = batch(directions, self.dimension, "directions")
-        return np.asarray(self.body.support(directions) + self.body.support(-directions))
+        """The breadth h_K(u) + h_K(-u) of K."""
+        return self.body.breadth(batch(directions, self.dimension, "directions"))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Difference of the extreme points of K for u and -u."""

@@ -51,6 +51,10 @@ class Scaled(Body):
         """Support function of K times the factor."""
         return self.factor * self.body.support(directions)
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """That of K times the factor."""
+        return self.factor * self.body.breadth(directions)
+
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Extreme point of K times the factor."""
         return self.factor * self.body.extreme_point(directions)
@@ -178,6 +182,10 @@ class Shifted(Body):
         """h_K(u) + <u, offset>."""
         directions = batch(directions, self.dimension, "directions")
         return np.asarray(self.body.support(directions) + directions @ self.offset)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """That of K."""
+        return self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Extreme point of K plus the offset."""

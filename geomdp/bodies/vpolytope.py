@@ -119,6 +119,15 @@ class VPolytope(Body):
             np.maximum(best, scores.max(axis=1), out=best)
         return best
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """Largest minus smallest <u, v_i>, from one product with all vertices."""
+        directions = batch(directions, self.dimension, "directions")
+        best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
+        for _, scores in self._scores(directions):
+            np.maximum(best, scores.max(axis=1), out=best)
+            np.minimum(least, scores.min(axis=1), out=least)
+        return np.asarray(best - least)
+
     def extreme_index(self, directions: FloatArray) -> IntArray:
         """Number (b,) of the first vertex with the largest <u, v_i>."""
         directions = batch(directions, self.dimension, "directions")

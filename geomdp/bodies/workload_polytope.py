@@ -85,6 +85,10 @@ class WorkloadPolytope(Body):
         directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """The workload's own, in one pass over the universe where it can."""
+        return self.workload.breadth(batch(directions, self.dimension, "directions"))
+
     def radius(self) -> float:
         """The workload's bound on ||Q(x)||_2."""
         return self.workload.l2_radius()

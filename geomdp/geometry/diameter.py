@@ -35,7 +35,7 @@ def half_diameter(body: Body) -> float:
     squares = 0.0
     for start in range(0, body.dimension, rows):
         axes = np.eye(min(rows, body.dimension - start), body.dimension, k=start)
-        squares += float(((body.support(axes) + body.support(-axes)) ** 2).sum())
+        squares += float((body.breadth(axes) ** 2).sum())
     return min(body.radius(), math.sqrt(squares) / 2)
 
 

@@ -108,9 +108,7 @@ def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: fl
     parts, followers = [], []
     for start in range(0, samples, rows):
         directions = rng.standard_normal((min(rows, samples - start), body.dimension))
-        above = body.support(directions)
-        below = above if body.symmetric else body.support(-directions)
-        parts.append((above + below) / 2)
+        parts.append(body.breadth(directions) / 2)
         followers.append(control.values(directions))
     values = np.concatenate(parts)
     mean = float(values.mean())

@@ -69,7 +69,7 @@ def expected_support_bound(noise: Noise, body: Body) -> SupportBound:
         factor = (noise.effective_dimension + 1) / noise.epsilon
     else:
         points, factor = noise.sample(rng, draws), 1.0
-    limit = _upper_limit((body.support(points) + body.support(-points)) / 2)
+    limit = _upper_limit(body.breadth(points) / 2)
     source = f"E h_K(Z) by {draws} public draws, upper limit at level {LEVEL:g}"
     return SupportBound(factor * limit, source)
 

@@ -82,6 +82,14 @@ class Workload(abc.ABC):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Rows Q(x*) (b, m), x* an element maximising <direction, Q(x)>, for each row of (b, m)."""
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """max - min over elements x of <direction, Q(x)>, for each row of (b, m): (b,).
+
+        By default from `extreme_answers` at u and -u.
+        """
+        apart = self.extreme_answers(directions) - self.extreme_answers(-directions)
+        return np.asarray(np.einsum("bm,bm->b", directions, apart))
+
     def totals(self, records: Records | Iterable[Records]) -> Totals:
         """Sum of Q(x) over all records, read chunk by chunk, with the number of records."""
         count, sums = 0, np.zeros(self.n_queries)

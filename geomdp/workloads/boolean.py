@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -105,37 +105,70 @@ class _SubsetQueries(Workload):
         if self.k == 1:
             low, high = self._values
             return self.evaluate(((high - low) * directions > 0).astype(np.int64))
+        winners = np.empty(len(directions), dtype=np.int64)
+        for rows in self._parts(len(directions)):
+            part = directions[rows]
+            if self.k == 2:
+                winners[rows] = self._best_of_pairs(part)
+            else:
+                winners[rows] = self._scores(part).argmax(axis=1)
+        return self.evaluate(self.universe.elements_at(winners))
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """max - min over elements of <u, Q(x)>, for each row of (b, m): (b,), in one pass.
+
+        Costs as `extreme_answers`, and fails where that does.
+        """
+        from geomdp.workloads.quadratic_forms import quadratic_ranges  # compiled: slow import
+
+        directions = batch(directions, self.n_queries, "directions")
+        if self.k == 1:
+            low, high = self._values
+            return np.asarray(abs(high - low) * np.abs(directions).sum(axis=1))
+        ranges = np.empty(len(directions))
+        for rows in self._parts(len(directions)):
+            part = directions[rows]
+            if self.k == 2:
+                ranges[rows] = quadratic_ranges(*self._quadratic_forms(part))
+            else:
+                ranges[rows] = np.ptp(self._scores(part), axis=1)
+        return ranges
+
+    def _parts(self, count: int) -> Iterator[slice]:
+        """Directions looked at together, so that at most `MAX_SCORES` scores are held."""
         size = 1 << self.d
         if size > MAX_SCORES:
             raise WorkloadSizeError(
                 f"d must be at most 24 for extreme answers with k > 1, got {self.d}"
             )
-        rows = max(1, MAX_SCORES // size)
-        winners = np.empty(len(directions), dtype=np.int64)
-        for start in range(0, len(directions), rows):
-            part = directions[start : start + rows]
-            best = self._best_of_pairs(part) if self.k == 2 else self._best_by_transform(part)
-            winners[start : start + rows] = best
-        return self.evaluate(self.universe.elements_at(winners))
+        rows = MAX_SCORES // size
+        for start in range(0, count, rows):
+            yield slice(start, start + rows)
 
-    def _best_by_transform(self, directions: FloatArray) -> IntArray:
-        """Numbers (b,) of elements with the best score."""
+    def _scores(self, directions: FloatArray) -> FloatArray:
+        """<u, Q(x)> for all elements of the cube: (b, 2^d)."""
         scores = np.zeros((len(directions), 1 << self.d))
         scores[:, self._element_numbers] = directions
         self._transform(scores)
-        return np.asarray(scores.argmax(axis=1))
+        return scores
 
     def _best_of_pairs(self, directions: FloatArray) -> IntArray:
-        """The same for k = 2: the score is a quadratic form in the bits of the element."""
+        """Numbers (b,) of elements with the best score for k = 2."""
         from geomdp.workloads.quadratic_forms import quadratic_maximisers  # compiled: slow import
 
+        return np.asarray(quadratic_maximisers(*self._quadratic_forms(directions)))
+
+    def _quadratic_forms(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For k = 2: the scores, up to a constant, as quadratic forms in the bits of the element.
+
+        Linear (b, d) and pair (b, d, d) coefficients.
+        """
         low, high = self._values
         rise = high - low
         pairs = np.zeros((len(directions), self.d, self.d))
         pairs[:, self.subsets[:, 0], self.subsets[:, 1]] = rise**2 * directions
         # (low + rise x_i)(low + rise x_j) has linear terms low rise (x_i + x_j).
-        linear = low / rise * (pairs.sum(axis=1) + pairs.sum(axis=2))
-        return np.asarray(quadratic_maximisers(linear, pairs))
+        return low / rise * (pairs.sum(axis=1) + pairs.sum(axis=2)), pairs
 
     @abc.abstractmethod
     def _transform(self, scores: FloatArray) -> None:

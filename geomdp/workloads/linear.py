@@ -72,6 +72,10 @@ class LinearMap(Workload):
         directions = batch(directions, self.n_queries, "directions")
         return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
 
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """That of the inner workload along matrix^T u."""
+        return self.workload.breadth(batch(directions, self.n_queries, "directions") @ self.matrix)
+
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()

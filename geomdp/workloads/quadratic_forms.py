@@ -1,4 +1,4 @@
-"""Maxima of quadratic forms over the cube {0, 1}^d, by looking at every point: O(2^d) additions."""
+"""Extremes of quadratic forms over the cube {0, 1}^d, by looking at all its points: O(2^d)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Coordinates of an inner cube: a table of its 2^12 points, 32 KB, stays in the fastest cache.
 INNER = 12
-#: Of these, coordinates of a line: 2^7 running maxima, side by side.
-LINE = 7
+#: Of these, coordinates of a line: 2^6 running extremes, side by side.
+LINE = 6
+#: Lines looked through together, so that the running extremes are loaded and stored seldom.
+ROWS = 4
 #: Maxima may be taken in any order, which lets the loops be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
@@ -45,29 +47,84 @@ def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
-def _largest(sums, high, low, best):  # type: ignore[no-untyped-def]
-    """Largest of sums[i, j] + high[i] + low[j]; `best` (len(low),) is room for it."""
-    for j in range(len(low)):
-        best[j] = sums[0, j] + high[0]
-    for i in range(1, len(high)):
-        row, raised = sums[i], high[i]
+def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
+    """Smallest and largest of sums[i, j] + high[i] + low[j].
+
+    `least` and `best` (len(low),) are room for the extremes of each column.
+    """
+    least[:], best[:] = np.inf, -np.inf
+    together = len(high) - len(high) % ROWS
+    for i in range(0, together, ROWS):
+        a, b, c, d = sums[i], sums[i + 1], sums[i + 2], sums[i + 3]
+        p, q, r, s = high[i], high[i + 1], high[i + 2], high[i + 3]
         for j in range(len(low)):
-            value = row[j] + raised
-            best[j] = value if value > best[j] else best[j]
-    largest = -np.inf
+            w, x, y, z = a[j] + p, b[j] + q, c[j] + r, d[j] + s
+            best[j] = max(best[j], max(max(w, x), max(y, z)))
+            least[j] = min(least[j], min(min(w, x), min(y, z)))
+    for i in range(together, len(high)):
+        for j in range(len(low)):
+            value = sums[i, j] + high[i]
+            best[j], least[j] = max(best[j], value), min(least[j], value)
+    smallest, largest = np.inf, -np.inf
     for j in range(len(low)):
-        value = best[j] + low[j]
-        largest = value if value > largest else largest
-    return largest
+        largest, smallest = max(largest, best[j] + low[j]), min(smallest, least[j] + low[j])
+    return smallest, largest
+
+
+@numba.njit(cache=True)
+def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
+    """Largest minus smallest value of each form, and the outer point (b,) with the largest.
+
+    The last coordinates form an inner cube, whose pair terms are tabulated once. At each point y of
+    the outer cube the linear part, changed by y, is added to them: one addition and two comparisons
+    per point of the whole cube, without a table of it.
+    """
+    forms, size = linear.shape
+    inner = min(size, INNER)
+    across = min(inner, LINE)
+    outer = size - inner
+    ranges, winners = np.empty(forms), np.empty(forms, dtype=np.int64)
+    sums, table = np.empty(1 << inner), np.empty(1 << inner)
+    grid = sums.reshape((1 << (inner - across), 1 << across))
+    high, low = np.empty(len(grid)), np.empty(grid.shape[1])
+    room, slopes, point = np.empty((2, len(low))), np.empty(inner), np.empty(outer)
+    for form in range(forms):
+        _pair_sums(pairs[form, outer:, outer:], sums, table)
+        smallest, largest = np.inf, -np.inf
+        for y in range(1 << outer):
+            constant = _restrict(linear[form], pairs[form], y, point, slopes)
+            _doubled(slopes[: inner - across], high)
+            _doubled(slopes[inner - across :], low)
+            least, best = _ends(grid, high, low, room[0], room[1])
+            smallest = min(smallest, constant + least)
+            if constant + best > largest:
+                largest, winners[form] = constant + best, y
+        ranges[form] = largest - smallest
+    return ranges, winners
+
+
+def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
+    """Largest minus smallest value over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
+
+    Parameters
+    ----------
+    linear : (b, d) array
+        Coefficients l, one row per form.
+    pairs : (b, d, d) array
+        Coefficients q; only those with i < j are read.
+
+    Returns
+    -------
+    (b,) array
+        The ranges, in one pass over the cube.
+    """
+    ranges, _ = _by_outer_points(linear, pairs)
+    return np.asarray(ranges)
 
 
 @numba.njit(cache=True)
 def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
     """Numbers of maximisers over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
-
-    The last coordinates form an inner cube, whose pair terms are tabulated once. At each point y of
-    the outer cube the linear part, changed by y, is added to them: one addition and one comparison
-    per point of the whole cube, without a table of it.
 
     Parameters
     ----------
@@ -84,24 +141,12 @@ def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
     """
     forms, size = linear.shape
     inner = min(size, INNER)
-    across = min(inner, LINE)
     outer = size - inner
-    winners = np.empty(forms, dtype=np.int64)
+    winners: IntArray = _by_outer_points(linear, pairs)[1]
     sums, table = np.empty(1 << inner), np.empty(1 << inner)
-    grid = sums.reshape((1 << (inner - across), 1 << across))
-    high, low = np.empty(len(grid)), np.empty(grid.shape[1])
-    room, slopes = np.empty(len(low)), np.empty(inner)
-    point = np.empty(outer)
+    point, slopes = np.empty(outer), np.empty(inner)
     for form in range(forms):
         _pair_sums(pairs[form, outer:, outer:], sums, table)
-        best = -np.inf
-        for y in range(1 << outer):
-            constant = _restrict(linear[form], pairs[form], y, point, slopes)
-            _doubled(slopes[: inner - across], high)
-            _doubled(slopes[inner - across :], low)
-            value = constant + _largest(grid, high, low, room)
-            if value > best:
-                best, winners[form] = value, y
         _restrict(linear[form], pairs[form], winners[form], point, slopes)
         _doubled(slopes, table)
         winners[form] = (winners[form] << inner) + np.argmax(sums + table)

@@ -102,8 +102,10 @@ def test_extreme_points_attain_a_sublinear_support_function(case, scale):
     assert (sums <= heights[:-1] + heights[1:] + 3 * slack).all()
     zero = np.zeros((1, body.dimension))
     assert abs(body.support(zero)[0]) <= slack
+    opposite = body.support(-u)
+    np.testing.assert_allclose(body.breadth(u), heights + opposite, rtol=0, atol=10 * slack)
     if body.symmetric:
-        np.testing.assert_allclose(body.support(-u), heights, rtol=0, atol=slack)
+        np.testing.assert_allclose(opposite, heights, rtol=0, atol=slack)
 
 
 @over("support", "membership")

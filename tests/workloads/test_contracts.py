@@ -49,6 +49,8 @@ def test_extreme_answers_attain_the_support_function(workload):
     scores = directions @ wl.explicit_answers(workload).T
     attained = np.einsum("bm,bm->b", directions, workload.extreme_answers(directions))
     np.testing.assert_allclose(attained, scores.max(axis=1), rtol=1e-12, atol=1e-12)
+    breadths = workload.breadth(directions)
+    np.testing.assert_allclose(breadths, np.ptp(scores, axis=1), rtol=1e-12, atol=1e-12)
 
 
 @everywhere

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import Marginals, Parities
-from geomdp.workloads.quadratic_forms import INNER, LINE, quadratic_maximisers
+from geomdp.workloads.quadratic_forms import INNER, LINE, quadratic_maximisers, quadratic_ranges
 
 
 def values(linear: np.ndarray, pairs: np.ndarray) -> np.ndarray:
@@ -18,12 +18,14 @@ def values(linear: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [1, 2, LINE, LINE + 1, INNER, INNER + 2])
-def test_maximisers_are_those_of_enumeration(size: int) -> None:
+def test_maximisers_and_ranges_are_those_of_enumeration(size: int) -> None:
     rng = np.random.default_rng(size)
     linear, pairs = rng.standard_normal((3, size)), rng.standard_normal((3, size, size))
+    expected = [values(*form) for form in zip(linear, pairs, strict=True)]
     found = quadratic_maximisers(linear, pairs)
-    expected = [values(*form).argmax() for form in zip(linear, pairs, strict=True)]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, [scores.argmax() for scores in expected])
+    ranges = quadratic_ranges(linear, pairs)
+    np.testing.assert_allclose(ranges, np.ptp(expected, axis=1), rtol=1e-13)
 
 
 def test_ties_go_to_the_lowest_number() -> None:
@@ -48,6 +50,9 @@ def test_both_routes_of_2_way_workloads_find_the_best_score(workload) -> None:
     directions = np.random.default_rng(4).standard_normal((5, workload.n_queries))
     scores = [
         np.einsum("bm,bm->b", directions, workload.evaluate(workload.universe.elements_at(best)))
-        for best in (workload._best_of_pairs(directions), workload._best_by_transform(directions))
+        for best in (
+            workload._best_of_pairs(directions),
+            workload._scores(directions).argmax(axis=1),
+        )
     ]
     np.testing.assert_allclose(*scores, rtol=1e-13)
