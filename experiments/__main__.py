@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -24,7 +25,7 @@ from rich.table import Table
 from experiments.catalogue import SCRIPTS
 from experiments.engine.cells import Cell, Outcome
 from experiments.engine.claims import claims_table
-from experiments.engine.figures import read_table
+from experiments.engine.figures import Outputs, RecordError, read_record, read_table
 from experiments.engine.processes import Processes
 from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce
 from experiments.engine.run import Executor, ExecutorError, in_process
@@ -155,24 +156,37 @@ def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
 
 @app.command()
 def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -> None:
-    """Show which results are stored for the present code."""
+    """Show which results and figures are stored, and whether the present code made them."""
     folders = Folders(results, figures)
-    table = Table("script", "preset", "completed", "failed", "of other code", "figure")
+    table = Table("script", "preset", "completed", "failed", "of other code", "figure", "claims")
     for script in map(load, SCRIPTS):
         for preset in Preset:
             with _reporting_errors():
                 held = contents(script, preset, folders)
             total = len(script.sweep(preset).cells())
-            drawn = folders.outputs(script.name, preset).images[0]
+            outputs = folders.outputs(script.name, preset)
+            with _reporting_errors():
+                record = read_record(outputs)
             table.add_row(
                 script.name,
                 preset.value,
                 f"{held.completed}/{total}",
                 str(held.failed),
                 str(held.stale),
-                str(drawn) if drawn.exists() else "none",
+                *_figure_state(script, outputs, record),
             )
     console.print(table)
+
+
+def _figure_state(
+    script: LoadedScript, outputs: Outputs, record: dict[str, Any] | None
+) -> tuple[str, str]:
+    """Whether there is a figure and whose it is; how many claims hold."""
+    if record is None or not outputs.images[0].exists():
+        return "none", ""
+    made_by = "present code" if record["code"] == asdict(script.code) else "other code"
+    passed = [claim["passed"] for claim in record["claims"]]
+    return made_by, f"{sum(passed)} of {len(passed)} passed"
 
 
 def _run_all(
@@ -276,7 +290,7 @@ def _reporting_errors() -> Iterator[None]:
     """Turn unusable files, full disks and lost workers into one line and exit code 1."""
     try:
         yield
-    except (StoreError, ExecutorError, OSError) as error:
+    except (StoreError, ExecutorError, RecordError, OSError) as error:
         _fail(str(error))
 
 

@@ -8,12 +8,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
 STYLE = Path(__file__).resolve().parents[1] / "style.mplstyle"
+
+
+class RecordError(Exception):
+    """A stored record cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,25 @@ def write_record(outputs: Outputs, record: Mapping[str, object]) -> None:
     """Write the JSON record."""
     with replacing(outputs.record) as temporary:
         temporary.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+def read_record(outputs: Outputs) -> dict[str, Any] | None:
+    """The JSON record; None if there is none.
+
+    Raises
+    ------
+    RecordError
+        If the file is no record.
+    """
+    if not outputs.record.exists():
+        return None
+    try:
+        record = json.loads(outputs.record.read_text(encoding="utf-8"))
+        if not isinstance(record, dict) or not {"code", "claims", "seconds"} <= record.keys():
+            raise ValueError("parts are missing")
+    except ValueError as error:
+        raise RecordError(f"{outputs.record} is not the record of a script: {error}") from error
+    return record
 
 
 @contextmanager

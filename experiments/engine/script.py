@@ -130,6 +130,11 @@ def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
     """
     names = {module.rpartition(".")[2]: module for module in catalogue}
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.4) or list(names)
-        raise UnknownScriptError(f"no script is called {name!r}; did you mean {', '.join(near)}?")
+        # Parts of names first: they are what people remember.
+        near = [known for known in names if name.lower() in known]
+        near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
+        if not name or not near:
+            raise UnknownScriptError(f"no script is called {name!r}; there are {', '.join(names)}")
+        suggestions = " or ".join(dict.fromkeys(near))
+        raise UnknownScriptError(f"no script is called {name!r}; did you mean {suggestions}?")
     return load(names[name])

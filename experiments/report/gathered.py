@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.engine.figures import Outputs, drawing, read_table
+from experiments.engine.figures import Outputs, drawing, read_record, read_table
 from experiments.engine.reproduce import Folders
 from experiments.engine.script import LoadedScript, Preset
 from experiments.report.charts import Panel, panels_of
@@ -69,15 +68,15 @@ def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) ->
     ------
     OSError
         If a stored file cannot be read.
+    RecordError
+        If a stored record is damaged.
     """
     docstrings = [(script.name, script.module.__doc__) for script in scripts]
     shown = {theorem.id: shown_by(theorem, docstrings) for theorem in THEOREMS}
     found = []
     for script in scripts:
         outputs = folders.outputs(script.name, preset)
-        record = None
-        if outputs.record.exists() and outputs.csv.exists():
-            record = json.loads(outputs.record.read_text())
+        record = read_record(outputs) if outputs.csv.exists() else None
         panels, undrawn = ((), "") if record is None else _curves(script, outputs)
         theorems = tuple(theorem for theorem in THEOREMS if script.name in shown[theorem.id])
         found.append(Gathered(script, outputs, record, panels, undrawn, theorems))

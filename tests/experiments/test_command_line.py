@@ -190,6 +190,8 @@ def test_unknown_names_suggest_near_ones(folders: list[str]) -> None:
     result = call("run", "toy_scrpt", *folders)
     assert result.exit_code == 1
     assert "did you mean toy_script?" in result.output
+    assert "did you mean toy_script?" in call("plot", "Toy").output
+    assert "there are toy_script" in call("plot", "nothing of the kind").output
 
 
 def test_plot_draws_from_the_csv(folders: list[str], tmp_path: Path) -> None:
@@ -202,9 +204,25 @@ def test_plot_draws_from_the_csv(folders: list[str], tmp_path: Path) -> None:
 
 
 def test_status_counts_cells(folders: list[str]) -> None:
-    assert "0/6" in call("status", *folders).output
+    before = call("status", *folders).output
+    assert "0/6" in before
+    assert "none" in before
     call("run", "toy_script", *folders)
-    assert "6/6" in call("status", *folders).output
+    after = call("status", *folders).output
+    assert "6/6" in after
+    assert "present code" in after
+    assert "2 of 2 passed" in after
+
+
+def test_a_foreign_record_is_one_line(folders: list[str], tmp_path: Path) -> None:
+    call("run", "toy_script", *folders)
+    record = tmp_path / "figures" / "quick" / "toy_script.json"
+    for content in ("{", "[]", '{"claims": []}'):
+        record.write_text(content)
+        for command in (("status", *folders), ("report", "--quick", *folders[2:])):
+            result = call(*command)
+            assert result.exit_code == 1
+            assert "is not the record of a script" in result.output.replace("\n", " ")
 
 
 def test_list_shows_the_first_line_of_each_script(folders: list[str]) -> None:
@@ -232,10 +250,11 @@ def test_near_names_are_found_and_parts_are_required() -> None:
 def test_the_catalogue_lists_every_script() -> None:
     folder = ROOT / "experiments"
     files = [*folder.glob("*.py"), *folder.glob("benchmarks/*.py")]
+    # Others hold what scripts share: a script is what draws.
     scripts = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for path in files
-        if not path.stem.startswith("__") and path.stem not in ("catalogue", "problems")
+        if "\ndef plot(" in path.read_text()
     }
     assert scripts == set(catalogue.SCRIPTS)
     assert len({name.rpartition(".")[2] for name in scripts}) == len(scripts)
@@ -246,4 +265,5 @@ def test_committed_figures_carry_passed_claims() -> None:
     for path in (ROOT / "paper_figures").glob("*.json"):
         record = json.loads(path.read_text())
         assert record["preset"] == "full", path.name
+        assert record["claims"], path.name
         assert all(claim["passed"] for claim in record["claims"]), path.name
