@@ -16,9 +16,8 @@ quick 6 s, full 4 min.
 
 from __future__ import annotations
 
-import enum
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,71 +28,14 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 import geomdp as gd
+from experiments.bracket_problems import BUILDERS, METRICS, Error, Queries, Size
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, shared_legend
 from geomdp.bounds.certificate_file import write_certificate
 
-wl = gd.workloads
 #: Ratio of the two sides that the claim allows, and the lower bound from which on it does.
 WIDEST, FROM = 64, 10
-
-
-class Queries(enum.StrEnum):
-    """Workloads, from the top of the figure."""
-
-    HISTOGRAM = "histogram"
-    PREFIXES = "prefixes"
-    RANGES = "ranges"
-    MARGINALS_1 = "1-way marginals"
-    MARGINALS_2 = "2-way marginals"
-    PARITIES = "2-way parities"
-    SIGNS = "random signs"
-    MOMENTS = "second moments"
-
-
-class Size(enum.StrEnum):
-    """How large the workloads are."""
-
-    SMALL = "small"
-    STANDARD = "standard"
-
-
-class Error(enum.StrEnum):
-    """How the error is measured."""
-
-    MEAN_L2 = "mean l2"
-    RMS = "root mean square"
-    WORST = "worst case"
-
-
-BUILDERS: dict[Size, dict[Queries, Callable[[], wl.Workload]]] = {
-    Size.SMALL: {
-        Queries.HISTOGRAM: lambda: wl.Histogram(16),
-        Queries.PREFIXES: lambda: wl.Prefixes(16),
-        Queries.RANGES: lambda: wl.Ranges(6),
-        Queries.MARGINALS_1: lambda: wl.Marginals(6, 1),
-        Queries.MARGINALS_2: lambda: wl.Marginals(5, 2),
-        Queries.PARITIES: lambda: wl.Parities(5, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(10, 40, rng=0),
-        Queries.MOMENTS: lambda: wl.SecondMoment(2),
-    },
-    Size.STANDARD: {
-        Queries.HISTOGRAM: lambda: wl.Histogram(64),
-        Queries.PREFIXES: lambda: wl.Prefixes(64),
-        Queries.RANGES: lambda: wl.Ranges(16),
-        Queries.MARGINALS_1: lambda: wl.Marginals(9, 1),
-        Queries.MARGINALS_2: lambda: wl.Marginals(8, 2),
-        Queries.PARITIES: lambda: wl.Parities(8, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(30, 300, rng=0),
-        Queries.MOMENTS: lambda: wl.SecondMoment(4),
-    },
-}
-METRICS: dict[Error, gd.bounds.Metric] = {
-    Error.MEAN_L2: gd.bounds.MeanL2(),
-    Error.RMS: gd.bounds.RMS(),
-    Error.WORST: gd.bounds.WorstCase(),
-}
 
 
 @dataclass(frozen=True)
@@ -351,7 +293,7 @@ def grid(
 
 
 FEW = (Queries.HISTOGRAM, Queries.MARGINALS_2, Queries.MOMENTS)
-QUICK = Sweep(grid(Size.SMALL, FEW, [Queries.MOMENTS], (1.0,), (0.1, 0.03)), trials=1, seed=0)
+QUICK = Sweep(grid(Size.SMALL, FEW, [Queries.HISTOGRAM], (1.0,), (0.1, 0.03)), trials=1, seed=0)
 FULL = Sweep(
     grid(Size.STANDARD, [*Queries], [*Queries], (0.1, 1.0), (0.1, 0.03, 0.01)), trials=1, seed=0
 )

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,7 +83,7 @@ class MarginalBlocks:
         """Number of attributes d - (l - 1) d' of the last part."""
         return self.attributes - (self.width - 1) * self.part
 
-    @property
+    @cached_property
     def words_each(self) -> int:
         """Number of words B in the last part of a record."""
         return self.rest // self.code.length

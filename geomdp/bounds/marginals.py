@@ -124,11 +124,16 @@ def _parts(attributes: int, width: int) -> list[int]:
 
 
 def _codes(attributes: int) -> Iterator[LinearCode]:
-    """Codes of more than two words for a part of that many attributes."""
+    """Codes of more than two words for a part of that many attributes.
+
+    None of them has both fewer words, or as many, and a smaller distance than another.
+    """
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
-        for distance in code_distances(bits):
+        most = 2
+        for distance in reversed(code_distances(bits)):
             code = greedy_code(bits, distance)
-            if code.count > 2:
+            if code.count > most:
+                most = code.count
                 yield code
 
 
