@@ -18,12 +18,8 @@ Run time on one core: quick 5 s, full 2 minutes.
 
 from __future__ import annotations
 
-import enum
 import itertools
-import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -31,130 +27,26 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-import geomdp as gd
+from experiments import smooth_exponents
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, Slope, pooled_by
-from experiments.smooth_problems import (
-    kernel_family,
-    random_places,
-    records_at,
-    stacked,
-    true_answers,
-)
-from geomdp.workloads.smooth import (
-    Coefficients,
-    Jackson,
-    Truncation,
-    approximate_many,
-)
+from experiments.engine.statistics import Slope, pooled_by
+from experiments.smooth_releases import SPREAD, Config, Method, worst_errors
 
-PRIVACY = gd.PureDP(1.0)
-#: Answers over all releases together, at most: for the level of single answers.
-ANSWERS = 10**6
-#: A sum of independent Laplace variables has a log-concave density, so it exceeds u standard
-#: deviations with probability at most exp(1 - u).
-SPREAD = 1 + math.log(ANSWERS / LEVEL)
 #: Largest n with enough releases for comparing methods.
 COMPARED = 10**4
 
 
-class Method(enum.StrEnum):
-    """Noise and filter, in the order of the legend."""
-
-    PAPER = "uniform noise, Jackson (paper)"
-    TRUNCATED = "uniform noise, truncated"
-    WEIGHTED = "weighted noise, truncated"
-
-
-@dataclass(frozen=True)
-class Config:
-    """One point of the figure.
-
-    Parameters
-    ----------
-    d : int
-        Number of variables.
-    smoothness : int
-        K.
-    method : Method
-        Noise and filter.
-    n : int
-        Number of records.
-    queries : int
-        Size of the family.
-    draws : int
-        Releases in one cell, each of records at new places.
-    """
-
-    d: int
-    smoothness: int
-    method: Method
-    n: int
-    queries: int
-    draws: int
-
-
-@cache
-def mechanism(config: Config) -> gd.SmoothSummary:
-    """The summary of a configuration."""
-    noise = None if config.method is Method.WEIGHTED else gd.mechanisms.UniformLaplace()
-    theorem = None if config.method is Method.WEIGHTED else gd.mechanisms.TheoremDegree()
-    return gd.SmoothSummary(
-        config.d,
-        n=config.n,
-        smoothness=config.smoothness,
-        privacy=PRIVACY,
-        degree=theorem,
-        noise=noise,
-    )
-
-
-@cache
-def coefficients(config: Config) -> tuple[Coefficients, ...]:
-    """Coefficients of the family under the filter of a configuration."""
-    M = mechanism(config)
-    chosen = Jackson(config.smoothness) if config.method is Method.PAPER else Truncation()
-    family = kernel_family(config.d, config.smoothness, config.queries)
-    return approximate_many(family, M.degree, config.d, chosen)
-
-
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean square of the worst error over the family, and the largest share of a stated error."""
-    M, combine = mechanism(config), coefficients(config)
-    family = kernel_family(config.d, config.smoothness, config.queries)
-    matrix = stacked(combine)
-    stated = np.array([each.error_bound + SPREAD * each.noise_std(M.noise_std) for each in combine])
-    places = random_places(config.d, config.draws, rng)
-    truths = true_answers(family, places, config.n)
-    errors = np.empty(truths.shape)
-    for row, here, truth in zip(errors, places, truths, strict=True):
-        moments = M.release(records_at(here, config.n), rng=rng).moments
-        row[:] = np.abs(matrix @ moments.ravel() - truth)
-    return [
-        {
-            **MeanSquare.of(errors.max(axis=1) ** 2).columns(),
-            "chosen_degree": M.degree,
-            "largest_share": float((errors / stated).max()),
-        }
-    ]
-
-
-def exponent_of_theorem(d: int, smoothness: int) -> float:
-    """K / (2 d + K), of Theorem 3.1."""
-    return smoothness / (2 * d + smoothness)
-
-
-def exponent_of_hypothesis(d: int, smoothness: int) -> float:
-    """min(1, K / (1.5 d)), of SM-X1 up to logarithms."""
-    return min(1.0, smoothness / (1.5 * d))
+    return [worst_errors(config, rng)]
 
 
 THEORY: Mapping[Method, Callable[[int, int], float]] = {
-    Method.TRUNCATED: exponent_of_theorem,
-    Method.WEIGHTED: exponent_of_hypothesis,
+    Method.TRUNCATED: smooth_exponents.accuracy,
+    Method.WEIGHTED: smooth_exponents.accuracy_of_weighted,
 }
 
 
@@ -318,7 +210,7 @@ def report(table: pd.DataFrame) -> Table:
     """Fitted exponents beside theory."""
     shown = Table("method", "d", "K", "fitted", "theory", title="Exponents of the worst error")
     for (method, d, K), slope in fitted(table).items():
-        theory = THEORY.get(Method(method), exponent_of_theorem)(d, K)
+        theory = THEORY.get(Method(method), smooth_exponents.accuracy)(d, K)
         shown.add_row(str(method), str(d), str(K), str(slope), f"{-theory:.3f}")
     return shown
 
@@ -344,7 +236,7 @@ QUICK = Sweep(
         {1: (10**3, 10**4), 2: (10**3, 10**4), 3: (10**3,)},
         orders=(1, 4),
         queries=40,
-        draws=lambda _: 250,
+        draws=lambda _: 200,
     ),
     trials=1,
     seed=0,
@@ -358,7 +250,7 @@ FULL = Sweep(
         },
         orders=(1, 2, 4),
         queries=200,
-        draws=lambda n: 400 if n <= COMPARED else 60 if n == 10**5 else 8,
+        draws=lambda n: 400 if n <= COMPARED else 60 if n == 10**5 else 24,
     ),
     trials=1,
     seed=0,

@@ -50,15 +50,20 @@ def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float6
     return np.resize(places, (n, places.shape[1]))
 
 
+def shares(n: int) -> npt.NDArray[np.float64]:
+    """Shares of n records at each place (10,)."""
+    counts = np.full(PLACES, n // PLACES)
+    counts[: n % PLACES] += 1
+    return np.asarray(counts / n)
+
+
 def true_answers(
     queries: tuple[GaussianMixture, ...], places: npt.NDArray[np.float64], n: int
 ) -> npt.NDArray[np.float64]:
     """Exact answers (r, q) of the records at each of r lists of places (r, 10, d)."""
-    counts = np.full(PLACES, n // PLACES)
-    counts[: n % PLACES] += 1
     points = places.reshape(-1, places.shape[-1])
     values = np.stack([query(points) for query in queries], axis=1)
-    return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), counts / n))
+    return np.asarray(np.einsum("rpq,p->rq", values.reshape(len(places), PLACES, -1), shares(n)))
 
 
 def stacked(coefficients: tuple[Coefficients, ...]) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ degrees, faster than any noise does: the highest degrees decide how many cells a
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, lru_cache
 
 import numba
 import numpy as np
@@ -108,10 +108,7 @@ def moments_of(table: FloatArray, size: int) -> FloatArray:
         by_degree = _by_transform(table, size)
     else:
         by_degree = _by_degree(table[None], _derivatives(order, size, cells))
-    reach = reaches(d, size, cells).ravel()
-    steps, places = np.unique(reach, return_inverse=True)
-    weights = _economised(order, steps)[:, places]
-    return np.asarray((weights * by_degree).sum(axis=0).reshape((size,) * d))
+    return np.asarray((_weights(d, size, cells) * by_degree).sum(axis=0).reshape((size,) * d))
 
 
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
@@ -157,6 +154,7 @@ def _by_transform(table: FloatArray, size: int) -> FloatArray:
     return np.asarray((centred * turns).real)
 
 
+@lru_cache(maxsize=4)
 def _derivatives(order: int, size: int, cells: int) -> FloatArray:
     """(r h)^p / p! times the p-th derivative of cos at r times a cell's centre: (P, t, M + 1)."""
     h = math.pi / cells
@@ -166,6 +164,13 @@ def _derivatives(order: int, size: int, cells: int) -> FloatArray:
     turns = (cosines, -sines, -cosines, sines)
     powers = [(frequencies * h) ** p / math.factorial(p) for p in range(order)]
     return np.stack([powers[p][:, None] * turns[p % 4] for p in range(order)])
+
+
+@lru_cache(maxsize=4)
+def _weights(d: int, size: int, cells: int) -> FloatArray:
+    """Factors of the terms of degree q = 0..P-1 of all moments: (P, t^d)."""
+    steps, places = np.unique(reaches(d, size, cells).ravel(), return_inverse=True)
+    return _economised(ORDERS[d], steps)[:, places]
 
 
 def _economised(order: int, reach: FloatArray) -> FloatArray:

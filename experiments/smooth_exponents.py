@@ -1,0 +1,23 @@
+"""Exponents of n in the theorems on smooth queries: of the error, and of both running times."""
+
+from __future__ import annotations
+
+
+def accuracy(d: int, smoothness: int) -> float:
+    """The error falls as n^(-K / (2 d + K)), by Theorem 3.1 (SM-T3.1)."""
+    return smoothness / (2 * d + smoothness)
+
+
+def accuracy_of_weighted(d: int, smoothness: int) -> float:
+    """With weighted noise, as n^(-min(1, K / (1.5 d))) up to logarithms: a hypothesis (SM-X1)."""
+    return min(1.0, smoothness / (1.5 * d))
+
+
+def summary_time(d: int, smoothness: int) -> float:
+    """A summary takes n^((3 d + K) / (2 d + K)) (SM-TAB)."""
+    return (3 * d + smoothness) / (2 * d + smoothness)
+
+
+def answer_time(d: int, smoothness: int) -> float:
+    """An answer takes n^((d + 2 + 2 d / K) / (2 d + K)), up to logarithms (SM-TAB)."""
+    return (d + 2 + 2 * d / smoothness) / (2 * d + smoothness)
