@@ -15,7 +15,7 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.ray_shooting import Exits, RayShooter
+from geomdp.bodies.ray_shooting import SEED, Exits, RayShooter
 
 #: A facet is one of the body if no point of it is further out than this share.
 BEYOND = 1e-10
@@ -103,7 +103,9 @@ class OracleShooter:
 def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
-    Each new one is the further of the two in a direction orthogonal to the differences before it.
+    Each new one is the further of the two in a direction orthogonal to the differences before it:
+    a Gaussian one of fixed, public seed, with its part along them taken off. 2 r extreme points and
+    O(r^3) for the differences, kept orthonormal.
 
     Parameters
     ----------
@@ -115,16 +117,24 @@ def independent_points(body: Body) -> FloatArray:
     ValueError
         If the body does not fill its affine hull.
     """
-    hull = body.affine_hull()
-    found = body.extreme_point(np.ones((1, body.dimension)))
-    for k in range(hull.dimension):
-        spanned = (found[1:] - found[0]) @ hull.basis
-        # The last right singular vector of the differences is orthogonal to all of them.
-        last = np.linalg.svd(np.vstack([spanned, np.zeros(hull.dimension)]))[2][-1]
-        direction = hull.basis @ last
+    hull, rng = body.affine_hull(), np.random.default_rng(SEED)
+    size = hull.dimension
+    found = np.empty((size + 1, body.dimension))
+    found[0] = body.extreme_point(np.ones((1, body.dimension)))[0]
+    spanned = np.empty((size, size))  # rows: an orthonormal basis of the differences so far
+    for k in range(size):
+        direction = hull.basis @ _across(spanned[:k], rng.standard_normal(size))
         ends = body.extreme_point(np.stack([direction, -direction]))
         heights = np.abs((ends - found[0]) @ direction)
         if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
-            raise ValueError(f"body must have dimension {hull.dimension} as its hull has, got {k}")
-        found = np.vstack([found, ends[[np.argmax(heights)]]])
+            raise ValueError(f"body must have dimension {size} as its hull has, got {k}")
+        found[k + 1] = ends[np.argmax(heights)]
+        spanned[k] = _across(spanned[:k], (found[k + 1] - found[0]) @ hull.basis)
     return found
+
+
+def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
+    """The unit vector along the part of `vector` (r,) orthogonal to orthonormal `rows` (k, r)."""
+    for _ in range(2):  # once more than exact arithmetic needs
+        vector = vector - (rows @ vector) @ rows
+    return np.asarray(vector / np.linalg.norm(vector))
