@@ -1,0 +1,76 @@
+"""The report in a browser: loads without errors, every figure has a size, every chart is drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from experiments.catalogue import SCRIPTS
+from experiments.engine.reproduce import Folders
+from experiments.engine.script import Preset, load
+from experiments.report import build_report
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+#: Opens every chart, presses a key in each and every button, and writes what came of it.
+PROBE = """<script>addEventListener("load", () => {
+  document.querySelectorAll("details").forEach((details) => (details.open = true));
+  setTimeout(() => {
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    const press = () => new KeyboardEvent("keydown", {key: "ArrowRight"});
+    all(".plot svg").forEach((svg) => svg.dispatchEvent(press()));
+    const read = all(".readout").map((line) => line.textContent);
+    all(".scales button").forEach((button) => button.click());
+    const unfit = (attribute) => /NaN|Infinity|undefined/.test(attribute.value);
+    const broken = all(".plot svg *").filter((part) => [...part.attributes].some(unfit));
+    const probe = document.createElement("pre");
+    probe.id = "probe";
+    probe.textContent = JSON.stringify({
+      wide: document.documentElement.scrollWidth - innerWidth,
+      small: all(".drawing svg").filter((svg) => svg.getBoundingClientRect().width < 200).length,
+      drawings: all(".drawing svg").length, plots: all(".plot").length,
+      drawn: all(".plot svg").filter((svg) => svg.querySelector("path, circle")).length,
+      silent: read.filter((text) => !text.includes("x = ")).length, broken: broken.length,
+    });
+    document.body.append(probe);
+  }, 500);
+});</script></body>"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [500, 1200])
+def test_the_committed_figures_in_a_browser(tmp_path: Path, width: int) -> None:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert browser is not None, f"this test needs one of {BROWSERS}: apt-get install chromium"
+    committed = Folders().figures
+    shutil.copytree(
+        committed, tmp_path / "figures", ignore=shutil.ignore_patterns("quick", "*.png")
+    )
+    folders = Folders(tmp_path, tmp_path / "figures")
+    built = build_report([load(name) for name in SCRIPTS], Preset.FULL, folders)
+    probed = tmp_path / "probed.html"
+    probed.write_text(built.path.read_text().replace("</body>", PROBE))
+    command = [browser, "--headless", "--disable-gpu", "--enable-logging=stderr"]
+    if os.geteuid() == 0:
+        command.append("--no-sandbox")  # it refuses to start as root with one
+    command += [f"--window-size={width},900", "--virtual-time-budget=10000", "--dump-dom"]
+    result = subprocess.run(
+        [*command, f"--user-data-dir={tmp_path / 'profile'}", probed.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert [line for line in result.stderr.splitlines() if "CONSOLE" in line] == []
+    found = re.search(r'<pre id="probe">(.*?)</pre>', result.stdout)
+    assert found is not None
+    seen = json.loads(found[1])
+    assert seen["drawings"] == built.figures > 0
+    assert seen["drawn"] == seen["plots"] > 0
+    assert (seen["small"], seen["silent"], seen["broken"]) == (0, 0, 0)
+    assert seen["wide"] <= 0
