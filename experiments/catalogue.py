@@ -25,6 +25,7 @@ SCRIPTS = (
     "experiments.bracket_table",
     "experiments.instance_optimality",
     "experiments.benchmarks.accuracy",
+    "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.sparse",
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",

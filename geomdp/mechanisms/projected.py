@@ -26,6 +26,8 @@ from geomdp.workloads.sign_products import sign_products
 GAP_SHARE = 1e-6
 #: Relative tolerances below this one are at the rounding of squared distances in float64.
 LEAST_TOLERANCE = 1e-14
+#: Columns up to which a relaxation is projected on: its error bound takes 12 s at 100 of them.
+MAX_RELAXED_COLUMNS = 128
 #: Standard errors added to an estimated mean squared noise before it enters an upper bound; a
 #: normal variable exceeds them with probability 1e-6.
 STANDARD_ERRORS = 4.76
@@ -35,8 +37,8 @@ class Projected(Mechanism):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner` and K = K_Q the
-    sensitivity polytope. For all 2-way tables of two-level columns, more than 24 of them, whose
-    polytope is out of reach, K is the larger `moment_relaxation`, an image of the elliptope.
+    sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, whose polytope is out
+    of reach, K is the larger `moment_relaxation`, an image of the elliptope.
 
     Parameters
     ----------
@@ -128,7 +130,8 @@ def reachable_body(workload: Workload) -> Body:
     """The sensitivity polytope, or a relaxation of it where no search over elements is possible."""
     size = workload.universe.size
     relaxed = isinstance(workload, MarginalTables) and workload.k == 2
-    if relaxed and size is not None and size > MAX_SCORES and sign_products(workload) is not None:
+    large = size is not None and MAX_SCORES < size <= 1 << MAX_RELAXED_COLUMNS
+    if relaxed and large and sign_products(workload) is not None:
         return moment_relaxation(workload)
     return sensitivity_polytope(workload)
 

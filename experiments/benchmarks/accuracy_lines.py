@@ -1,0 +1,212 @@
+"""Workloads, records and mechanisms of the accuracy table."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+from experiments.problems import RAND_SCHEMA, real_sample
+from geomdp.advice.lower_side import lower_bounds
+from geomdp.bounds import RMS
+from geomdp.bounds.certificate import Question
+
+PRIVACY = gd.PureDP(1.0)
+#: Levels of the eight categorical columns.
+CATEGORICAL = (2, 3, 4, 5, 6, 2, 3, 4)
+#: Latent classes of synthetic records, and the seed of their probabilities, which are public.
+CLASSES, CLASS_SEED = 4, 0
+
+
+class Line(enum.StrEnum):
+    """Workloads of the table."""
+
+    BINARY = "2-way, 10 binary columns"
+    CATEGORICAL = "2-way, 8 columns of 2 to 6 levels"
+    THREE_WAY = "3-way, 8 binary columns"
+    HUNDRED = "2-way, 100 binary columns"
+    FEW_COLUMNS = "2-way, 30 binary columns"
+    PREFIXES = "prefix sums, N = 256"
+    RANGES = "ranges, N = 64"
+    SIGNS = "random signs, m = 200, N = 1000"
+
+
+class Method(enum.StrEnum):
+    """What answers, ours first."""
+
+    CONE = "cone"
+    SPECTRAL = "spectral"
+    HIERARCHICAL = "K-norm on levels"
+    KNORM = "K-norm, exact"
+    PROJECTED_CONE = "cone, projected"
+    PROJECTED_HIERARCHICAL = "K-norm on levels, projected"
+    PROJECTED_MATRIX = "matrix, projected"
+    PROJECTED_KNORM = "K-norm, projected"
+    JL = "JL around K-norm"
+    LAPLACE = "Laplace"
+    BALL = "ball"
+    MATRIX = "matrix"
+    PROJECTED_LAPLACE = "Laplace, projected"
+    GRAPHICAL = "matrix + graphical model"
+
+
+#: What users have without this library: independent noise, optimised strategies, graphical models.
+PEERS = (
+    Method.LAPLACE,
+    Method.BALL,
+    Method.MATRIX,
+    Method.PROJECTED_LAPLACE,
+    Method.GRAPHICAL,
+)
+#: Post-processed: their error depends on the records.
+PROJECTED = (
+    Method.PROJECTED_CONE,
+    Method.PROJECTED_HIERARCHICAL,
+    Method.PROJECTED_MATRIX,
+    Method.PROJECTED_KNORM,
+    Method.JL,
+    Method.PROJECTED_LAPLACE,
+    Method.GRAPHICAL,
+)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One mechanism on one line of the table.
+
+    Parameters
+    ----------
+    line : Line
+        Workload.
+    n : int
+        Number of records.
+    method : Method
+        Mechanism.
+    goal : float
+        Error over that of the best peer to be reached on this line.
+    releases_per_trial : int
+        Independent releases in one cell.
+    """
+
+    line: Line
+    n: int
+    method: Method
+    goal: float
+    releases_per_trial: int
+
+
+@cache
+def workload(line: Line) -> gd.workloads.Workload:
+    """The queries; which random signs is part of the problem."""
+    tables = gd.workloads.MarginalTables
+    builders: Mapping[Line, Callable[[], gd.workloads.Workload]] = {
+        Line.BINARY: lambda: tables(RAND_SCHEMA.levels, 2),
+        Line.CATEGORICAL: lambda: tables(CATEGORICAL, 2),
+        Line.THREE_WAY: lambda: tables([2] * 8, 3),
+        Line.HUNDRED: lambda: tables([2] * 100, 2),
+        Line.FEW_COLUMNS: lambda: tables([2] * 30, 2),
+        Line.PREFIXES: lambda: gd.workloads.Prefixes(256),
+        Line.RANGES: lambda: gd.workloads.Ranges(64),
+        Line.SIGNS: lambda: gd.workloads.RandomSigns(200, 1000, rng=0),
+    }
+    return builders[line]()
+
+
+def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Records of one release, drawn anew each time.
+
+    Binary columns from the real sample, without replacement; other tables from a mixture of product
+    distributions; uniform elements otherwise.
+    """
+    Q = workload(line)
+    if line is Line.BINARY:
+        sample = real_sample()
+        return sample[rng.choice(len(sample), n, replace=False)]
+    if not isinstance(Q, gd.workloads.MarginalTables):
+        return np.asarray(Q.universe.sample(n, rng))
+    fixed = np.random.default_rng(CLASS_SEED)
+    classes = rng.integers(CLASSES, size=n)
+    records = np.empty((n, len(Q.levels)), dtype=Q.universe.sample(1, rng).dtype)
+    for column, levels in enumerate(Q.levels):
+        thresholds = fixed.dirichlet(np.ones(levels), CLASSES).cumsum(axis=1)[classes]
+        records[:, column] = (rng.random(n)[:, None] > thresholds[:, :-1]).sum(axis=1)
+    return records
+
+
+@cache
+def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
+    """The mechanism for one record; `with_n` gives the others but for JL."""
+    Q, M = workload(line), gd.mechanisms
+    builders: Mapping[Method, Callable[[], gd.mechanisms.Mechanism]] = {
+        Method.LAPLACE: lambda: M.Laplace(Q, n=1, privacy=PRIVACY),
+        Method.BALL: lambda: M.Ball(Q, n=1, privacy=PRIVACY),
+        Method.MATRIX: lambda: M.Matrix(Q, n=1, privacy=PRIVACY),
+        Method.GRAPHICAL: lambda: M.Matrix(Q, n=1, privacy=PRIVACY),
+        Method.CONE: lambda: M.Cone(Q, n=1, privacy=PRIVACY),
+        Method.SPECTRAL: lambda: M.Spectral(Q, n=1, privacy=PRIVACY),
+        Method.HIERARCHICAL: lambda: M.Hierarchical(Q, n=1, privacy=PRIVACY),
+        Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
+    }
+    inner = {
+        Method.PROJECTED_CONE: Method.CONE,
+        Method.PROJECTED_HIERARCHICAL: Method.HIERARCHICAL,
+        Method.PROJECTED_MATRIX: Method.MATRIX,
+        Method.PROJECTED_KNORM: Method.KNORM,
+        Method.PROJECTED_LAPLACE: Method.LAPLACE,
+    }
+    if method in inner:
+        noisy = built(line, inner[method])
+        assert isinstance(noisy, M.AdditiveMechanism)
+        return M.Projected(noisy)
+    return builders[method]()
+
+
+#: Seed of the public map of JL, one for each line and n.
+JL_SEED = 0
+
+
+def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
+    """The mechanism for n records; JL with ceil(epsilon n) rows or half the queries if fewer."""
+    if method is not Method.JL:
+        return built(line, method).with_n(n)
+    inner = built(line, Method.KNORM).with_n(n)
+    assert isinstance(inner, gd.mechanisms.AdditiveMechanism)
+    rows = min(n, inner.workload.affine_hull().dimension // 2)
+    return gd.mechanisms.JL(inner, rows, rng=JL_SEED)
+
+
+#: Errors that packings are sought for, as shares of the largest possible one, and their seed.
+EXCLUDED_SHARES, LOWER_SEED = (0.3, 0.1), 0
+#: Largest universe whose elements are searched for packings.
+MAX_SEARCHED = 1 << 14
+
+
+@cache
+def _excluded(line: Line) -> tuple[tuple[float, int], ...]:
+    """Errors with numbers of records for which no mechanism of the same guarantee reaches them."""
+    Q = workload(line)
+    corners = []
+    for share in EXCLUDED_SHARES:
+        error = share * Q.l2_diameter() / math.sqrt(Q.n_queries)
+        asked = Question(PRIVACY.epsilon, error, RMS(), gd.Adjacency.REPLACE_ONE)
+        bounds, _ = lower_bounds(Q, asked, LOWER_SEED)
+        corners.append((error, bounds[0].records))
+    return tuple(corners)
+
+
+def excluded_error(line: Line, n: int) -> float:
+    """An error that no 1-DP mechanism has on all data sets of n records; 0 where none is known.
+
+    Where an error a is excluded with v records, a v / n is with n > v: records can be padded.
+    """
+    size = workload(line).universe.size
+    if size is None or size > MAX_SEARCHED:
+        return 0.0
+    return max(error * min(1.0, records / n) for error, records in _excluded(line))
