@@ -13,8 +13,7 @@ t is 2 to 4 at all n here, too small for a rate, and the measured one is only sh
 summary takes time of the table's exponent at most, the library's less than that, as it does not
 depend on t per record; an answer takes time of at most the table's exponent, since one cosine
 transform replaces quadrature. The Jackson operator of the paper is shown beside: where
-t <= (K + 3) / 2 it answers every query by its mean over the cube, so at K = 8 its error does not
-fall at any n here.
+t <= (K + 3) / 2 it answers by the query's mean over the cube: at K = 8 its error does not fall.
 
 Run time on one core: quick 4 s, full 30 s.
 """
