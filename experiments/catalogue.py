@@ -17,6 +17,7 @@ SCRIPTS = (
     "experiments.sparse_vector",
     "experiments.update_bounds",
     "experiments.online_error",
+    "experiments.iterative_construction",
     "experiments.conjunctions",
     "experiments.sparse_project",
     "experiments.smooth_error_vs_n",
