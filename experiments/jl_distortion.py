@@ -160,9 +160,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         ),
         Claim(
             "the change is w(S) / sqrt(m) up to a constant, for both kinds of map",
-            bool(constants.between(0.9, 2.0).all()),
+            bool(constants.between(0.5, 2.0).all()),
             f"sqrt(m) change / w(S) between {constants.min():.2f} and {constants.max():.2f}",
-            "in [0.9, 2]",
+            "in [0.5, 2]",
             "JL-T9",
         ),
         Claim(
