@@ -16,8 +16,6 @@ from geomdp.bodies.oracles import Body
 
 #: Products held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Entries read twice in a row from the cache: 2^15 float64 are 256 KB.
-CACHE_ENTRIES = 1 << 15
 
 
 class Columns(Protocol):
@@ -59,11 +57,13 @@ class VertexColumns:
     """
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
+        from geomdp.bodies.nearest.moments import mean_and_squares  # compiled: slow import
+
         self._vertices = np.ascontiguousarray(vertices)
         self._images = self._vertices
         if matrix is not None:
             self._images = np.ascontiguousarray(vertices @ matrix.T)
-        self.centre, self._squares = _moments(self._images)
+        self.centre, self._squares = mean_and_squares(self._images)
         farthest = int(np.argmax(self._squares - 2 * (self._images @ self.centre)))
         self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
 
@@ -78,7 +78,7 @@ class VertexColumns:
         """Keys of the `count` points with the largest <direction, p>, or of all."""
         if count >= len(self):
             return np.arange(len(self))
-        return np.argpartition(self._images @ -direction, count)[:count]
+        return _smallest(self._images @ -direction, count)
 
     def start_many(self, targets: FloatArray) -> IntArray:
         """`start` for each row of (b, d): (b,)."""
@@ -93,8 +93,7 @@ class VertexColumns:
             return np.tile(np.arange(len(self)), (len(directions), 1))
         found = np.empty((len(directions), count), dtype=np.int64)
         for rows in self._blocks(len(directions)):
-            scores = -directions[rows] @ self._images.T
-            found[rows] = np.argpartition(scores, count, axis=1)[:, :count]
+            found[rows] = _smallest(-directions[rows] @ self._images.T, count)
         return found
 
     def _blocks(self, rows: int) -> Iterator[slice]:
@@ -112,15 +111,11 @@ class VertexColumns:
         return np.asarray(self._vertices[keys])
 
 
-def _moments(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean (d,) and squared norms (N,) of rows, read once: block by block, each from the cache."""
-    total, squares = np.zeros(points.shape[1]), np.empty(len(points))
-    height = max(1, CACHE_ENTRIES // points.shape[1])
-    for start in range(0, len(points), height):
-        block = points[start : start + height]
-        total += np.ones(len(block)) @ block
-        squares[start : start + height] = np.einsum("nd,nd->n", block, block)
-    return total / len(points), squares
+def _smallest(scores: FloatArray, count: int) -> IntArray:
+    """Numbers of the `count` smallest entries, fewer than all, along the last axis."""
+    if count == 1:
+        return scores.argmin(axis=-1, keepdims=True)
+    return np.argpartition(scores, count, axis=-1)[..., :count]
 
 
 class OracleColumns:
