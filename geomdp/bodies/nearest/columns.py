@@ -114,7 +114,7 @@ class VertexColumns:
 def _smallest(scores: FloatArray, count: int) -> IntArray:
     """Numbers of the `count` smallest entries, fewer than all, along the last axis."""
     if count == 1:
-        return scores.argmin(axis=-1, keepdims=True)
+        return np.asarray(scores.argmin(axis=-1, keepdims=True))
     return np.argpartition(scores, count, axis=-1)[..., :count]
 
 
