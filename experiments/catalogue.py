@@ -27,6 +27,7 @@ SCRIPTS = (
     "experiments.instance_optimality",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.accuracy_table",
+    "experiments.benchmarks.accuracy_covariance",
     "experiments.benchmarks.sparse",
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",
