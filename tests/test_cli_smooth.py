@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
-from geomdp.mechanisms import SmoothRelease
+from geomdp.mechanisms import MomentProjection, SmoothRelease
 from geomdp.workloads.smooth import query_from_dict
 
 N = 300
@@ -83,6 +83,11 @@ def test_the_file_says_what_the_screen_says(run):
     assert release.n == N
     _, out, _ = run("answer s.npz --query query.json")
     assert "seeded: no privacy claim" in out
+    assert "as released" in out
+    release.projected(MomentProjection.on_grid(release.noise_std, 24)).save("moved.npz")
+    code, out, _ = run("answer moved.npz --query query.json")
+    assert code == 0
+    assert "projected on true ones; noise std is that of before" in out
     first = Path("s.npz").read_bytes()
     code, _, err = run(f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --rho 1 --out s.npz")
     assert code == 2

@@ -16,195 +16,21 @@ Run time on one core: quick 5 s, full 2 minutes.
 
 from __future__ import annotations
 
-import enum
-import json
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from matplotlib.figure import Figure
 from rich.table import Table
 
-import geomdp as gd
-from experiments.benchmarks.peers.moments import blocked_cosines, blocked_recurrences, fourier
-from experiments.benchmarks.smooth_memory import SCHEMA, SMOOTHNESS
+from experiments.benchmarks.smooth_measurements import TAKEN, Config, Method, Task
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, log_axes, shared_legend
-from geomdp.workloads.smooth import GaussianMixture, Truncation, approximate
 
-
-class Task(enum.StrEnum):
-    """What is measured."""
-
-    SUMMARY = "summary"
-    ANSWER = "answer"
-    MEMORY = "memory"
-
-
-class Method(enum.StrEnum):
-    """Who does it."""
-
-    GEOMDP = "geomdp release"
-    COSINES = "blocked NumPy, cosines"
-    RECURRENCES = "blocked NumPy, recurrences"
-    FOURIER = "finufft"
-    COMBINE = "answer from coefficients"
-    WHOLE = "answer with coefficients"
-    CHUNKS = "geomdp release from Parquet"
-
-
-@dataclass(frozen=True)
-class Config:
-    """One measurement.
-
-    Parameters
-    ----------
-    task : Task
-        What is measured.
-    d, size : int
-        Variables, and degrees t in each.
-    n : int
-        Records.
-    repetitions : int
-        Turns, of which the median counts.
-    """
-
-    task: Task
-    d: int
-    size: int
-    n: int
-    repetitions: int
-
-
-Array = npt.NDArray[np.float64]
-PURE = gd.PureDP(1.0)
 #: Least ratio to blocked NumPy at (d, t), and most milliseconds of an answer at `ANSWERED`.
 REQUIRED = {(1, 64): 15, (2, 32): 15, (3, 16): 5}
 ANSWERED = (2, 32)
 MOST_MILLISECONDS = {Method.COMBINE: 5.0, Method.WHOLE: 50.0}
 MOST_MIB = 1024.0
-#: Kernels of the mixture that is answered.
-KERNELS = 10
-#: Rows written to Parquet at a time.
-ROWS_WRITTEN = 1 << 19
-
-
-def seconds_of(work: Callable[[], object]) -> float:
-    """Processor seconds of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def in_turns(works: dict[Method, Callable[[], object]], repetitions: int) -> list[Row]:
-    """Median, least and most seconds of each, in turns, after one call of the first to compile."""
-    next(iter(works.values()))()
-    taken = {method: np.empty(repetitions) for method in works}
-    for turn in range(repetitions):
-        for method, work in works.items():
-            taken[method][turn] = seconds_of(work)
-    return [
-        {
-            "method": method,
-            "seconds": float(np.median(times)),
-            "fastest": times.min(),
-            "slowest": times.max(),
-            "mib": None,
-        }
-        for method, times in taken.items()
-    ]
-
-
-def time_summary(config: Config, rng: np.random.Generator) -> list[Row]:
-    """A whole release beside the moments alone by its peers."""
-    points = rng.uniform(-1, 1, (config.n, config.d))
-    mechanism = built(config)
-    tolerance = float(mechanism.numerical_errors.min())
-    return in_turns(
-        {
-            Method.GEOMDP: lambda: mechanism.release(points, rng=rng),
-            Method.COSINES: lambda: blocked_cosines(points, config.size),
-            Method.RECURRENCES: lambda: blocked_recurrences(points, config.size),
-            Method.FOURIER: lambda: fourier(points, config.size, tolerance),
-        },
-        config.repetitions,
-    )
-
-
-def time_answer(config: Config, rng: np.random.Generator) -> list[Row]:
-    """An answer to a mixture of ten kernels."""
-    release = built(config).release(rng.uniform(-1, 1, (config.n, config.d)), rng=rng)
-    query = GaussianMixture(
-        rng.uniform(-1, 1, (KERNELS, config.d)), np.full(KERNELS, 1 / KERNELS), 0.5
-    )
-    coefficients = approximate(query, config.size, config.d, Truncation())
-    return in_turns(
-        {
-            Method.COMBINE: lambda: release.combine(coefficients),
-            Method.WHOLE: lambda: release.answer(query),
-        },
-        config.repetitions,
-    )
-
-
-def take_memory(config: Config, rng: np.random.Generator) -> list[Row]:
-    """Peak memory of a process that releases a summary of a Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "records.parquet"
-        write_records(path, config.n, rng)
-        command = [sys.executable, "-m", "experiments.benchmarks.smooth_memory"]
-        done = subprocess.run(
-            [*command, str(path), str(config.n), str(config.size)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    found = json.loads(done.stdout)
-    seconds = found["seconds"]
-    return [
-        {
-            "method": Method.CHUNKS,
-            "seconds": seconds,
-            "fastest": seconds,
-            "slowest": seconds,
-            "mib": found["peak"],
-        }
-    ]
-
-
-def write_records(path: Path, n: int, rng: np.random.Generator) -> None:
-    """Uniform records within the bounds of the schema, without holding them all."""
-    names = SCHEMA.names
-    types = pa.schema([(name, pa.float64()) for name in names])
-    with pq.ParquetWriter(path, types) as writer:
-        for start in range(0, n, ROWS_WRITTEN):
-            rows = min(ROWS_WRITTEN, n - start)
-            columns = [rng.uniform(*column.bounds, rows) for column in SCHEMA.real_columns]
-            writer.write_table(pa.table(dict(zip(names, columns, strict=True)), schema=types))
-
-
-def built(config: Config) -> gd.SmoothSummary:
-    """The mechanism with t given."""
-    return gd.SmoothSummary(
-        config.d, n=config.n, smoothness=SMOOTHNESS, privacy=PURE, degree=config.size
-    )
-
-
-TAKEN: dict[Task, Callable[[Config, np.random.Generator], list[Row]]] = {
-    Task.SUMMARY: time_summary,
-    Task.ANSWER: time_answer,
-    Task.MEMORY: take_memory,
-}
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

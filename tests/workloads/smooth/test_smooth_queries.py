@@ -10,7 +10,11 @@ from scipy.spatial.distance import cdist
 
 import geomdp as gd
 from geomdp.workloads import SmoothQueries
-from geomdp.workloads.smooth.moment_diameters import l1_diameter, weighted_l1_diameter
+from geomdp.workloads.smooth.moment_diameters import (
+    l1_diameter,
+    l2_diameter,
+    weighted_l1_diameter,
+)
 
 #: Formula sheet SM-A1, S(t, 1).
 TABLE = {2: 2, 3: 3.125, 4: 4.31557, 5: 5.51956, 8: 9.15391, 16: 18.87894, 64: 77.29721}
@@ -40,6 +44,12 @@ def test_the_printed_scale_is_too_small_from_three_degrees_on():
     # The limit of 1 - min over u of sin(u) / u.
     assert max(excess) < 1.21724
     assert all(l1_diameter(2, size) < 2 * (size**2 - 1) for size in sizes[1:])
+
+
+@pytest.mark.parametrize("size", [64, 3000])
+def test_l2_diameter_of_many_degrees(size):
+    """Attained by 1 and -1 for even t: sum over odd r of 2^2, so (2 t)^(1/2)."""
+    assert 1 <= l2_diameter(1, size) / (2 * size) ** 0.5 < 1 + 3e-5
 
 
 @pytest.mark.parametrize(("d", "size"), GRIDS)
