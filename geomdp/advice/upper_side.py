@@ -269,7 +269,8 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
     hull, diameter, k = workload.affine_hull(), workload.l2_diameter(), workload.n_queries
     K = sensitivity_polytope(workload)
     if isinstance(metric, WorstCase):
-        if k > MAX_COORDINATES:
+        size = workload.universe.size
+        if k > MAX_COORDINATES or (size is not None and size > MAX_PROJECTED_UNIVERSE):
             return ErrorLimit(diameter, "the l2 diameter of the answers", simulated=False)
         axes = np.eye(k)
         half = float(K.breadth(axes).max()) / 2
