@@ -41,9 +41,9 @@ POPULATION = 10_000
 class Problem(enum.StrEnum):
     """Workloads, one panel each."""
 
-    TABLES = "2-way tables, 6 binary columns"
-    PREFIXES = "prefix sums, 64 elements"
-    HISTOGRAM = "histogram, 64 elements"
+    TABLES = "2-way tables"
+    PREFIXES = "prefix sums"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Config:
     ----------
     problem : Problem
         Workload.
+    columns : int
+        Binary columns of the tables; prefix sums and histograms are over 2^columns elements.
     smallest, largest : int
         Range of n.
     points : int
@@ -61,24 +63,25 @@ class Config:
     """
 
     problem: Problem
+    columns: int
     smallest: int
     largest: int
     points: int
 
 
-def workload(problem: Problem) -> gd.workloads.Workload:
+def workload(config: Config) -> gd.workloads.Workload:
     """The workload of a panel."""
     builders: dict[Problem, Callable[[], gd.workloads.Workload]] = {
-        Problem.TABLES: lambda: gd.workloads.MarginalTables([2] * 6, 2),
-        Problem.PREFIXES: lambda: gd.workloads.Prefixes(64),
-        Problem.HISTOGRAM: lambda: gd.workloads.Histogram(64),
+        Problem.TABLES: lambda: gd.workloads.MarginalTables([2] * config.columns, 2),
+        Problem.PREFIXES: lambda: gd.workloads.Prefixes(2**config.columns),
+        Problem.HISTOGRAM: lambda: gd.workloads.Histogram(2**config.columns),
     }
-    return builders[problem]()
+    return builders[config.problem]()
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """The error table of one workload: predicted, excluded and measured."""
-    Q = workload(config.problem)
+    Q = workload(config)
     ns = np.geomspace(config.smallest, config.largest, config.points).round().astype(int)
     table = error_table(
         Q,
@@ -217,7 +220,7 @@ def plot(table: pd.DataFrame) -> Figure:
     found = looks(table)
     for axes, problem, letter in zip(panels, Problem, "abc", strict=True):
         draw(axes, table[table.problem == problem], found)
-        axes.set_title(f"({letter}) {problem.split(',')[0]}")
+        axes.set_title(f"({letter}) {problem}")
         axes.set_xlabel("number of records $n$")
         log_axes(axes)
     panels[0].set_ylabel("error per query (RMSE of means)")
@@ -256,5 +259,5 @@ def draw(axes: Axes, table: pd.DataFrame, found: dict[str, Look]) -> None:
     axes.set_ylim(bottom=floor)
 
 
-QUICK = Sweep(tuple(Config(problem, 30, 10_000, 5) for problem in Problem), trials=1, seed=0)
-FULL = Sweep(tuple(Config(problem, 30, 100_000, 15) for problem in Problem), trials=5, seed=0)
+QUICK = Sweep(tuple(Config(problem, 4, 30, 10_000, 4) for problem in Problem), trials=1, seed=0)
+FULL = Sweep(tuple(Config(problem, 6, 30, 100_000, 15) for problem in Problem), trials=5, seed=0)
