@@ -12,10 +12,9 @@ import numba
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies.ratio_test import FREE_ORDER, entering_vertex, steepest_slope
 from geomdp.bodies.ray_shooting import PIVOT
 
-#: Slack of the ratio test; far below the perturbation, far above rounding in <z, v_i>.
-HARRIS_SLACK = 1e-11
 #: A coordinate above minus this share of the sum of all their sizes counts as not negative.
 NEGATIVE = 1e-11
 #: Pivots between two recomputations of the inverse.
@@ -26,16 +25,12 @@ DISAGREEMENT = 1e-6
 #: Most facets of earlier rays among which the next one looks for its start. At most half as many
 #: as there are vertices, which is as dear as one pivot.
 POOL = 512
-#: Vertices looked through together by the ratio test.
-BLOCK = 32
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
 PIVOTS_PER_DIMENSION = 200
 #: The second try of a ray takes no pivot below this share of the largest one offered, ...
 CAREFUL_PIVOT = 1e-5
 #: ... and recomputes the inverse after so many.
 CAREFUL_REFACTOR = 10
-#: Sums may be taken in any order, which lets them be vectorised; infinities keep their meaning.
-FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 
 class Facet(NamedTuple):
@@ -105,48 +100,6 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
     return leaving
 
 
-@numba.njit(cache=True, fastmath=FREE_ORDER)
-def _steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
-    """Largest slope, in size where bounds are two-sided; 0 if none is above."""
-    largest = 0.0
-    for i in range(len(slopes)):
-        size = abs(slopes[i]) if two_sided else slopes[i]
-        largest = size if size > largest else largest
-    return largest
-
-
-@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
-def _entering(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
-    """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step.
-
-    The products stay in [-bound, bound], or only below the bound if not `two_sided`. Slopes up to
-    `smallest` in size never stop z. `times` is room for the length of the step to every bound;
-    the first loop has no branches, so that it is vectorised, and the second skips most blocks.
-    """
-    falling = smallest if two_sided else np.inf
-    limit = np.inf
-    for i in range(len(slopes)):
-        slope = slopes[i]
-        inverse = 1.0 / abs(slope)
-        gap = bounds[i] - (values[i] if slope > 0.0 else -values[i])
-        least = smallest if slope > 0.0 else falling
-        time = gap * inverse if abs(slope) > least else np.inf
-        times[i] = time
-        late = time + HARRIS_SLACK * inverse
-        limit = late if late < limit else limit
-    pivot, entering = 0.0, -1
-    for start in range(0, len(slopes), BLOCK):
-        stop = min(start + BLOCK, len(slopes))
-        first = np.inf
-        for i in range(start, stop):
-            first = times[i] if times[i] < first else first
-        if first <= limit:
-            for i in range(start, stop):
-                if times[i] <= limit and times[i] < np.inf and abs(slopes[i]) > pivot:
-                    pivot, entering = abs(slopes[i]), i
-    return entering, max(times[entering], 0.0)
-
-
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
     """Put the vertex with coordinates `column` in the place of `leaving`: rank-one updates."""
@@ -190,8 +143,8 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
         if leaving < 0:
             return pivots, True
         slopes = columns @ -facet.inverse[leaving]
-        smallest = share * _steepest_slope(slopes, two_sided)
-        entering, length = _entering(bounds, two_sided, values, slopes, smallest, times)
+        smallest = share * steepest_slope(slopes, two_sided)
+        entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
         if entering < 0:  # an unbounded edge: 0 is on the boundary, to rounding
             return pivots, False
         sign = 1.0 if slopes[entering] > 0 else -1.0
