@@ -91,6 +91,9 @@ class Projected(Mechanism):
 
     @cached_property
     def _diameter(self) -> float:
+        """An upper bound on the diameter of K: of a relaxation, twice its radius."""
+        if is_relaxed(self.workload):
+            return 2 * self.body.radius()
         return self.workload.l2_diameter()
 
     @property
@@ -126,14 +129,17 @@ class Projected(Mechanism):
         return self._projector.nearest(noisy, tol=tolerance).point
 
 
-def reachable_body(workload: Workload) -> Body:
-    """The sensitivity polytope, or a relaxation of it where no search over elements is possible."""
+def is_relaxed(workload: Workload) -> bool:
+    """Whether no search over elements is possible, but a relaxation of the polytope is at hand."""
     size = workload.universe.size
-    relaxed = isinstance(workload, MarginalTables) and workload.k == 2
+    pairs = isinstance(workload, MarginalTables) and workload.k == 2
     large = size is not None and MAX_SCORES < size <= 1 << MAX_RELAXED_COLUMNS
-    if relaxed and large and sign_products(workload) is not None:
-        return moment_relaxation(workload)
-    return sensitivity_polytope(workload)
+    return pairs and large and sign_products(workload) is not None
+
+
+def reachable_body(workload: Workload) -> Body:
+    """The sensitivity polytope, or a relaxation that holds it where that is out of reach."""
+    return (moment_relaxation if is_relaxed(workload) else sensitivity_polytope)(workload)
 
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:
