@@ -221,7 +221,9 @@ def _reasons(ranked: list[Built], question: Question) -> list[str]:
         f"{best.name} has the least predicted error, {best.prediction.value:.4g} per query "
         f"({kinds[best.prediction.kind.value]}), of {len(ranked)} mechanisms that apply."
     ]
-    others = [trial for trial in ranked[1:] if trial.prediction.value > 0]
+    # The same noise projected is no other choice: its bound is that of the noise itself.
+    own = f"Projected({best.name})"
+    others = [trial for trial in ranked[1:] if trial.prediction.value > 0 and trial.name != own]
     if others:
         second = others[0]
         ratio = second.prediction.value / best.prediction.value

@@ -31,6 +31,9 @@ from geomdp.workloads.sign_products import sign_products
 #: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
 #: 21 s at 1440 in 94, and 60 s at 1600 in 132, which is more than a release should wait for.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
+#: Largest effective dimension in which the best ellipsoid is sought: 200 takes 7 s of one core for
+#: random signs on 1000 elements, 255 more than a minute for prefix sums.
+MAX_ELLIPSOID_DIMENSION = 200
 #: Seed of the public map of an advised JL mechanism.
 JL_SEED = 0
 
@@ -116,10 +119,14 @@ def spectral(question: Question) -> AdditiveMechanism:
 
 
 def ellipsoid(question: Question) -> AdditiveMechanism:
-    """K-norm noise of the best ellipsoid."""
-    return Ellipsoid(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
+    """K-norm noise of the best ellipsoid, up to `MAX_ELLIPSOID_DIMENSION`."""
+    privacy, dimension = question.pure, question.workload.affine_hull().dimension
+    if dimension > MAX_ELLIPSOID_DIMENSION:
+        raise InapplicableError(
+            f"the best ellipsoid would take too long to find: dimension {dimension}, of at most "
+            f"{MAX_ELLIPSOID_DIMENSION}"
+        )
+    return Ellipsoid(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 
 
 def knorm_exact(question: Question) -> AdditiveMechanism:
