@@ -31,12 +31,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import predicted_columns, stays_below_prediction
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_measured, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 
 PRIVACY = gd.PureDP(1.0)
@@ -241,7 +242,7 @@ LOOKS = {Method.PROJECTED: Look("C0", "o"), Method.JL: Look("C1", "s", filled=Fa
 
 def plot(table: pd.DataFrame) -> Figure:
     """Error on the worst data found against the number of queries."""
-    figure = Figure(figsize=(7.2, 3.3))
+    figure = Figure(figsize=(7.2, 4.0))
     panels = figure.subplots(1, len(Family), sharey=True)
     worst = worst_found(table)
     queries = {(row.family, row.size): row.m for row in table.itertuples()}
@@ -255,8 +256,12 @@ def plot(table: pd.DataFrame) -> Figure:
             draw_measured(axes, [*found], [*found.values()], look, method)
         axes.set_title(f"({letter}) {family}")
         axes.set_xlabel("number of queries $m$")
-        log_axes(axes)
-    panels[0].set_ylabel("error per query, worst data found (RMSE)")
+        axes.set_xscale("log")
+        axes.set_xticks(sorted({m for (name, _), m in queries.items() if name == family}))
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.minorticks_off()
+        axes.set_ylim(bottom=0)
+    panels[0].set_ylabel("RMSE on the worst data found")
     shared_legend(figure, panels, {"measured": [*LOOKS]})
     return figure
 
