@@ -24,7 +24,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.cone import cone_lift
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.workloads import Workload
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.sign_products import sign_products
 
 #: Largest effective dimension, and largest product of universe size and effective dimension, for
@@ -119,9 +119,11 @@ def spectral(question: Question) -> AdditiveMechanism:
 
 
 def ellipsoid(question: Question) -> AdditiveMechanism:
-    """K-norm noise of the best ellipsoid, up to `MAX_ELLIPSOID_DIMENSION`."""
+    """K-norm noise of the best ellipsoid, up to `MAX_ELLIPSOID_DIMENSION` where it is searched."""
     privacy, dimension = question.pure, question.workload.affine_hull().dimension
-    if dimension > MAX_ELLIPSOID_DIMENSION:
+    # Of tables, marginals and parities it is known by symmetry.
+    symmetric = isinstance(question.workload, MarginalTables | Marginals | Parities)
+    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
         raise InapplicableError(
             f"the best ellipsoid would take too long to find: dimension {dimension}, of at most "
             f"{MAX_ELLIPSOID_DIMENSION}"
