@@ -8,8 +8,9 @@ Claim: relaxations hold the sensitivity polytope in every direction tried. For d
 attributes the matrix of moments with diagonal equal to its first row widens 2-way marginals by
 less than 6%, and the elliptope 2-way parities by less than 10% (for large d the ratio tends to
 that of the semidefinite bound and the ground state of the Sherrington-Kirkpatrick model, 1.31).
-The lifts of 3-way marginals and of 3- and 4-way parities widen them by less than 1%. Projections
-may use them where 2^d elements are too many.
+The lifts of 3-way marginals widen them by less than 4%, those of 3- and 4-way parities by less
+than 1%; most are exact in every direction tried. Projections may use them where 2^d elements are
+too many.
 
 Directions are Gaussian and shared by both bodies; intervals are for the ratio of the two means.
 Run time on one core: quick 5 s, full 6 min (lifts of order 79 cost some 6 s a direction).
@@ -135,7 +136,7 @@ def ratios(table: pd.DataFrame) -> dict[tuple[Family, int], Ratio]:
 LIMITS = {
     Family.MARGINALS_2: 1.06,
     Family.PARITIES_2: 1.1,
-    Family.MARGINALS_3: 1.01,
+    Family.MARGINALS_3: 1.04,
     Family.PARITIES_3: 1.01,
     Family.PARITIES_4: 1.01,
 }
@@ -208,15 +209,20 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def grid(sizes: tuple[int, ...], many: int, few: int, largest: int) -> tuple[Config, ...]:
+#: Directions of a lift in one cell, for up to so many attributes: each costs a conic program.
+LIFTED = {6: 60, 9: 8, 12: 2}
+
+
+def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
     """All families over the numbers of attributes; lifts up to `largest` of them."""
+    few = {d: next(count for most, count in LIFTED.items() if d <= most) for d in sizes}
     return tuple(
-        Config(family, d, many if family in FIRST_LEVEL else few)
+        Config(family, d, many if family in FIRST_LEVEL else few[d])
         for family in Family
         for d in sizes
         if family in FIRST_LEVEL or KINDS[family][1] < d <= largest
     )
 
 
-QUICK = Sweep(grid((4, 6, 8), 400, 12, 6), trials=1, seed=0)
-FULL = Sweep(grid(tuple(range(4, 13)), 1000, 3, 12), trials=4, seed=0)
+QUICK = Sweep(grid((4, 6, 8), 400, 6), trials=1, seed=0)
+FULL = Sweep(grid(tuple(range(4, 13)), 1000, 12), trials=4, seed=0)
