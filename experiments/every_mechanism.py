@@ -259,5 +259,5 @@ def draw(axes: Axes, table: pd.DataFrame, found: dict[str, Look]) -> None:
     axes.set_ylim(bottom=floor)
 
 
-QUICK = Sweep(tuple(Config(problem, 4, 30, 10_000, 4) for problem in Problem), trials=1, seed=0)
+QUICK = Sweep(tuple(Config(problem, 4, 10, 10_000, 4) for problem in Problem), trials=1, seed=0)
 FULL = Sweep(tuple(Config(problem, 6, 30, 100_000, 15) for problem in Problem), trials=5, seed=0)

@@ -54,6 +54,7 @@ NO_EXACT_POINTS = {
     "workload polytope",
     "ball cut by a cube and slabs",
     "lopsided box cut by a shifted ball",
+    "relaxed tables",
 }
 KERNELS = [HitAndRun(), CoordinateHitAndRun()]
 #: Steps from a corner until nothing of it is seen in 200 chains: some times r^2 for the dimensions
