@@ -9,8 +9,9 @@ evaluated and updated on elements that have been mentioned before, on universes 
 numbers and of strings; dense weights on 2^20 elements at least 100 times slower; at least 100
 million sign bits per second; a summary of 10^5 distinct records with 2^16 rows within 60 seconds
 of two cores, at the measured rate of one; AboveThreshold at least 200,000 answers per second from
-an array and 30,000 one at a time. Rates count seconds of processor time, so that other work on
-the machine disturbs them little; each is a median over repetitions in one process.
+an array and 30,000 one at a time. The quick preset, which also runs in the test suite, claims the
+ratio alone: speeds are claimed of a machine that does nothing else. Rates count seconds of
+processor time; each is a median over repetitions in one process.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -217,13 +218,16 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     updates = {m: [rate[Task.UPDATE, m, place] for place in UNIVERSES] for m in (10, 1000)}
     dense = rate[Task.DENSE, 0, Elements.DENSE]
     seconds = 10**5 / rate[Task.SUMMARY, 0, Elements.NONE]
+    ratio = at_least(
+        "dense weights on 2^20 elements are slower by", min(updates[10]) / dense, 100, "BR-MW"
+    )
+    if not (table.sparsity == 1).any():  # sparsity 1 is measured at the full preset only
+        return [ratio]
     return [
+        ratio,
         at_least("sparse weights, queries/s at m = 10", min(updates[10]), 30_000, "BR-SMW"),
         at_least(
             "sparse weights, queries a second at m = 1000", min(updates[1000]), 4000, "BR-SMW"
-        ),
-        at_least(
-            "dense weights on 2^20 elements are slower by", min(updates[10]) / dense, 100, "BR-MW"
         ),
         at_least("sign bits/s", rate[Task.BITS, 0, Elements.NONE], 1e8, "X-GF"),
         Claim(
