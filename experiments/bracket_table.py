@@ -16,10 +16,8 @@ quick 6 s, full 4 min.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -29,10 +27,10 @@ from rich.table import Table
 
 import geomdp as gd
 from experiments.bracket_problems import BUILDERS, METRICS, Error, Queries, Size
+from experiments.certified_bounds import confirmed_records
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, shared_legend
-from geomdp.bounds.certificate_file import write_certificate
 
 #: Ratio of the two sides that the claim allows, and the lower bound from which on it does.
 WIDEST, FROM = 64, 10
@@ -90,10 +88,7 @@ def checked(bound: gd.bounds.Bound) -> int:
     """Records excluded according to the independent checker; -1 if there is no packing."""
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return -1
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "lower.json"
-        write_certificate(path, bound.certificate.document())
-        return gd.bounds.check_certificate(path).records
+    return confirmed_records(bound.certificate)
 
 
 def packing_in_words(bound: gd.bounds.Bound) -> str:
