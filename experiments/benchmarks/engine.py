@@ -223,7 +223,7 @@ def plot(table: pd.DataFrame) -> Figure:
         _curve(gain, lengths.agg(["min", "median", "max"]), label, look)
     gain.plot([LENGTH], [LEAST_EFFICIENCY], "k_", markersize=14, label=REQUIRED)
     gain.set_xscale("log")
-    gain.set_ylim(0, 1.05)
+    gain.set_ylim(0, 1.2)
     gain.set_xlabel("milliseconds of a cell")
     gain.set_ylabel("parallel efficiency")
     gain.set_title("(b) two processes")
