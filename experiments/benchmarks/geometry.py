@@ -42,6 +42,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import shared_legend
 from experiments.engine.provenance import versions
 
+TIMED = "chords, samples, projections and widths, and their peers"
 TIMERS: dict[Work, Callable[[Config, np.random.Generator], list[Row]]] = {
     Work.CHORD: time_chords,
     Work.DRAW: time_draws,

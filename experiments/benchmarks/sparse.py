@@ -39,6 +39,9 @@ from geomdp.mechanisms.updates import MultiplicativeWeights, SparseMultiplicativ
 from geomdp.workloads import DenseQuery, SparseQuery
 
 
+TIMED = "queries, updates, sign bits and summaries"
+
+
 class Task(enum.StrEnum):
     """What is timed, and per what."""
 
