@@ -26,8 +26,8 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, log_axes, shared_legend
 
-#: Least ratio to blocked NumPy at (d, t), and most milliseconds of an answer at `ANSWERED`.
 TIMED = "beside other cells the memory is shared: at (3, 16) half as fast"
+#: Least ratio to blocked NumPy at (d, t), and most milliseconds of an answer at `ANSWERED`.
 REQUIRED = {(1, 64): 15, (2, 32): 15, (3, 16): 5}
 ANSWERED = (2, 32)
 MOST_MILLISECONDS = {Method.COMBINE: 5.0, Method.WHOLE: 50.0}

@@ -38,7 +38,6 @@ from geomdp.geometry.hashing import HashedSigns
 from geomdp.mechanisms.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.workloads import DenseQuery, SparseQuery
 
-
 TIMED = "queries, updates, sign bits and summaries"
 
 
