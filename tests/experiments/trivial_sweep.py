@@ -71,4 +71,6 @@ def main(path: Path, workers: str) -> None:
 
 
 if __name__ == "__main__":
+    # A shell that starts tests in the background lets its children ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     main(Path(sys.argv[1]), sys.argv[2])
