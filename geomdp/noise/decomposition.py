@@ -6,6 +6,7 @@ import enum
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -65,22 +66,30 @@ class Level:
     ----------
     source : NoiseBody
         The K-norm body in R^D.
-    basis : (m, d) array
-        Orthonormal columns that span V.
+    frame : (m, r) array
+        Orthonormal columns that span the answers.
+    rows : (d, r) array
+        Orthonormal rows that span V within them.
     keep : (d, D) array
         Orthonormal rows: from coordinates of the body to coordinates of V.
     """
 
     source: NoiseBody
-    basis: FloatArray
+    frame: FloatArray
+    rows: FloatArray
     keep: FloatArray
+
+    @cached_property
+    def basis(self) -> FloatArray:
+        """Orthonormal columns (m, d) that span V."""
+        return np.asarray(self.frame @ self.rows.T)
 
     @property
     def dimension(self) -> int:
         """Dimension d of V."""
-        return int(self.basis.shape[1])
+        return len(self.rows)
 
-    @property
+    @cached_property
     def energy(self) -> Estimate:
         """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14).
 
@@ -91,8 +100,10 @@ class Level:
         factor = (D + 1) * (D + 2)
         draws = self.source.draws
         if draws is None:
-            kept = np.einsum("dD,DE,dE->", self.keep, self.source.moment, self.keep, optimize=True)
-            return Estimate.exact(factor * float(kept))
+            # Square orthogonal matrices keep the trace.
+            moment = self.source.moment
+            moment = moment if self.dimension == D else self.keep @ moment @ self.keep.T
+            return Estimate.exact(factor * float(np.trace(moment)))
         squares = factor * ((draws @ self.keep.T) ** 2).sum(axis=1)
         value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(len(squares))
         # 1.96: the two-sided 95% quantile of the normal distribution.
@@ -158,36 +169,42 @@ def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
     if source is None:
         raise ValueError(f"body must have an exact sampler, got {body!r}")
     while True:
-        stop = Level(source, frame @ rows.T, np.eye(len(rows)))
+        stop = Level(source, frame, rows, np.eye(len(rows)))
         if len(rows) == 1:
             yield Stage(stop, None)
             return
         axes = principal_axes(source.moment)
         half = len(rows) // 2
-        kept, released = axes[:half], axes[half:]
-        split = _split(core, rows, source, released, variant, exact)
+        released = axes[half:]
+        # At the first stage `rows` is the identity.
+        axes_of_core = axes if len(rows) == core.dimension else axes @ rows
+        kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
+        split = _split(core, released_rows, source, released, variant, exact)
         # The shadow of K itself: one of an outer body would be larger.
-        following = _prepared(shadow(core, kept @ rows), exact) if split is not None else None
+        following = _prepared(shadow(core, kept_rows), exact) if split is not None else None
         if split is None or following is None:
             yield Stage(stop, None)
             return
         source_of_v, keep = split
-        yield Stage(stop, Level(source_of_v, frame @ (released @ rows).T, keep))
-        rows, source = kept @ rows, following
+        yield Stage(stop, Level(source_of_v, frame, released_rows, keep))
+        rows, source = kept_rows, following
 
 
 def _split(
     core: Body,
-    rows: FloatArray,
+    released_rows: FloatArray,
     source: NoiseBody,
     released: FloatArray,
     variant: Variant,
     exact: bool,
 ) -> tuple[NoiseBody, FloatArray] | None:
-    """Noise body of a level on V = span(released), and its map to V; None if it is not exact."""
+    """Noise body of a level on V, and its map to V; None if it is not exact.
+
+    V is spanned by `released` in coordinates of W, by `released_rows` in those of the core.
+    """
     if variant is Variant.PROJECTED:
         return source, released
-    own = _prepared(shadow(core, released @ rows), exact)
+    own = _prepared(shadow(core, released_rows), exact)
     return None if own is None else (own, np.eye(len(released)))
 
 
@@ -238,8 +255,9 @@ def principal_axes(moment: FloatArray) -> FloatArray:
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)
     count, labels = connected_components(linked.astype(np.float64), directed=False)
-    values, axes = np.empty(len(moment)), np.zeros_like(moment)
-    for label in range(count):
+    values, axes = np.diag(moment).copy(), np.eye(len(moment))
+    sizes = np.bincount(labels, minlength=count)
+    for label in np.flatnonzero(sizes > 1):
         mine = np.flatnonzero(labels == label)
         values[mine], vectors = np.linalg.eigh(moment[np.ix_(mine, mine)])
         axes[np.ix_(mine, mine)] = vectors.T
