@@ -26,7 +26,8 @@ SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Share of the violation found by a search to which the columns are balanced before the next one.
 BALANCED_SHARE = 0.25
 #: A vector of less than this share of the average weight is dropped if its score, which is 1 for
-#: those that touch, is below the second number: it is then losing weight. A search may find it again.
+#: those that touch, is below the second number: it is then losing weight. A search may find it
+#: again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
 #: Up to this many long vectors per dimension become columns of their own. A set in general
 #: position touches the best ellipsoid in at most r (r + 1) / 2 of them, a few per dimension in
