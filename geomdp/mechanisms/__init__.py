@@ -9,6 +9,7 @@ from geomdp.mechanisms.covariance import Covariance
 from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
 from geomdp.mechanisms.elements import DigestedElements, IntegerElements
 from geomdp.mechanisms.ellipsoid import Ellipsoid
+from geomdp.mechanisms.fitted import Fitted
 from geomdp.mechanisms.gaussian import Gaussian
 from geomdp.mechanisms.hierarchical import Hierarchical
 from geomdp.mechanisms.iterative import IterativeConstruction, IterativeRelease
@@ -23,6 +24,7 @@ from geomdp.mechanisms.priors import FixedDataset, Prior, UniformPrior, predict_
 from geomdp.mechanisms.projected import Projected
 from geomdp.mechanisms.recursive import Recursive
 from geomdp.mechanisms.second_moment import SecondMoment
+from geomdp.mechanisms.shrunk import Shrunk
 from geomdp.mechanisms.smooth import SmoothSummary
 from geomdp.mechanisms.smooth_degree import DegreeRule, LeastPredictedError, TheoremDegree
 from geomdp.mechanisms.smooth_noise import (
@@ -42,6 +44,7 @@ from geomdp.mechanisms.sparse_vector import (
     Sparse,
 )
 from geomdp.mechanisms.spectral import Spectral
+from geomdp.mechanisms.tight_cone import TightCone
 from geomdp.mechanisms.transcript import Answer, Transcript
 from geomdp.mechanisms.updates import (
     Median,
@@ -65,6 +68,7 @@ __all__ = [
     "DigestedElements",
     "Ellipsoid",
     "EnumeratedQueries",
+    "Fitted",
     "FixedDataset",
     "Gaussian",
     "GaussianRows",
@@ -95,6 +99,7 @@ __all__ = [
     "Recursive",
     "Release",
     "SecondMoment",
+    "Shrunk",
     "SmoothAnswer",
     "SmoothRelease",
     "SmoothSummary",
@@ -104,6 +109,7 @@ __all__ = [
     "SparseSummary",
     "Spectral",
     "TheoremDegree",
+    "TightCone",
     "Transcript",
     "UniformGaussian",
     "UniformLaplace",

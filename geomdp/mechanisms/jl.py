@@ -203,4 +203,5 @@ class JL(Mechanism):
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         noisy = self.inner._privatise(self.matrix @ sums, rng)
         scale = self.inner.workload.l2_diameter()
-        return self._projector.nearest(noisy, tol=relative_tolerance(self.inner, scale)).point
+        tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
+        return self._projector.nearest(noisy, tol=tolerance).point

@@ -14,6 +14,7 @@ from geomdp._validation import whole
 from geomdp.bodies import moment_relaxation, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
 from geomdp.mechanisms.support_bound import SupportBound, expected_support_bound
@@ -90,7 +91,7 @@ class Projected(Mechanism):
         return expected_support_bound(self.inner.noise, self.body)
 
     @cached_property
-    def _diameter(self) -> float:
+    def diameter(self) -> float:
         """An upper bound on the diameter of K: of a relaxation, twice its radius."""
         if is_relaxed(self.workload):
             return 2 * self.body.radius()
@@ -105,7 +106,7 @@ class Projected(Mechanism):
         bounds = {
             "E||Z||^2 / n^2 (JL-L13)": additive + 2 * gap,
             f"E h_K(Z) / n (JL-L13b), {self._support.source}": self._support.value / self.n + gap,
-            "diameter of K": self._diameter**2,
+            "diameter of K": self.diameter**2,
         }
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
@@ -124,9 +125,15 @@ class Projected(Mechanism):
         return type(self)(self.inner.with_workload(workload))
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(sums, rng)
-        tolerance = relative_tolerance(self.inner, self._diameter)
-        return self._projector.nearest(noisy, tol=tolerance).point
+        return self.nearest(self.inner._privatise(sums, rng)).point
+
+    def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
+        """The nearest point of K to noisy means (m,), to the gap that `predicted_rmse` counts.
+
+        `warm_start` is a point of K found before, as for `Projector.nearest`.
+        """
+        tolerance = relative_tolerance(squared_noise_limit(self.inner), self.diameter)
+        return self._projector.nearest(noisy, tol=tolerance, warm_start=warm_start)
 
 
 def is_relaxed(workload: Workload) -> bool:
@@ -149,11 +156,11 @@ def squared_noise_limit(inner: AdditiveMechanism) -> float:
     return limit**2 * inner.workload.n_queries
 
 
-def relative_tolerance(inner: AdditiveMechanism, scale: float) -> float:
-    """Tolerance of a projection at which its gap is `GAP_SHARE` of the mean squared noise.
+def relative_tolerance(energy: float, scale: float) -> float:
+    """Tolerance of a projection at which its gap is `GAP_SHARE` of the mean squared noise `energy`.
 
     With a gap eta, <y - p, x - p> <= eta for all x in K; at x = Q(X) this is
     e^2 <= <Z, p - Q(X)> + eta for the error e, hence e^2 <= ||Z||^2 + 2 eta and
     E e^2 <= E h_K(Z) + eta.
     """
-    return min(max(GAP_SHARE * squared_noise_limit(inner) / scale**2, LEAST_TOLERANCE), 1e-8)
+    return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)

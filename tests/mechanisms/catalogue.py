@@ -13,6 +13,7 @@ from geomdp.mechanisms import (
     Coarse,
     Cone,
     Ellipsoid,
+    Fitted,
     Gaussian,
     Hierarchical,
     KNorm,
@@ -23,7 +24,9 @@ from geomdp.mechanisms import (
     Projected,
     Recursive,
     SecondMoment,
+    Shrunk,
     Spectral,
+    TightCone,
 )
 from geomdp.noise.decomposition import Variant
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -77,6 +80,14 @@ def projected(inner: Entry) -> Entry:
     return Entry(Projected, inner.privacy, lambda *setting: Projected(inner.build(*setting)))
 
 
+def fitted(inner: Entry) -> Entry:
+    return Entry(Fitted, inner.privacy, lambda *setting: Fitted(inner.build(*setting)))
+
+
+def shrunk(inner: Entry) -> Entry:
+    return Entry(Shrunk, inner.privacy, lambda *setting: Shrunk(inner.build(*setting)))
+
+
 def jl(inner: Entry) -> Entry:
     return Entry(JL, inner.privacy, lambda *setting: JL(inner.build(*setting), 1, rng=7))
 
@@ -95,6 +106,7 @@ ADDITIVE: dict[str, Entry] = {
     # Only for workloads that lie in a body with an exact sampler; the ratio is not in closed form.
     "Cone": plain(Cone, PURE, home="two-way marginals", density=False),
     "Cone categorical": plain(Cone, PURE, density=False),
+    "TightCone": plain(TightCone, PURE, density=False),
     # Intrinsic levels have a density in closed form.
     "Recursive": plain(Recursive, PURE, home="stretched", variant=Variant.INTRINSIC),
     # Noise of measurements that overlap has no density in closed form.
@@ -109,6 +121,8 @@ POST_PROCESSED: dict[str, Entry] = {
     "Projected Ball": projected(ADDITIVE["Ball"]),
     "Projected Laplace": projected(ADDITIVE["Laplace"]),
     "Projected Gaussian": projected(ADDITIVE["Gaussian zCDP"]),
+    "Fitted Hierarchical": fitted(ADDITIVE["Hierarchical"]),
+    "Shrunk Ball": shrunk(ADDITIVE["Ball"]),
     "JL Ball": jl(ADDITIVE["Ball"]),
     "JL Gaussian": jl(ADDITIVE["Gaussian zCDP"]),
     "Coarse Ball": coarse(ADDITIVE["Ball"]),

@@ -307,7 +307,7 @@ def audited(name, adjacency, claim, privacy):
     entry = MECHANISMS[name]
     mechanism = entry.build(AUDITED, N, privacy, adjacency)
     first, second = neighbours(mechanism)
-    score, trials = None, 4000 if name.startswith("JL") else 20_000
+    score, trials = None, 4000 if name.startswith(("JL", "Fitted")) else 20_000
     if isinstance(mechanism, AdditiveMechanism):
         trials = 6000 if isinstance(mechanism.guarantee.sampler, Heuristic) else 200_000
     if entry.density and isinstance(mechanism, AdditiveMechanism):

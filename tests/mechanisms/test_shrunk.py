@@ -1,0 +1,104 @@
+"""Linear minimax shrinkage: factors, centres and radii in closed form, and the bound attained."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.mechanisms import Ball, Cone, Laplace, Projected, Shrunk
+from geomdp.mechanisms.shrunk import centre_and_radius
+from geomdp.privacy import PureDP
+from geomdp.workloads import (
+    Explicit,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    explicit_answers,
+)
+from tests.stats import mean_agrees, mean_at_most
+
+PRIVACY = PureDP(1.0)
+TABLES = MarginalTables([2, 3, 1], 2)
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [TABLES, MarginalTables([2] * 4, 3), RandomSigns(5, 30, 1), Prefixes(9), Marginals(3, 2)],
+    ids=repr,
+)
+def test_centre_is_the_mean_of_all_answers_and_the_radius_is_attained(workload) -> None:
+    answers = explicit_answers(workload)
+    centre, radius = centre_and_radius(workload)
+    np.testing.assert_allclose(centre, answers.mean(axis=0), atol=1e-15)
+    np.testing.assert_allclose(radius, np.linalg.norm(answers - centre, axis=1).max(), rtol=1e-14)
+
+
+def test_radii_in_closed_form() -> None:
+    # Two tables of 2 cells with 1 and 3, one of 6: 1 - 1/6, 1 - 1/2 and 1 - 1/3.
+    assert centre_and_radius(TABLES)[1] == pytest.approx(math.sqrt(5 / 6 + 1 / 2 + 2 / 3))
+    # Prefixes(N): element 0 answers 1 everywhere, the mean of query i is (i + 1) / N.
+    centre, radius = centre_and_radius(Prefixes(4))
+    np.testing.assert_allclose(centre, np.arange(1, len(centre) + 1) / 4)
+    assert radius == pytest.approx(np.linalg.norm(1 - centre))
+    # Too many elements to list: products of signs have length 1 each, about 0.
+    centre, radius = centre_and_radius(Parities(40, 2))
+    assert not centre.any()
+    assert radius == pytest.approx(math.sqrt(40 * 39 / 2))
+
+
+def test_large_universe_has_a_radius_that_holds_its_elements() -> None:
+    workload = Marginals(40, 2)
+    centre, radius = centre_and_radius(workload)
+    corners = np.vstack([np.ones((1, 40)), np.zeros((1, 40)), workload.universe.sample(5, 0)])
+    apart = workload.evaluate(corners.astype(workload.universe.sample(1, 0).dtype)) - centre
+    assert np.linalg.norm(apart, axis=1).max() <= radius * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 30, 10_000])
+def test_factor_is_the_best_for_the_bound(n) -> None:
+    inner = Ball(TABLES, n=n, privacy=PRIVACY)
+    mechanism = Shrunk(inner)
+    m, square = TABLES.n_queries, centre_and_radius(TABLES)[1] ** 2
+    noise = inner.predicted_rmse.value**2 * m
+    worst = [(1 - s) ** 2 * square + s**2 * noise for s in np.linspace(0, 1, 2001)]
+    bound = mechanism.predicted_rmse.value**2 * m
+    assert bound == pytest.approx(min(worst), rel=1e-5)
+    assert bound <= min(square, noise) * (1 + 1e-5)
+    assert mechanism.factor == pytest.approx(square / (square + noise))
+
+
+def test_few_records_have_a_lesser_bound_than_projected_ones() -> None:
+    inner = Cone(MarginalTables([2] * 25, 2), n=2, privacy=PRIVACY)
+    assert Shrunk(inner).predicted_rmse.value < 0.7 * Projected(inner).predicted_rmse.value
+
+
+@pytest.mark.statistical
+def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
+    """An answer in one dimension between far ends: the projection hardly ever acts, s is small.
+
+    One query with answers -1 and 1 and Laplace noise of scale 2 / (epsilon n): c = 0, r = 1. All
+    records at 1 have exactly the bound before projection; after it at most that.
+    """
+    n = 8
+    mechanism = Shrunk(Laplace(Explicit([[-1.0, 1.0]]), n=n, privacy=PRIVACY))
+    bound = mechanism.predicted_rmse.value**2
+    factor = mechanism.factor
+    assert factor == pytest.approx(1 / (1 + 2 * (2 / n) ** 2))
+    rng = np.random.default_rng(3)
+    sums = np.array([float(n)])
+    noisy = np.array([mechanism.inner._privatise(sums, rng)[0] for _ in range(20_000)])
+    mean_agrees((factor * noisy - 1) ** 2, bound / (1 + 2e-6))
+    squares = np.array([(mechanism._privatise(sums, rng)[0] - 1) ** 2 for _ in range(2000)])
+    mean_at_most(squares, bound)
+    # A factor of half the size errs more than the bound: it is no free choice.
+    worse = (factor / 2 * noisy - 1) ** 2
+    assert worse.mean() > bound + 6 * worse.std() / math.sqrt(len(worse))
+
+
+def test_only_additive_mechanisms_are_shrunk() -> None:
+    with pytest.raises(ValueError, match="inner must be an additive mechanism, got Projected"):
+        Shrunk(Projected(Ball(TABLES, n=5, privacy=PRIVACY)))
