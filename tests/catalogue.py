@@ -43,6 +43,7 @@ from geomdp.bodies import (
     SpectraplexDifference,
     SymmetricHull,
     SymmetrisedBox,
+    TableMoments,
     TriangulatedPolytope,
     VPolytope,
     WorkloadPolytope,
@@ -395,6 +396,22 @@ BODIES: tuple[BodyCase, ...] = (
         # 1 + 2 E|v|^2 + E||S||^2 = 1 + 1/2 + (1/2 + 2 E r^2), E r^2 = 1/10.
         volume=math.pi**2 / 3,
         spread=2.2,
+    ),
+    BodyCase(
+        "moments of tables",
+        enlarged(TableMoments([2, 2])),
+        3,
+        "sample_uniform second_moment volume",
+        # The elliptope of order 3, of volume pi^2 / 2 and entries of variance 1/4, with two
+        # coordinates shrunk by sqrt(2) and one by 2.
+        volume=math.pi**2 / 8,
+        spread=5 / 16,
+    ),
+    BodyCase(
+        "moments of tables, cut",
+        enlarged(TableMoments([3, 2], violation=0.0)),
+        5,
+        "sample_uniform",
     ),
     BodyCase(
         "relaxed 2-way marginals",

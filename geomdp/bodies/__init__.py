@@ -44,6 +44,7 @@ from geomdp.bodies.spectral import Spectraplex
 from geomdp.bodies.symmetric_spectral import NuclearBall, SpectraplexDifference
 from geomdp.bodies.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.symmetrised_box import SymmetrisedBox
+from geomdp.bodies.table_moments import TableMoments
 from geomdp.bodies.transforms import Scaled, Shifted
 from geomdp.bodies.triangulated import TriangulatedPolytope
 from geomdp.bodies.vpolytope import VPolytope
@@ -86,6 +87,7 @@ __all__ = [
     "SpectraplexDifference",
     "SymmetricHull",
     "SymmetrisedBox",
+    "TableMoments",
     "TriangulatedPolytope",
     "VPolytope",
     "WorkloadPolytope",

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.bodies import BlockElliptope, Elliptope, PsdBox, sensitivity_polytope
+from geomdp.bodies import Elliptope, PsdBox, TableMoments, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
@@ -19,7 +19,7 @@ from geomdp.noise.cone import ConeNoise
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.sign_products import sign_products
-from geomdp.workloads.unit_products import unit_products
+from geomdp.workloads.table_contrasts import table_contrasts
 
 
 class Cone(AdditiveMechanism):
@@ -34,6 +34,8 @@ class Cone(AdditiveMechanism):
     * the elliptope of order d + 1 for all tables of at most two of d two-level columns, for
       `Marginals` with k <= 2, and of order d for `Parities` with k = 2: the products of signs lie
       in it and T maps them to the answers (X-LKJ);
+    * the moment body of tables for all tables of at most two categorical columns
+      (`TableMoments`, which is that elliptope where all columns have two levels);
     * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
     * the sensitivity polytope itself where it has an exact sampler.
 
@@ -68,7 +70,7 @@ class Cone(AdditiveMechanism):
 
     References
     ----------
-    Formula sheet X-CONE, X-LKJ, X-PSDBOX; for blocks see `BlockElliptope`.
+    Formula sheet X-CONE, X-LKJ, X-PSDBOX; for categorical columns see `TableMoments`.
     """
 
     def __init__(
@@ -141,9 +143,9 @@ def cone_lift(workload: Workload) -> Lift | None:
         return Lift(
             Elliptope(signs.order), signs.matrix, signs.constant if signs.constant.any() else None
         )
-    units = unit_products(workload)
-    if units is not None:
-        return Lift(BlockElliptope(units.sizes), units.matrix, units.constant)
+    contrasts = table_contrasts(workload)
+    if contrasts is not None:
+        return Lift(TableMoments(contrasts.levels), contrasts.matrix, contrasts.constant)
     if isinstance(workload, BoxSecondMoment):
         return Lift(PsdBox(workload.d))
     body = sensitivity_polytope(workload)

@@ -6,6 +6,7 @@ from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.mapped import MappedNoise, Part
+from geomdp.noise.paired import PairedNoise
 from geomdp.noise.recursive import RecursiveNoise
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "LaplaceNoise",
     "MappedNoise",
     "Noise",
+    "PairedNoise",
     "Part",
     "RecursiveNoise",
 ]

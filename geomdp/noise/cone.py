@@ -9,10 +9,9 @@ import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, vector
-from geomdp.bodies.block_elliptope import BlockElliptope
-from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.oracles import Body
 from geomdp.geometry.results import Estimate
+from geomdp.noise.uniform_moments import UniformMoments, scaled
 from geomdp.privacy import Exact, SamplerStatus
 
 
@@ -29,7 +28,7 @@ class ConeNoise:
     Parameters
     ----------
     body : Body
-        K in R^k, with an exact uniform sampler, closed centroid and second moment.
+        K in R^k, with an exact uniform sampler and closed centroid.
     rate : float
         Rate of the exponential weight, finite and above 0.
     centre : (k,) array
@@ -59,7 +58,7 @@ class ConeNoise:
         matrix: sp.csr_array | None = None,
         constant: FloatArray | None = None,
     ) -> None:
-        if not all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
+        if not body.implements("sample_uniform"):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if matrix is not None and matrix.shape[1] != body.dimension:
             raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")
@@ -96,21 +95,22 @@ class ConeNoise:
             draws = draws + (radii[0] - radii[1]) * self.constant
         return np.asarray(draws)
 
+    @cached_property
+    def _moments(self) -> UniformMoments:
+        return UniformMoments(self.body, self.matrix)
+
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
-        mean = self.body.centroid()
-        scatter = self.body.second_moment() - np.outer(mean, mean)
-        drift = np.outer(mean - self.centre, mean - self.centre)
+        drift = self.body.centroid() - self.centre
         # E r_1^2 - (E r_1)^2 = (r + 1) / rate^2 is what is left of the drift.
-        r = self.effective_dimension
-        return 2 * (r + 1) / self.rate**2 * ((r + 2) * scatter + drift)
+        factor = self.effective_dimension + 2
+        return self._count_variance * (factor * self._moments.scatter() + np.outer(drift, drift))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m), exact."""
-        covariance, mean = self._covariance_in_body(), self.body.centroid()
+        """Covariance matrix (m, m), exact or, where K has no closed second moment, estimated."""
+        covariance, mean = self._covariance_in_body(), self._mapped(self.body.centroid())
         if self.matrix is not None:
             covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
-            mean = self.matrix @ mean
         if self.constant is None:
             return covariance
         # Z = W + s c with s = r_1 - r_2: Var s = 2 (r + 1) / rate^2 and E[s W] = Var s T E U.
@@ -123,31 +123,23 @@ class ConeNoise:
         """Var(r_1 - r_2) = 2 (r + 1) / rate^2."""
         return 2 * (self.effective_dimension + 1) / self.rate**2
 
-    @property
-    def _uncorrelated(self) -> FloatArray | None:
-        """Variances (k,) of the coordinates of U, if those that T uses are uncorrelated, mean 0."""
-        if self.matrix is None or self.centre.any():
-            return None
-        match self.body:
-            case Elliptope():
-                return self.body.entry_variances()
-            case BlockElliptope() if not self.matrix[:, self.body.centroid() > 0].nnz:
-                return self.body.entry_variances()
-        return None
+    def _mapped(self, point: FloatArray) -> FloatArray:
+        """T q, (m,)."""
+        return point if self.matrix is None else np.asarray(self.matrix @ point)
 
     @cached_property
-    def _trace(self) -> float:
-        variances = self._uncorrelated
-        if variances is not None and self.matrix is not None:
-            # The covariance is too large to write out for many products.
-            r = self.effective_dimension
-            factor = 2 * (r + 1) * (r + 2) / self.rate**2
-            shape = factor * float((self.matrix.multiply(self.matrix) @ variances).sum())
-            # T maps the centroid to 0, so the count is uncorrelated with the rest.
-            count = 0.0 if self.constant is None else float((self.constant**2).sum())
-            return shape + self._count_variance * count
-        return float(np.trace(self.covariance()))
+    def _energy(self) -> Estimate:
+        # The centroid moves with r_1 - r_2, together with the constant.
+        moving = self._mapped(self.body.centroid() - self.centre)
+        if self.constant is not None:
+            moving = moving + self.constant
+        along = self._count_variance * float((moving**2).sum())
+        factor = self._count_variance * (self.effective_dimension + 2)
+        return scaled(self._moments.energy, factor, along)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = 2 (r + 1)(r + 2) / rate^2 E ||T (U - c)||_2^2 for a = c, exact."""
-        return Estimate.exact(self._trace)
+        """E ||Z||_2^2 = 2 (r + 1)(r + 2) / rate^2 E ||T (U - c)||_2^2 for a = c.
+
+        Exact where K has a closed second moment, else from 1024 public draws.
+        """
+        return self._energy

@@ -13,10 +13,11 @@ from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.paired import PairedNoise
 from geomdp.noise.recursive import RecursiveNoise
 
 #: Noise with a symmetric log-concave density.
-LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, RecursiveNoise)
+LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, PairedNoise, RecursiveNoise)
 #: Steps of the sums that bound an integral from above: a share 1 / STEPS of its range is given
 #: away, some tenths of a percent of the result.
 STEPS = 1 << 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -38,17 +39,24 @@ def test_elliptope_variance(d: int, variance: float) -> None:
 
 
 def test_categorical_cell_error() -> None:
-    """Var of a cell: V (l l' - 1) / (l l')^2, V = 8 (r + 1)(r + 2) / ((p + 1) eps^2)."""
+    """The squared error of a table by the law of shares and frames, without contrasts.
+
+    E ||M_ij - 1 / (l l')||^2 = f_i f_j - 1 / (l l') + (1 - f_i)(1 - f_j) / (P + 1), f_i =
+    E ||m_i||^2 = (a_i + 1) / (l_i a_i + 1), a_i = (P - l_i + 1) / 2 + 1 and P = sum (l_i - 1).
+    """
     levels = [2, 3, 4, 5, 6, 2, 3, 4]
     mechanism = Cone(MarginalTables(levels, 2), n=5000, privacy=PURE)
-    p, blocks = 22, 16
-    r = p * (p + 1) // 2 - blocks
+    P, r = 21, 207
     assert mechanism.noise.effective_dimension == r
-    cells = [a * b for i, a in enumerate(levels) for b in levels[i + 1 :]]
-    variance = 8 * (r + 1) * (r + 2) / (p + 1)
-    mean = sum(variance * (c - 1) / c for c in cells) / sum(cells)
+    f = {
+        count: ((P - count + 1) / 2 + 2) / (count * ((P - count + 1) / 2 + 1) + 1)
+        for count in levels
+    }
+    pairs = list(itertools.combinations(levels, 2))
+    energy = sum(f[a] * f[b] - 1 / (a * b) + (1 - f[a]) * (1 - f[b]) / (P + 1) for a, b in pairs)
+    mean = 8 * (r + 1) * (r + 2) * energy / sum(a * b for a, b in pairs)
     assert mechanism.predicted_rmse.value == pytest.approx(math.sqrt(mean) / 5000, rel=1e-12)
-    assert mechanism.predicted_rmse.value == pytest.approx(0.00744, abs=1e-5)
+    assert mechanism.predicted_rmse.value == pytest.approx(0.00591, abs=1e-5)
 
 
 def test_cell_error_at_ten_columns() -> None:

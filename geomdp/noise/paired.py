@@ -1,0 +1,91 @@
+"""Paired noise: the difference of two uniform points of a body, at one common radius."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp._validation import positive
+from geomdp.bodies.oracles import Body
+from geomdp.geometry.results import Estimate
+from geomdp.noise.uniform_moments import UniformMoments, scaled
+from geomdp.privacy import Exact, SamplerStatus
+
+
+class PairedNoise:
+    """Z = R T (U_1 - U_2), U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
+
+    R (U_1, U_2, 1) has density proportional to e^(-epsilon t) on the cone over {(q, q', 1) : q, q'
+    in K}. A shift by (q, q', 1) stays in that cone and costs a factor e^epsilon; so where a record
+    with answers T q' is replaced by one with T q, the sum of T q plus Z is epsilon-DP. Against two
+    cones with rates epsilon / 2 (`ConeNoise`), of which each moves by one of q and q', the common
+    radius saves one dimension: the squared error is (k + 1/2) / (k + 2) of theirs.
+
+    Parameters
+    ----------
+    body : Body
+        K, full-dimensional, with an exact uniform sampler and a closed centroid.
+    epsilon : float
+        Privacy loss of one replaced record, finite and above 0.
+    matrix : (m, k) sparse array
+        T from the coordinates of K to the answers.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is out of range, K has no exact sampler or is flat, or `matrix` does not fit.
+
+    References
+    ----------
+    Formula sheet X-CONE with the two cones joined, JL-L14: K-norm noise of the body K x K, mapped.
+    """
+
+    def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:
+        if not body.implements("sample_uniform"):
+            raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
+        if body.effective_dimension < body.dimension:
+            raise ValueError(f"body must be full-dimensional, got {body!r}")
+        if matrix.shape[1] != body.dimension:
+            raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")
+        self.body = body
+        self.epsilon = positive(epsilon, "epsilon")
+        self.matrix = matrix
+        self._moments = UniformMoments(body, matrix)
+
+    def __repr__(self) -> str:
+        return f"PairedNoise({self.body!r}, epsilon={self.epsilon:g})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the answer space."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def sampler(self) -> SamplerStatus:
+        """Exact: radius and points are drawn exactly."""
+        return Exact()
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Independent draws (size, m), two uniform points of K each."""
+        radii = rng.gamma(2 * self.body.dimension + 1, 1 / self.epsilon, (size, 1))
+        points = self.body.sample_uniform(2 * size, rng)
+        return np.asarray((self.matrix @ (radii * (points[:size] - points[size:])).T).T)
+
+    @property
+    def _factor(self) -> float:
+        """2 E R^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2."""
+        k = self.body.dimension
+        return 2 * (2 * k + 1) * (2 * k + 2) / self.epsilon**2
+
+    def covariance(self) -> FloatArray:
+        """2 E R^2 T Cov(U) T^T (m, m); exact or, where K has no second moment, estimated."""
+        scatter = self._moments.scatter()
+        return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
+
+    def second_moment(self) -> Estimate:
+        """E ||Z||_2^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2.
+
+        Exact where K has a closed second moment, else from 1024 public draws.
+        """
+        return scaled(self._moments.energy, self._factor)

@@ -1,0 +1,97 @@
+"""Moments of uniform points of a body, closed where it has them, else from public draws."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp.bodies.block_elliptope import BlockElliptope
+from geomdp.bodies.elliptope import Elliptope
+from geomdp.bodies.oracles import Body
+from geomdp.bodies.table_moments import TableMoments
+from geomdp.geometry.results import Estimate
+from geomdp.noise.knorm import PUBLIC_SEED
+
+#: Public draws behind an estimated moment: ||T U||^2 varies by about 15% for tables of 10 columns,
+#: so that the root mean squared error is known to 0.25%.
+DRAWS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class UniformMoments:
+    """Moments of U and T U, U uniform on a body with an exact sampler and a closed centroid.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^k.
+    matrix : (m, k) sparse array or None
+        T; None for the identity.
+    """
+
+    body: Body
+    matrix: sp.csr_array | None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the second moment of U is known in closed form."""
+        return self.body.implements("second_moment")
+
+    @cached_property
+    def _draws(self) -> FloatArray:
+        """U - E U, (n, k), from the public seed."""
+        points = self.body.sample_uniform(DRAWS, np.random.default_rng(PUBLIC_SEED))
+        return np.asarray(points - self.body.centroid())
+
+    def scatter(self) -> FloatArray:
+        """Cov U, (k, k); exact or from 1024 public draws."""
+        if not self.closed:
+            return np.asarray(self._draws.T @ self._draws / len(self._draws))
+        mean = self.body.centroid()
+        return np.asarray(self.body.second_moment() - np.outer(mean, mean))
+
+    @cached_property
+    def energy(self) -> Estimate:
+        """E ||T (U - E U)||_2^2; an estimate has the 95% interval of independent draws."""
+        if not self.closed:
+            moved = self._draws if self.matrix is None else (self.matrix @ self._draws.T).T
+            squares = (moved**2).sum(axis=1)
+            value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(DRAWS)
+            # 1.96: the two-sided 95% quantile of the normal distribution.
+            return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), DRAWS)
+        variances = self._uncorrelated
+        if variances is not None and self.matrix is not None:
+            # The covariance is too large to write out for many products.
+            return Estimate.exact(float((self.matrix.multiply(self.matrix) @ variances).sum()))
+        scatter = self.scatter()
+        if self.matrix is None:
+            return Estimate.exact(float(np.trace(scatter)))
+        return Estimate.exact(float(self.matrix.multiply(self.matrix @ scatter).sum()))
+
+    @property
+    def _uncorrelated(self) -> FloatArray | None:
+        """Variances (k,) of the coordinates of U, if those that T uses are uncorrelated."""
+        if self.matrix is None:
+            return None
+        match self.body:
+            case Elliptope() | TableMoments():
+                return self.body.entry_variances()
+            case BlockElliptope() if not self.matrix[:, self.body.centroid() > 0].nnz:
+                return self.body.entry_variances()
+        return None
+
+
+def scaled(estimate: Estimate, factor: float, offset: float = 0.0) -> Estimate:
+    """The estimate of factor x + offset, factor at least 0."""
+    low, high = estimate.interval
+    return Estimate(
+        factor * estimate.value + offset,
+        factor * estimate.stderr,
+        (factor * low + offset, factor * high + offset),
+        estimate.samples,
+    )

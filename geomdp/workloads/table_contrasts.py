@@ -1,0 +1,105 @@
+"""Tables of at most two columns as linear functions of contrasts of levels."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp.workloads.base import Workload
+from geomdp.workloads.boolean import Marginals, Parities
+from geomdp.workloads.finite import zero_sum_basis
+from geomdp.workloads.tables import MarginalTables
+
+
+@dataclass(frozen=True)
+class TableContrasts:
+    """Q(x) = constant + matrix @ (H_i^T e_i(x) for i, H_i^T e_i(x) e_j(x)^T H_j for i < j).
+
+    Parameters
+    ----------
+    levels : tuple of int
+        Numbers of levels of columns that are functions of the record; e_i(x) is the unit vector of
+        the level of one.
+    matrix : (m, r) sparse array
+        The map from contrasts (`zero_sum_basis`), two-way ones row by row, to answers.
+    constant : (m,) array
+        What every record adds.
+    """
+
+    levels: tuple[int, ...]
+    matrix: sp.csr_array
+    constant: FloatArray
+
+
+@functools.singledispatch
+def table_contrasts(workload: Workload) -> TableContrasts | None:
+    """The map of a workload that is linear in tables of two columns; None for any other.
+
+    Known: `MarginalTables` and `Marginals` with k <= 2, whose columns that vary are those meant,
+    and `Parities` with k = 2: of d signs, the d - 1 products with the first are columns of two
+    levels, and all products are theirs.
+    """
+    del workload
+    return None
+
+
+@table_contrasts.register
+def _(workload: Parities) -> TableContrasts | None:
+    if workload.k != 2:
+        return None
+    d, m = workload.d, workload.n_queries
+    # A sign s has contrast s / sqrt(2), level 0 being +1; pairs of the first sign come first.
+    stretch = np.repeat([math.sqrt(2), 2.0], [d - 1, m - d + 1])
+    return TableContrasts((2,) * (d - 1), sp.csr_array(sp.diags_array(stretch)), np.zeros(m))
+
+
+@table_contrasts.register
+def _(workload: Marginals) -> TableContrasts | None:
+    if workload.k > 2:
+        return None
+    found = _of_tables(MarginalTables([2] * workload.d, workload.k), list(range(workload.d)))
+    # The query of a set of columns is the last cell of its table, all of them 1.
+    last = np.arange(2**workload.k - 1, found.matrix.shape[0], 2**workload.k)
+    return TableContrasts(found.levels, sp.csr_array(found.matrix[last]), found.constant[last])
+
+
+@table_contrasts.register
+def _(workload: MarginalTables) -> TableContrasts | None:
+    varying = [i for i, count in enumerate(workload.levels) if count > 1]
+    return _of_tables(workload, varying) if workload.k <= 2 and varying else None
+
+
+def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
+    """The map of tables of at most two columns, of which those `varying` have several levels."""
+    levels = tuple(workload.levels[i] for i in varying)
+    order = sum(levels) - len(levels)
+    singles = np.cumsum([0, *(count - 1 for count in levels)])
+    sizes = [(a - 1) * (b - 1) for a, b in itertools.combinations(levels, 2)]
+    pairs = order + np.cumsum([0, *sizes])
+    number = {pair: t for t, pair in enumerate(itertools.combinations(varying, 2))}
+    position = {i: t for t, i in enumerate(varying)}
+    blocks, constants = [], []
+    for table in workload.tables:
+        # A column of one level has no contrasts and changes nothing.
+        own = [i for i in table if i in position]
+        shape = [workload.levels[i] for i in own]
+        cells = int(np.prod(shape))
+        block = sp.lil_array((cells, int(pairs[-1])))
+        for place, i in enumerate(own):
+            rest = [np.full((count, 1), 1 / count) for count in shape]
+            rest[place] = zero_sum_basis(shape[place])
+            start = singles[position[i]]
+            block[:, start : start + shape[place] - 1] = functools.reduce(np.kron, rest)
+        if len(own) == 2:
+            start = pairs[number[own[0], own[1]]]
+            both = np.kron(*(zero_sum_basis(count) for count in shape))
+            block[:, start : start + both.shape[1]] = both
+        blocks.append(block)
+        constants.append(np.full(cells, 1 / cells))
+    return TableContrasts(levels, sp.csr_array(sp.vstack(blocks)), np.concatenate(constants))

@@ -1,0 +1,151 @@
+"""The moment body of tables: sampler, moments, volume, the elliptope as a case, and its cuts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.bodies import Elliptope, TableMoments
+from geomdp.workloads.finite import zero_sum_basis
+from tests.stats import ks_same, mean_agrees
+
+
+def records(levels) -> np.ndarray:
+    """Points of all records (N, r)."""
+    codes = np.array(list(itertools.product(*map(range, levels))))
+    parts = [zero_sum_basis(count)[codes[:, i]] for i, count in enumerate(levels)]
+    pairs = [
+        (a[:, :, None] * b[:, None, :]).reshape(len(codes), -1)
+        for a, b in itertools.combinations(parts, 2)
+    ]
+    return np.hstack([*parts, *pairs])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("levels", [[3, 2], [2, 2, 2], [4]])
+def test_sampler_agrees_with_rejection(levels) -> None:
+    """Uniform coordinates in a box around the body, of which those inside are kept."""
+    body, rng = TableMoments(levels), np.random.default_rng(0)
+    # |H_i^T m_i| <= (1 - 1/l_i)^(1/2), and entries of two-way contrasts are at most their product.
+    reach = np.abs(records(levels)).max(axis=0)
+    tries = rng.uniform(-1, 1, (100_000, body.dimension)) * np.sqrt(1 - 1 / np.max(levels))
+    assert (reach <= np.sqrt(1 - 1 / np.max(levels)) + 1e-12).all()
+    accepted = tries[body.contains(tries, tolerance=0.0)]
+    assert len(accepted) > 1500
+    drawn = body.sample_uniform(20_000, rng)
+    for statistic in (
+        lambda x: x[:, 0],
+        lambda x: x[:, -1],
+        lambda x: x[:, 0] * x[:, -1],
+        lambda x: (x**2).sum(axis=1),
+    ):
+        ks_same(statistic(drawn), statistic(accepted), level=1e-6 / 12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("levels", [[3, 2, 4], [2, 2], [5]])
+def test_moments_and_membership(levels) -> None:
+    body = TableMoments(levels)
+    points = body.sample_uniform(8000, np.random.default_rng(1))
+    assert body.contains(points).all()
+    mean_agrees(points, np.zeros(body.dimension), level=1e-7)
+    mean_agrees(points[:, :, None] * points[:, None, :], body.second_moment(), level=1e-7)
+    tables = body.tables(points[:50])
+    np.testing.assert_allclose(body.points(tables), points[:50], atol=1e-12)
+    # Shares add up to 1, and tables have them as their margins.
+    for start, stop in itertools.pairwise(np.cumsum([0, *levels])):
+        shares = np.diagonal(tables, axis1=1, axis2=2)[:, start:stop]
+        np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-12)
+        margins = tables[:, start:stop].sum(axis=1)
+        np.testing.assert_allclose(margins, np.diagonal(tables, axis1=1, axis2=2), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_two_levels_are_the_elliptope(d: int) -> None:
+    """H = (1, -1) / sqrt(2): coordinates are s_i / sqrt(2) and s_i s_j / 2."""
+    body, elliptope = TableMoments([2] * d), Elliptope(d + 1)
+    stretch = np.repeat([math.sqrt(0.5), 0.5], [d, d * (d - 1) // 2])
+    assert body.volume() == pytest.approx(elliptope.volume() * stretch.prod(), rel=1e-12)
+    np.testing.assert_allclose(
+        body.entry_variances(), stretch**2 * elliptope.entry_variances(), rtol=1e-12
+    )
+    rng = np.random.default_rng(3)
+    points = rng.uniform(-1.2, 1.2, (500, body.dimension))
+    inside = elliptope.contains(points)
+    assert 0 < inside.mean() < 1
+    np.testing.assert_array_equal(body.contains(points * stretch), inside)
+
+
+def test_one_column_is_a_simplex() -> None:
+    """Of l vertices at distance sqrt(2): volume sqrt(l) / (l - 1)!, entries 1 / (l (l + 1))."""
+    body = TableMoments([5])
+    assert body.volume() == pytest.approx(math.sqrt(5) / math.factorial(4), rel=1e-12)
+    np.testing.assert_allclose(body.entry_variances(), np.full(4, 1 / 30), rtol=1e-12)
+
+
+@pytest.mark.parametrize("levels", [[3, 2, 4], [2, 2, 2, 2], [4, 3]])
+def test_holds_all_records_and_nothing_longer(levels) -> None:
+    points = records(levels)
+    for body in (TableMoments(levels), TableMoments(levels, violation=0.0)):
+        assert body.contains(points).all()
+        assert not body.contains(1.01 * points).any()
+        assert (np.linalg.norm(points, axis=1) <= body.radius() + 1e-12).all()
+    np.testing.assert_allclose(body.violations(points), 0, atol=1e-14)
+
+
+def test_cut_by_triangles_is_the_cut_polytope_of_two_columns() -> None:
+    """Two columns of two levels: the tetrahedron of the four records."""
+    body = TableMoments([2, 2], violation=0.0)
+    corners = records([2, 2])
+    points = np.random.default_rng(0).uniform(-0.7, 0.7, (2000, 3))
+    weights = np.linalg.solve(
+        np.vstack([corners.T, np.ones(4)]), np.vstack([points.T, np.ones(2000)])
+    )
+    inside = (weights >= 0).all(axis=0)
+    assert 0.05 < inside.mean() < 0.95
+    np.testing.assert_array_equal(body.contains(points, tolerance=0.0), inside)
+
+
+def test_violations_count_cells_and_triangles() -> None:
+    """Three columns that are never alike: three triangles of 1 - 3/2 + 0; the point is not psd."""
+    body = TableMoments([2, 2, 2])
+    # m = 1/2 each and P(both level 0) = 0: every product of signs is -1.
+    point = np.array([0, 0, 0, -0.5, -0.5, -0.5])
+    assert body.violations(point[None])[0] == pytest.approx(0.5, abs=1e-12)
+    # Products of signs of -1.2 make the two cells of equal levels -0.05 in each of three tables,
+    # and the triangle 1 - 3/2 - 0.15.
+    lower = np.array([0, 0, 0, -0.6, -0.6, -0.6])
+    assert body.violations(lower[None])[0] == pytest.approx(0.3 + 0.65, abs=1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("levels", "violation"), [([2] * 3, 0.0), ([3, 2, 4], 0.1)])
+def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
+    """Early refusal draws what filtering complete draws does."""
+    whole, cut = TableMoments(levels), TableMoments(levels, violation)
+    rng = np.random.default_rng(4)
+    points = whole.sample_uniform(40_000, rng)
+    kept = points[whole.violations(points) <= violation]
+    assert 2000 < len(kept) < 36_000
+    drawn = cut.sample_uniform(20_000, rng)
+    assert cut.contains(drawn).all()
+    for statistic in (lambda x: x[:, 0], lambda x: x[:, -1], lambda x: (x**2).sum(axis=1)):
+        ks_same(statistic(drawn), statistic(kept), level=1e-6 / 6)
+    for verb in ("second_moment", "volume"):
+        assert whole.implements(verb)
+        assert not cut.implements(verb)
+
+
+@pytest.mark.parametrize("levels", [[], [1, 2], [2, 0], [1.5]])
+def test_levels_are_checked(levels) -> None:
+    with pytest.raises(ValueError, match="levels must"):
+        TableMoments(levels)
+
+
+@pytest.mark.parametrize("violation", [-0.1, math.nan])
+def test_violation_is_checked(violation) -> None:
+    with pytest.raises(ValueError, match="violation must be at least 0"):
+        TableMoments([2, 2], violation)
