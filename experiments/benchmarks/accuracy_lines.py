@@ -46,7 +46,10 @@ class Method(enum.StrEnum):
     HIERARCHICAL = "K-norm on levels"
     KNORM = "K-norm, exact"
     PROJECTED_CONE = "cone, projected"
+    FITTED_CONE = "cone, fitted"
+    SHRUNK_CONE = "cone, shrunk"
     PROJECTED_HIERARCHICAL = "K-norm on levels, projected"
+    FITTED_HIERARCHICAL = "K-norm on levels, fitted"
     PROJECTED_MATRIX = "matrix, projected"
     PROJECTED_KNORM = "K-norm, projected"
     JL = "JL around K-norm"
@@ -68,7 +71,10 @@ PEERS = (
 #: Post-processed: their error depends on the records.
 PROJECTED = (
     Method.PROJECTED_CONE,
+    Method.FITTED_CONE,
+    Method.SHRUNK_CONE,
     Method.PROJECTED_HIERARCHICAL,
+    Method.FITTED_HIERARCHICAL,
     Method.PROJECTED_MATRIX,
     Method.PROJECTED_KNORM,
     Method.JL,
@@ -154,17 +160,19 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.HIERARCHICAL: lambda: M.Hierarchical(Q, n=1, privacy=PRIVACY),
         Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
     }
-    inner = {
-        Method.PROJECTED_CONE: Method.CONE,
-        Method.PROJECTED_HIERARCHICAL: Method.HIERARCHICAL,
-        Method.PROJECTED_MATRIX: Method.MATRIX,
-        Method.PROJECTED_KNORM: Method.KNORM,
-        Method.PROJECTED_LAPLACE: Method.LAPLACE,
+    after: Mapping[Method, tuple[Callable[..., gd.mechanisms.Mechanism], Method]] = {
+        Method.PROJECTED_CONE: (M.Projected, Method.CONE),
+        Method.FITTED_CONE: (M.Fitted, Method.CONE),
+        Method.SHRUNK_CONE: (M.Shrunk, Method.CONE),
+        Method.PROJECTED_HIERARCHICAL: (M.Projected, Method.HIERARCHICAL),
+        Method.FITTED_HIERARCHICAL: (M.Fitted, Method.HIERARCHICAL),
+        Method.PROJECTED_MATRIX: (M.Projected, Method.MATRIX),
+        Method.PROJECTED_KNORM: (M.Projected, Method.KNORM),
+        Method.PROJECTED_LAPLACE: (M.Projected, Method.LAPLACE),
     }
-    if method in inner:
-        noisy = built(line, inner[method])
-        assert isinstance(noisy, M.AdditiveMechanism)
-        return M.Projected(noisy)
+    if method in after:
+        wrap, inner = after[method]
+        return wrap(built(line, inner))
     return builders[method]()
 
 
