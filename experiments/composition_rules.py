@@ -1,0 +1,98 @@
+"""Rules that add up the privacy loss of pure steps, and what is exactly true of the sum."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+
+import numpy as np
+import scipy.optimize
+import scipy.stats
+
+import geomdp as gd
+
+#: One step of panel (a), and the budget of panel (b).
+STEP = 0.1
+BUDGET = gd.ApproxDP(1.0, 1e-6)
+DELTA = BUDGET.delta
+
+
+class Rule(enum.StrEnum):
+    """How steps are added up, in the order of the legend."""
+
+    BASIC = "basic: sum"
+    ADVANCED = "advanced composition"
+    SHORTCUT = "shortcut"
+    ZCDP = "zCDP"
+    EXACT = "exact"
+
+
+def exact_delta(epsilon: float, step: float, steps: int) -> float:
+    """Smallest delta of T randomised responses: E (1 - e^(epsilon - L))_+, L the total loss."""
+    truths = np.arange(steps + 1)
+    losses = (2 * truths - steps) * step
+    chances = scipy.stats.binom.pmf(truths, steps, 1 / (1 + math.exp(-step)))
+    return float(chances @ -np.expm1(np.minimum(epsilon - losses, 0.0)))
+
+
+def exact_epsilon(step: float, steps: int, delta: float) -> float:
+    """Smallest epsilon of T pure steps at a given delta; at most T epsilon_0, where delta is 0."""
+    if exact_delta(0.0, step, steps) <= delta:
+        return 0.0
+    return float(
+        scipy.optimize.brentq(
+            lambda epsilon: exact_delta(epsilon, step, steps) - delta, 0.0, steps * step, xtol=1e-12
+        )
+    )
+
+
+def zcdp_epsilon(step: float, steps: int, delta: float) -> float:
+    """Through epsilon_0^2 / 2 -zCDP of each step, by the best Renyi order."""
+    rho = gd.privacy.basic_composition([gd.privacy.pure_to_zcdp(gd.PureDP(step))] * steps)
+    assert isinstance(rho, gd.ZCDP)
+    return gd.privacy.zcdp_to_approx_optimal_order(rho, delta).epsilon
+
+
+def totals(steps: int) -> dict[Rule, float]:
+    """Total epsilon of T steps of STEP at DELTA, by each rule."""
+    step = gd.PureDP(STEP)
+    return {
+        Rule.BASIC: gd.privacy.basic_composition([step] * steps).epsilon,
+        Rule.ADVANCED: gd.privacy.advanced_composition(step, steps, DELTA).epsilon,
+        Rule.ZCDP: zcdp_epsilon(STEP, steps, DELTA),
+        Rule.EXACT: exact_epsilon(STEP, steps, DELTA),
+    }
+
+
+def allowed(steps: int) -> dict[Rule, float]:
+    """Largest epsilon_0 of each of T steps within BUDGET, by each rule."""
+    return {
+        Rule.BASIC: BUDGET.epsilon / steps,
+        Rule.ADVANCED: gd.privacy.largest_step_epsilon(BUDGET, steps),
+        Rule.SHORTCUT: gd.privacy.shortcut_step_epsilon(BUDGET, steps),
+        Rule.ZCDP: _largest(lambda step: zcdp_epsilon(step, steps, DELTA)),
+        Rule.EXACT: _largest(lambda step: exact_epsilon(step, steps, DELTA)),
+    }
+
+
+def shortcut_step(steps: int, delta: float) -> float:
+    """epsilon_0 of the shortcut for epsilon = 1, as printed: for every delta below 1."""
+    return 1 / math.sqrt(-8 * steps * math.log(delta))
+
+
+def _largest(total: Callable[[float], float]) -> float:
+    """The epsilon_0 at which a rule's total is the budget."""
+    return float(
+        scipy.optimize.brentq(lambda step: total(step) - BUDGET.epsilon, 1e-6, 2.0, xtol=1e-12)
+    )
+
+
+def shortcut_limit(steps: int) -> float:
+    """Largest delta at which the shortcut for epsilon = 1 follows from advanced composition."""
+
+    def excess(delta: float) -> float:
+        step = shortcut_step(steps, delta)
+        return steps * step * math.expm1(step) - 0.5
+
+    return float(scipy.optimize.brentq(excess, 0.1, 0.99, xtol=1e-12))
