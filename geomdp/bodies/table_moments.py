@@ -15,7 +15,7 @@ import scipy.special
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body, MissingOracle
 from geomdp.bodies.table_draws import draw_tables, violations
 from geomdp.workloads.finite import zero_sum_basis
 
@@ -214,6 +214,8 @@ class TableMoments(Body):
 
     def second_moment(self) -> FloatArray:
         """E[x x^T] (r, r), diagonal: `entry_variances`."""
+        if self.cut:
+            raise MissingOracle(self, "second_moment", "a closed form")
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:
@@ -222,6 +224,8 @@ class TableMoments(Body):
         B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the integral of the Dirichlet density; Gamma_q,
         the multivariate gamma function, gives those of Wishart densities.
         """
+        if self.cut:
+            raise MissingOracle(self, "volume", "a closed form")
         half = (self._order + 1) / 2
         log = float(scipy.special.multigammaln(half, self._order))
         for count in self.levels:
