@@ -294,7 +294,8 @@ def test_exact_samples_are_inside_with_the_stated_moments(case, scale):
     assert points.shape == (DRAWS, body.dimension)
     assert body.contains(points, 1e-9).all()
     squares = points[:, :, None] * points[:, None, :]
-    mean_agrees(squares, body.second_moment(), level=LEVEL / 2)
+    if case.has("second_moment"):
+        mean_agrees(squares, body.second_moment(), level=LEVEL / 2)
     mean_agrees(points, body.centroid(), level=LEVEL / 2)
     assert body.sample_uniform(0, np.random.default_rng(0)).shape == (0, body.dimension)
 
