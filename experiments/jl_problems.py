@@ -1,0 +1,239 @@
+"""Workloads, mechanisms and bad data on which projection alone is set against the map."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+
+PRIVACY = gd.PureDP(1.0)
+#: Seeds of the public map and of the random signs, which are part of the problem.
+MAP_SEED, SIGNS_SEED = 0, 0
+
+
+class Family(enum.StrEnum):
+    """Workloads, one panel each: three as they are, five stretched on purpose."""
+
+    SIGNS = "signs"
+    MARGINALS = "marginals"
+    PARITIES = "parities"
+    REPEATED = "repeated query"
+    DECAYING = "decaying rows"
+    LONG = "long query"
+    GLUED = "glued blocks"
+    NEEDLE = "needle"
+
+
+class Noise(enum.StrEnum):
+    """Noise with an exact sampler, before projection or behind the map."""
+
+    KNORM = "K-norm"
+    RECURSIVE = "recursive"
+
+
+class Route(enum.StrEnum):
+    """What is done with the noise."""
+
+    ALONE = "projection alone"
+    THEOREM = "map of the theorem"
+    QUARTER = "map of a quarter of its rows"
+    AUTO = "map with the best prediction"
+
+
+@cache
+def workload(family: Family, size: int) -> gd.workloads.Workload:
+    """The queries: `size` of them; all 2-way marginals or 3-way parities of `size` attributes.
+
+    Random signs are on four times as many elements. Stretched: half of all rows are copies of the
+    first; row i is divided by i^(1/2); all rows but the first (long query), or but the first
+    eighth (glued blocks: a long body beside a wide one), are divided by m^(1/2), so that their
+    directions together weigh as much as the first. The needle is a ball of radius m^(-1/2) but for
+    its first axis, of length 1.
+    """
+    builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
+        Family.SIGNS: lambda: gd.workloads.RandomSigns(size, 4 * size, rng=SIGNS_SEED),
+        Family.MARGINALS: lambda: gd.workloads.Marginals(size, 2),
+        Family.PARITIES: lambda: gd.workloads.Parities(size, 3),
+        Family.REPEATED: lambda: repeated(size),
+        Family.DECAYING: lambda: scaled_signs(1 / np.sqrt(np.arange(1, size + 1))),
+        Family.LONG: lambda: scaled_signs(long_rows(size, 1)),
+        Family.GLUED: lambda: scaled_signs(long_rows(size, size // 8)),
+        Family.NEEDLE: lambda: gd.workloads.LinearMap(
+            gd.workloads.Means(size), np.diag(long_rows(size, 1))
+        ),
+    }
+    return builders[family]()
+
+
+def long_rows(m: int, count: int) -> npt.NDArray[np.float64]:
+    """1 for the first `count` of m rows, m^(-1/2) for the others."""
+    return np.where(np.arange(m) < count, 1.0, m**-0.5)
+
+
+def scaled_signs(scales: npt.NDArray[np.float64]) -> gd.workloads.Workload:
+    """Random signs, each query in units of its own."""
+    m = len(scales)
+    matrix = gd.workloads.RandomSigns(m, 4 * m, rng=SIGNS_SEED).matrix
+    return gd.workloads.Explicit(scales[:, None] * matrix)
+
+
+def repeated(m: int) -> gd.workloads.Workload:
+    """Random signs, half of the m rows copies of the first."""
+    matrix = gd.workloads.RandomSigns(m - m // 2, 4 * m, rng=SIGNS_SEED).matrix
+    return gd.workloads.Explicit(np.vstack([matrix, np.repeat(matrix[:1], m // 2, axis=0)]))
+
+
+def elements(family: Family, size: int, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    """Elements (count, ...) drawn at random; of the needle, its two ends as often as all others."""
+    if family is not Family.NEEDLE:
+        return np.asarray(workload(family, size).universe.sample(count, rng))
+    points = rng.standard_normal((count, size))
+    points[rng.random(count) < 0.5, 1:] = 0
+    # Rounding must not carry them out of the unit ball.
+    return np.asarray(points / (np.linalg.norm(points, axis=1, keepdims=True) * (1 + 1e-12)))
+
+
+def effective(family: Family, size: int) -> int:
+    """Dimension of the space in which answers move."""
+    return int(workload(family, size).affine_hull().dimension)
+
+
+@cache
+def levels(family: Family, size: int) -> int:
+    """Levels of recursive noise; with one it is K-norm noise."""
+    return len(gd.mechanisms.Recursive(workload(family, size), n=1, privacy=PRIVACY).noise.levels)
+
+
+def noisy(family: Family, size: int, noise: Noise, n: int) -> gd.mechanisms.AdditiveMechanism:
+    """Additive mechanism on n records."""
+    Q = workload(family, size)
+    if noise is Noise.KNORM:
+        return gd.mechanisms.KNorm(Q, n=n, privacy=PRIVACY, exact=True)
+    return gd.mechanisms.Recursive(Q, n=n, privacy=PRIVACY)
+
+
+@cache
+def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.mechanisms.Mechanism:
+    """The noise projected, or behind a public map.
+
+    The theorem's map has ceil(epsilon n) rows. That minimises its bound but for constants, so a
+    quarter of them is tried too, and the number whose error is predicted to be least.
+    """
+    inner = noisy(family, size, noise, n)
+    if route is Route.ALONE:
+        return gd.mechanisms.Projected(inner)
+    if route is Route.AUTO:
+        return gd.mechanisms.JL(inner, gd.mechanisms.AutoDimension(), rng=MAP_SEED)
+    rows = PRIVACY.epsilon * n / (4 if route is Route.QUARTER else 1)
+    below = effective(family, size) - 1
+    return gd.mechanisms.JL(inner, min(math.ceil(rows), below), rng=MAP_SEED)
+
+
+def squared_errors(
+    M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], rngs: list[np.random.Generator]
+) -> npt.NDArray[np.float64]:
+    """Mean squared errors (b,) of one release for each generator."""
+    truth = M.workload.answers(records)
+    errors = [M.release(records, rng=rng).answers - truth for rng in rngs]
+    return np.asarray([np.mean(error**2) for error in errors])
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What common noise says of some records.
+
+    Parameters
+    ----------
+    error : float
+        Mean squared error per query.
+    answers : array (m,)
+        Mean of the released answers.
+    """
+
+    error: float
+    answers: npt.NDArray[np.float64]
+
+
+#: Releases that judge an exchange, all with the same noise.
+JUDGES = 8
+#: Seeds of the noise that exchanges are judged by, and of that by which searches are compared.
+DURING, AFTER = range(JUDGES), range(JUDGES, 3 * JUDGES)
+#: Elements among which a directed exchange chooses.
+POOL = 64
+
+
+def judged(M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], seeds: range) -> Judgement:
+    """Mean squared error and answers under noise that is common to all data."""
+    answers = [M.release(records, rng=np.random.default_rng(seed)).answers for seed in seeds]
+    off = np.asarray(answers) - M.workload.answers(records)
+    return Judgement(float(np.mean(off**2)), np.mean(answers, axis=0))
+
+
+@dataclass(frozen=True)
+class Search:
+    """A local search for the worst data, from one, ten and all elements, several times over.
+
+    An exchange gives a share of the records one new element and stays if that raises the error
+    under common noise. The element is drawn at random, or, every other time, is the one among 64
+    that is furthest from what is released, on average: data far from there would have the largest
+    error if releases stayed where they are.
+
+    Parameters
+    ----------
+    family : Family
+        Workload.
+    size : int
+        Its size.
+    M : Mechanism
+        What is released.
+    exchanges : int
+        Exchanges tried from the worst start.
+    restarts : int
+        Independent searches; the worst under other noise than they used is kept.
+    """
+
+    family: Family
+    size: int
+    M: gd.mechanisms.Mechanism
+    exchanges: int
+    restarts: int
+
+    def worst(self, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Worst records found (n, ...)."""
+        found = [self._once(child) for child in rng.spawn(self.restarts)]
+        return max(found, key=lambda records: judged(self.M, records, AFTER).error)
+
+    def _once(self, rng: np.random.Generator) -> npt.NDArray[Any]:
+        records = max(self._starts(rng), key=lambda start: judged(self.M, start, DURING).error)
+        worst = judged(self.M, records, DURING)
+        for step in range(self.exchanges):
+            moved = rng.random(self.M.n) < rng.choice([1 / self.M.n, 0.25, 0.5, 1.0])
+            trial = records.copy()
+            trial[moved] = self._element(worst if step % 2 else None, rng)
+            found = judged(self.M, trial, DURING)
+            if found.error > worst.error:
+                worst, records = found, trial
+        return records
+
+    def _starts(self, rng: np.random.Generator) -> list[npt.NDArray[Any]]:
+        n = self.M.n
+        drawn = [elements(self.family, self.size, min(n, count), rng) for count in (1, 10, n)]
+        return [np.resize(some, (n, *some.shape[1:])) for some in drawn]
+
+    def _element(self, released: Judgement | None, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """A random element, or the one among many furthest from the releases."""
+        pool = elements(self.family, self.size, 1 if released is None else POOL, rng)
+        if released is None:
+            return np.asarray(pool[0])
+        # E ||Y - q||^2 = ||q||^2 - 2 <E Y, q> + a constant.
+        answers = self.M.workload.evaluate(pool)
+        distance = (answers**2).sum(axis=1) - 2 * answers @ released.answers
+        return np.asarray(pool[distance.argmax()])
