@@ -42,6 +42,7 @@ class Method(enum.StrEnum):
     """What answers, ours first."""
 
     CONE = "cone"
+    TIGHT_CONE = "cone, cut"
     SPECTRAL = "spectral"
     HIERARCHICAL = "K-norm on levels"
     KNORM = "K-norm, exact"
@@ -156,14 +157,17 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.MATRIX: lambda: M.Matrix(Q, n=1, privacy=PRIVACY),
         Method.GRAPHICAL: lambda: M.Matrix(Q, n=1, privacy=PRIVACY),
         Method.CONE: lambda: M.Cone(Q, n=1, privacy=PRIVACY),
+        Method.TIGHT_CONE: lambda: M.TightCone(Q, n=1, privacy=PRIVACY),
         Method.SPECTRAL: lambda: M.Spectral(Q, n=1, privacy=PRIVACY),
         Method.HIERARCHICAL: lambda: M.Hierarchical(Q, n=1, privacy=PRIVACY),
         Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
     }
+    # Many columns are not cut.
+    cone = Method.CONE if line is Line.HUNDRED else Method.TIGHT_CONE
     after: Mapping[Method, tuple[Callable[..., gd.mechanisms.Mechanism], Method]] = {
-        Method.PROJECTED_CONE: (M.Projected, Method.CONE),
-        Method.FITTED_CONE: (M.Fitted, Method.CONE),
-        Method.SHRUNK_CONE: (M.Shrunk, Method.CONE),
+        Method.PROJECTED_CONE: (M.Projected, cone),
+        Method.FITTED_CONE: (M.Fitted, cone),
+        Method.SHRUNK_CONE: (M.Shrunk, cone),
         Method.PROJECTED_HIERARCHICAL: (M.Projected, Method.HIERARCHICAL),
         Method.FITTED_HIERARCHICAL: (M.Fitted, Method.HIERARCHICAL),
         Method.PROJECTED_MATRIX: (M.Projected, Method.MATRIX),
