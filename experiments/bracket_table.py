@@ -92,11 +92,14 @@ def checked(bound: gd.bounds.Bound) -> int:
 
 
 def packing_in_words(bound: gd.bounds.Bound) -> str:
-    """How many data sets of how many records the last packing of the chain has."""
+    """How many data sets of how many records the last link of the chain has."""
     if not isinstance(bound.certificate, gd.bounds.Certificate):
         return "none"
     last = bound.certificate.rungs[-1]
-    return f"{round(np.exp(last.log_others)) + 1:.6g} sets of {last.size}"
+    if isinstance(last, gd.bounds.LineRung):
+        return f"{len(last.steps)} lines of {last.copies * last.steps.max()}"
+    assert isinstance(last, gd.bounds.Rung)
+    return f"{last.count} sets of {last.size}"
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:

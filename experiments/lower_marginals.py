@@ -79,6 +79,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     assert isinstance(certificate, bounds.Certificate)
     checked = confirmed_records(certificate)
     last = certificate.rungs[-1]
+    assert isinstance(last, bounds.Rung)
     queries = math.comb(d, width)
     wishart = upper.two_way_marginals(d, epsilon=EPSILON, alpha=alpha) if width == 2 else None
     return [

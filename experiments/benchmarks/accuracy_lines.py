@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,9 +13,7 @@ import numpy.typing as npt
 
 import geomdp as gd
 from experiments.problems import RAND_SCHEMA, real_sample
-from geomdp.advice.lower_side import lower_bounds
-from geomdp.bounds import RMS
-from geomdp.bounds.certificate import Question
+from geomdp.bounds import RMS, orthogonal_lines_error
 
 PRIVACY = gd.PureDP(1.0)
 #: Levels of the eight categorical columns.
@@ -194,31 +191,6 @@ def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
     return gd.mechanisms.JL(inner, rows, rng=JL_SEED)
 
 
-#: Errors that packings are sought for, as shares of the largest possible one, and their seed.
-EXCLUDED_SHARES, LOWER_SEED = (0.3, 0.1), 0
-#: Largest universe whose elements are searched for packings.
-MAX_SEARCHED = 1 << 14
-
-
-@cache
-def _excluded(line: Line) -> tuple[tuple[float, int], ...]:
-    """Errors with numbers of records for which no mechanism of the same guarantee reaches them."""
-    Q = workload(line)
-    corners = []
-    for share in EXCLUDED_SHARES:
-        error = share * Q.l2_diameter() / math.sqrt(Q.n_queries)
-        asked = Question(PRIVACY.epsilon, error, RMS(), gd.Adjacency.REPLACE_ONE)
-        bounds, _ = lower_bounds(Q, asked, LOWER_SEED)
-        corners.append((error, bounds[0].records))
-    return tuple(corners)
-
-
 def excluded_error(line: Line, n: int) -> float:
-    """An error that no 1-DP mechanism has on all data sets of n records; 0 where none is known.
-
-    Where an error a is excluded with v records, a v / n is with n > v: records can be padded.
-    """
-    size = workload(line).universe.size
-    if size is None or size > MAX_SEARCHED:
-        return 0.0
-    return max(error * min(1.0, records / n) for error, records in _excluded(line))
+    """An error that no 1-DP mechanism has on all data sets of n records (orthogonal lines)."""
+    return orthogonal_lines_error(workload(line), n, epsilon=PRIVACY.epsilon, metric=RMS())

@@ -1,8 +1,8 @@
-"""The lower side of a bracket: the packings that apply to a workload, chained."""
+"""The lower side of a bracket: the packings and lines that apply to a workload, chained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +15,11 @@ from geomdp.bounds import (
     Side,
     SideConditionError,
     marginal_bound,
+    orthogonal_lines_bound,
     packing_search,
 )
-from geomdp.bounds.certificate import Question, Rung, bound_of, chain
+from geomdp.bounds.certificate import Link, Question, bound_of, chain
+from geomdp.bounds.line_search import line_rungs
 from geomdp.bounds.packing_search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
@@ -40,7 +42,7 @@ FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 10
 def lower_bounds(
     workload: Workload, question: Question, rng: RandomState
 ) -> tuple[list[Bound], dict[str, str]]:
-    """Lower bounds on the sample complexity from every packing that applies, best first.
+    """Lower bounds on the sample complexity from every argument that applies, best first.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def lower_bounds(
     found.sort(key=lambda bound: -bound.value)
     if not found:
         return [Bound(0.0, Side.LOWER, "n >= 1, as no packing proves more")], refused
-    together = _together(found)
+    together = _together(found, line_rungs(workload, question))
     return ([together, *found] if together.value > found[0].value else found), refused
 
 
@@ -83,12 +85,17 @@ def _forms(question: Question) -> tuple[Question, ...]:
     return tuple(replace(question, metric=metric) for metric in metrics)
 
 
-def _together(bounds: list[Bound]) -> Bound:
-    """The best chain of rungs from several bounds; a chain has one separation factor."""
-    rungs: dict[Question, list[Rung]] = {}
+def _together(bounds: list[Bound], lines: Sequence[Link]) -> Bound:
+    """The best chain of rungs from several bounds; its packings have one separation factor.
+
+    Lines need no separation, and go with packings of any; those that start late are of use here
+    only.
+    """
+    rungs: dict[Question, list[Link]] = {}
     for bound in bounds:
         assert isinstance(bound.certificate, Certificate)
-        rungs.setdefault(bound.certificate.question, []).extend(bound.certificate.rungs)
+        own = rungs.setdefault(bound.certificate.question, list(lines))
+        own += bound.certificate.rungs
     chained = [bound_of(Certificate(asked, chain(parts))) for asked, parts in rungs.items()]
     return max(chained, key=lambda bound: bound.value)
 
@@ -145,6 +152,19 @@ def _marginal_blocks(
     )
 
 
+def _lines(workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator) -> Bound:
+    """Orthogonal lines; their bound has no separation factor."""
+    del rng
+    question = questions[0]
+    return orthogonal_lines_bound(
+        workload,
+        epsilon=question.epsilon,
+        alpha=question.alpha,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
+
+
 def _best(questions: tuple[Question, ...], argue: Callable[[Question], Bound]) -> Bound:
     """The largest bound over the forms of a question; the last error if there is none."""
     found: list[Bound] = []
@@ -163,4 +183,5 @@ def _best(questions: tuple[Question, ...], argue: Callable[[Question], Bound]) -
 ARGUMENTS: dict[str, Argument] = {
     "search over elements and multisets (JL-L6, JL-L7)": _search,
     "codes and Hadamard blocks (JL-T25)": _marginal_blocks,
+    "orthogonal lines": _lines,
 }

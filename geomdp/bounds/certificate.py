@@ -13,9 +13,10 @@ once t s rho >= (t + 1) s - 1, that is for t >= t_0 = max(1, (s - 1) / (s (rho -
 t_0 s to T s rho are excluded. For s = 1 that is every n <= T rho, as soon as rho >= 1: the padded
 construction of JL-L7.
 
-**Several packings.** sc > v needs *every* n <= v excluded. Packings of larger data sets reach
-further but start later, so a certificate is a chain: each packing starts no later than one record
-beyond the reach of those before it, the first at one record.
+**Several arguments.** sc > v needs *every* n <= v excluded. Packings of larger data sets reach
+further but start later, so a certificate is a chain of links: each starts no later than one record
+beyond the reach of those before it, the first at one record. A link is what one packing excludes
+(`Rung`) or one set of orthogonal lines (`LineRung` of `orthogonal_lines`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from geomdp._validation import positive
 from geomdp.bounds.bound import Bound, Side
@@ -82,6 +83,32 @@ class Question:
         return f"{self.epsilon:g}-DP ({self.adjacency.value}), {self.metric.name} {self.alpha:g}"
 
 
+class Link(Protocol):
+    """The numbers of records that one argument excludes: all from `first` to `last`."""
+
+    @property
+    def first(self) -> int:
+        """Least number of records excluded."""
+
+    @property
+    def last(self) -> int:
+        """Largest number of records excluded."""
+
+    @property
+    def said(self) -> str:
+        """What contradicts a mechanism at the last number of records."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the argument takes for granted."""
+
+    def document(self, question: Question) -> dict[str, Any]:
+        """The link as written to a certificate file."""
+
+
+AnyLink = TypeVar("AnyLink", bound=Link)
+
+
 @dataclass(frozen=True)
 class Rung:
     """The numbers of records that one packing excludes: all from `first` to `last`.
@@ -109,21 +136,55 @@ class Rung:
     first: int
     last: int
 
+    @property
+    def count(self) -> str:
+        """Number of data sets, in words."""
+        few = self.log_others < math.log(1e6)
+        return str(round(math.exp(self.log_others)) + 1) if few else f"e^{self.log_others:.4g}"
+
+    @property
+    def said(self) -> str:
+        """How many data sets, how close, with answers how far apart."""
+        return (
+            f"{self.count} data sets {self.copies * self.distance} replacements apart have "
+            f"answers {self.separation * self.copies * self.size / self.last:.4g} apart"
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of the packing."""
+        return self.family.assumptions
+
+    def document(self, question: Question) -> dict[str, Any]:
+        """The rung as written to a certificate file: its constants, and the packing in full."""
+        return {
+            "log_others": self.log_others,
+            "size": self.size,
+            "distance": self.distance,
+            "separation": self.separation,
+            "largest_distance": reachable_distance(self.log_others, question),
+            "copies": self.copies,
+            "first": self.first,
+            "last": self.last,
+            "assumptions": list(self.assumptions),
+            "family": self.family.document(),
+        }
+
 
 @dataclass(frozen=True)
 class Certificate:
-    """A chain of packings that excludes every number of records from 1 to `value`.
+    """A chain of arguments that excludes every number of records from 1 to `value`.
 
     Parameters
     ----------
     question : Question
         Privacy, error, metric and neighbour relation.
-    rungs : tuple of Rung
+    rungs : tuple of Rung or LineRung
         In order of reach.
     """
 
     question: Question
-    rungs: tuple[Rung, ...]
+    rungs: tuple[Link, ...]
 
     @property
     def value(self) -> int:
@@ -146,21 +207,7 @@ class Certificate:
             "required_separation": question.required_separation,
             "adjacency": question.adjacency.value,
             "lower_bound": self.value,
-            "rungs": [
-                {
-                    "log_others": rung.log_others,
-                    "size": rung.size,
-                    "distance": rung.distance,
-                    "separation": rung.separation,
-                    "largest_distance": reachable_distance(rung.log_others, question),
-                    "copies": rung.copies,
-                    "first": rung.first,
-                    "last": rung.last,
-                    "assumptions": list(rung.family.assumptions),
-                    "family": rung.family.document(),
-                }
-                for rung in self.rungs
-            ],
+            "rungs": [rung.document(question) for rung in self.rungs],
         }
 
 
@@ -210,7 +257,7 @@ def rung(family: PackingFamily, question: Question) -> Rung:
     return Rung(family, family.log_others, separation, size, distance, copies, first, last)
 
 
-def chain(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
+def chain(rungs: Iterable[AnyLink]) -> tuple[AnyLink, ...]:
     """Fewest rungs that exclude 1, 2, ... as far as `rungs` reach without a gap.
 
     Greedy: of all that start no later than one beyond the reach, the one that reaches furthest.
@@ -218,7 +265,7 @@ def chain(rungs: Iterable[Rung]) -> tuple[Rung, ...]:
     """
     waiting = sorted(rungs, key=lambda rung: rung.first)
     reach = 0
-    chosen: list[Rung] = []
+    chosen: list[AnyLink] = []
     while True:
         best = max(
             (rung for rung in waiting if rung.first <= reach + 1),
@@ -288,13 +335,10 @@ def certify(
 
 def bound_of(certificate: Certificate) -> Bound:
     """The bound that a certificate proves."""
-    rungs, question, last = certificate.rungs, certificate.question, certificate.rungs[-1]
-    few = last.log_others < math.log(1e6)
-    count = round(math.exp(last.log_others)) + 1 if few else f"e^{last.log_others:.4g}"
+    rungs, question = certificate.rungs, certificate.question
     statement = (
         f"no mechanism has {question} with {certificate.value} records or fewer; at the last, "
-        f"{count} data sets {last.copies * last.distance} replacements apart have "
-        f"answers {last.separation * last.copies * last.size / last.last:.4g} apart"
+        f"{rungs[-1].said}"
     )
-    assumptions = dict.fromkeys(text for rung in rungs for text in rung.family.assumptions)
+    assumptions = dict.fromkeys(text for rung in rungs for text in rung.assumptions)
     return Bound(certificate.value, Side.LOWER, statement, tuple(assumptions), certificate)

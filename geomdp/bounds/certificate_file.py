@@ -19,6 +19,10 @@ add/remove), copies T, and the range of numbers of records excluded. Families:
   "size", "degree");
 * ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
   "degree" of the outer code;
+* ``orthogonal lines``: "pairs" (i, 2) rows of elements, "weights" (i,), and workload, elements or
+  answers as in ``listed``. Such a rung has "scale" C, "copies" b, "steps" T_1..T_i and "known" (for
+  each different number of steps "prior", "spacing" and "risk") besides "first" and "last"; see
+  `geomdp.bounds.orthogonal_lines`;
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from geomdp.bounds.binary_codes import LinearCode
-from geomdp.bounds.certificate import Certificate, Question, rung
+from geomdp.bounds.certificate import Certificate, Link, Question, rung
 from geomdp.bounds.certificate_file import read_certificate
 from geomdp.bounds.code_words import CodeWords
 from geomdp.bounds.family import PackingFamily
 from geomdp.bounds.marginal_blocks import MarginalBlocks
 from geomdp.bounds.metrics import RMS, MeanL2, Metric, WorstCase
+from geomdp.bounds.orthogonal_lines import OrthogonalLines, line_rung
 from geomdp.bounds.packing import Packing
 from geomdp.bounds.random_signs import RandomSignSets
 from geomdp.bounds.reed_solomon import ReedSolomon
@@ -45,8 +46,18 @@ def load_certificate(path: str | Path) -> Certificate:
     question = Question(
         document["epsilon"], document["alpha"], metric, Adjacency(document["adjacency"])
     )
-    families = [family_of(part["family"]) for part in document["rungs"]]
-    return Certificate(question, tuple(rung(family, question) for family in families))
+    return Certificate(question, tuple(_rung_of(part, question) for part in document["rungs"]))
+
+
+def _rung_of(document: Mapping[str, Any], question: Question) -> Link:
+    """A rung from its part of a file."""
+    family = document["family"]
+    if family["type"] != "orthogonal lines":
+        return rung(family_of(family), question)
+    workload, elements = listed_workload(family)
+    pairs, weights = np.asarray(family["pairs"]), np.asarray(family["weights"])
+    lines = OrthogonalLines(workload, elements, pairs, weights)
+    return line_rung(lines, np.asarray(document["steps"]), document["copies"], question)
 
 
 def family_of(document: Mapping[str, Any]) -> PackingFamily:

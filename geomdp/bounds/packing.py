@@ -15,7 +15,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificate import certify
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.workload_documents import workload_document, workload_subject
+from geomdp.bounds.workload_documents import listing_document, workload_subject
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
@@ -165,14 +165,10 @@ class Packing:
 
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file."""
-        public = workload_document(self.workload)
-        described = {"answers": self.answers} if public is None else {"workload": public}
-        records = {} if public is None else {"elements": self.elements}
         return {
             "type": "listed",
             "origin": self.origin,
-            **described,
-            **records,
+            **listing_document(self.workload, self.elements, self.answers),
             "datasets": self.datasets,
         }
 

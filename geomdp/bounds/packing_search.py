@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import whole
@@ -30,7 +28,12 @@ from geomdp.bounds.certificate import (
 from geomdp.bounds.local_search import means_of, spread_out
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packing import Packing
-from geomdp.bounds.separated import best_prefix, exact_separated, single_elements
+from geomdp.bounds.separated import (
+    best_prefix,
+    elements_or_sample,
+    exact_separated,
+    single_elements,
+)
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
@@ -130,7 +133,7 @@ class _Search:
     ) -> None:
         self.workload, self.question, self.effort, self.rng = workload, question, effort, rng
         most = max(3, min(effort.elements, MAX_ANSWERS // workload.n_queries))
-        self.elements = _elements(workload, most, rng)
+        self.elements = elements_or_sample(workload, most, rng)
         self.answers = workload.evaluate(self.elements)
 
     def singles(self) -> list[Packing]:
@@ -212,11 +215,3 @@ class _Search:
             most=self.effort.datasets,
         )
         return found.order[: max(1, best_prefix(found.radii, size, self.question).count)]
-
-
-def _elements(workload: Workload, most: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """All elements of a small universe, a random sample of another."""
-    size = workload.universe.size
-    if size is not None and size <= most:
-        return workload.universe.elements(0, size)
-    return workload.universe.sample(most, rng)

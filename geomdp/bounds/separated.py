@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import positive
 from geomdp.bounds.certificate import Question, reachable_distance
 from geomdp.bounds.cliques import largest_clique
@@ -57,6 +57,14 @@ def exact_separated(points: FloatArray, metric: Metric, separation: float) -> In
     positive(separation, "separation")
     apart = np.array([metric.norm(points - point) >= separation for point in points])
     return largest_clique(apart & apart.T)
+
+
+def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.NDArray[Any]:
+    """All elements of a universe of at most so many, a random sample of so many of another."""
+    size = workload.universe.size
+    if size is not None and size <= most:
+        return workload.universe.elements(0, size)
+    return workload.universe.sample(most, rng)
 
 
 def single_elements(

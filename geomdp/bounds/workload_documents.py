@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from geomdp._typing import FloatArray
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -57,6 +58,17 @@ def workload_subject(workload: Workload) -> str:
     """What tells a workload from others: its name and parameters, or else its identity."""
     public = workload_document(workload)
     return f"{workload!r} at {id(workload)}" if public is None else str(public)
+
+
+def listing_document(
+    workload: Workload, elements: np.ndarray[Any, Any], answers: FloatArray
+) -> dict[str, Any]:
+    """Workload and elements as a certificate lists them: the reverse of `listed_workload`.
+
+    A public workload by its name with the `elements` (E, ...), any other by their `answers` (E, k).
+    """
+    public = workload_document(workload)
+    return {"answers": answers} if public is None else {"workload": public, "elements": elements}
 
 
 def listed_workload(document: Mapping[str, Any]) -> tuple[Workload, np.ndarray[Any, Any]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from geomdp.bounds.checker.implicit import verify_blocks, verify_signs, verify_words
+from geomdp.bounds.checker.lines import verify_lines
 from geomdp.bounds.checker.listed import verify_listed
 from geomdp.bounds.checker.norms import MEASURES, Measure
 from geomdp.bounds.checker.reading import (
@@ -20,7 +21,7 @@ from geomdp.bounds.checker.reading import (
     require_close,
     whole_number,
 )
-from geomdp.bounds.checker.verified import Verified
+from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
 #: Rounding allowed to the constants of a rung, relative.
 ROUNDING = 1e-10
@@ -53,6 +54,7 @@ class Checked:
 @dataclass(frozen=True)
 class _Question:
     epsilon: float
+    alpha: float
     required: float
     log_odds: float
     changes: int
@@ -94,8 +96,7 @@ def check_certificate(path: str | Path) -> Checked:
     for i, rung in enumerate(rungs):  # type: ignore[arg-type]
         require(isinstance(rung, dict), f"rung {i} is not an object")
         try:
-            found = _family(part_of(rung, "family"), question.measure)
-            first, last = _check_rung(rung, found, question)
+            found, first, last = _check_rung(rung, question)
         except CertificateRejected as error:
             raise CertificateRejected(f"rung {i}: {error}") from error
         require(first <= reach + 1, f"rung {i} starts at {first}, the reach before is {reach}")
@@ -129,10 +130,21 @@ def _question(document: Mapping[str, Any]) -> _Question:
     log_odds = measure.log_odds(factor)
     require_close(number(document, "log_odds"), log_odds, "log_odds")
     require_close(number(document, "required_separation"), factor * alpha, "required_separation")
-    return _Question(epsilon, factor * alpha, log_odds, CHANGES[document["adjacency"]], measure)
+    changes = CHANGES[document["adjacency"]]
+    return _Question(epsilon, alpha, factor * alpha, log_odds, changes, measure)
 
 
-def _family(part: Mapping[str, Any], measure: Measure) -> Verified:
+def _check_rung(rung: Mapping[str, Any], question: _Question) -> tuple[Verified, int, int]:
+    """What a rung is about, and the range of numbers of records that it excludes."""
+    part = part_of(rung, "family")
+    if part.get("type") == "orthogonal lines":
+        one = question.epsilon * question.changes
+        return verify_lines(rung, question.alpha, one, question.measure.moment)
+    found = _packing(part, question.measure)
+    return (found, *_check_packing(rung, found, question))
+
+
+def _packing(part: Mapping[str, Any], measure: Measure) -> VerifiedPacking:
     """Check a packing by its type."""
     kind = part.get("type")
     if kind == "listed":
@@ -146,7 +158,9 @@ def _family(part: Mapping[str, Any], measure: Measure) -> Verified:
     raise CertificateRejected(f"the family {kind!r} is unknown")
 
 
-def _check_rung(rung: Mapping[str, Any], found: Verified, question: _Question) -> tuple[int, int]:
+def _check_packing(
+    rung: Mapping[str, Any], found: VerifiedPacking, question: _Question
+) -> tuple[int, int]:
     """The range of numbers of records that a packing excludes, all constants compared."""
     require(found.log_count > 0, "there is one data set only")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))

@@ -25,7 +25,7 @@ from geomdp.bounds.checker.reading import (
     require,
     whole_number,
 )
-from geomdp.bounds.checker.verified import Verified
+from geomdp.bounds.checker.verified import VerifiedPacking
 
 #: Pairs of data sets drawn from a family, and most numbers drawn for them.
 PAIRS, DRAWS = 8, 1 << 22
@@ -35,7 +35,7 @@ MAX_LISTED = 1 << 16
 SLACK = 1e-13
 
 
-def verify_signs(part: Mapping[str, Any]) -> Verified:
+def verify_signs(part: Mapping[str, Any]) -> VerifiedPacking:
     """Families of sets under random signs: the union bound, and sampled pairs."""
     queries, seed = whole_number(part, "queries"), whole_number(part, "seed", 0)
     sets = part_of(part, "sets")
@@ -65,7 +65,7 @@ def verify_signs(part: Mapping[str, Any]) -> Verified:
     sets_used = log_count
     if log_count <= 36:
         sets_used = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
-    return Verified(
+    return VerifiedPacking(
         subject=("random signs", queries, seed),
         queries=f"{queries} random sign queries (seed {seed})",
         log_count=sets_used,
@@ -125,7 +125,7 @@ def _sample_signs(
         require(found >= separation, f"two sampled sets are {found:.6g} apart")
 
 
-def verify_words(part: Mapping[str, Any], measure: Measure) -> Verified:
+def verify_words(part: Mapping[str, Any], measure: Measure) -> VerifiedPacking:
     """Concatenated code words as single records of 1-way marginals."""
     d, generators = whole_number(part, "attributes"), generators_of(part)
     outer = polynomials_of(part, "symbols", "length")
@@ -140,7 +140,7 @@ def verify_words(part: Mapping[str, Any], measure: Measure) -> Verified:
         a, b = (np.concatenate([word_of(generators, s) for s in w]) for w in (first, second))
         found = int((a != b).sum())
         require(found >= differing, f"two sampled words differ in {found} attributes")
-    return Verified(
+    return VerifiedPacking(
         subject=_marginals_subject(d, 1),
         queries=f"marginals of d = {d}, k = 1",
         log_count=outer.log_count,
@@ -157,7 +157,7 @@ def verify_words(part: Mapping[str, Any], measure: Measure) -> Verified:
     )
 
 
-def verify_blocks(part: Mapping[str, Any], measure: Measure) -> Verified:
+def verify_blocks(part: Mapping[str, Any], measure: Measure) -> VerifiedPacking:
     """Hadamard blocks: orthogonality after projection, distance of the code, sampled pairs."""
     d, width = whole_number(part, "attributes"), whole_number(part, "width", 2)
     side, generators = whole_number(part, "part", 2), generators_of(part)
@@ -180,7 +180,7 @@ def verify_blocks(part: Mapping[str, Any], measure: Measure) -> Verified:
     pairs = min(PAIRS, DRAWS // (2 * size * math.comb(d, width)))
     heads = [np.concatenate([columns[j] for j in chosen]) for chosen in tuples]
     _sample_blocks(heads, generators, functions, (d, width, pairs), (measure, separation))
-    return Verified(
+    return VerifiedPacking(
         subject=_marginals_subject(d, width),
         queries=f"marginals of d = {d}, k = {width}",
         log_count=functions.log_count,

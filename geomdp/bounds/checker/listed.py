@@ -19,7 +19,7 @@ from geomdp.bounds.checker.reading import (
     whole_array,
     whole_number,
 )
-from geomdp.bounds.checker.verified import Verified
+from geomdp.bounds.checker.verified import VerifiedPacking
 
 Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -28,9 +28,9 @@ Codes = npt.NDArray[np.int64]
 UNIT = 2.0**-51
 
 
-def verify_listed(part: Mapping[str, Any], norm: Norm) -> Verified:
+def verify_listed(part: Mapping[str, Any], norm: Norm) -> VerifiedPacking:
     """Number, distance and separation of the data sets of a listed packing."""
-    answers, subject, queries, conditions = _answers(part)
+    answers, subject, queries, conditions = answers_of(part)
     datasets = whole_array(part, "datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
     require(bool(inside), "datasets name elements that are not listed")
@@ -41,7 +41,7 @@ def verify_listed(part: Mapping[str, Any], norm: Norm) -> Verified:
         closest = min(closest, float(norm(means[:i] - means[i]).min()))
     operations = size + 2 * answers.shape[1] + 8
     slack = operations * UNIT * max(1.0, float(np.abs(answers).max()))
-    return Verified(
+    return VerifiedPacking(
         subject=subject,
         queries=queries,
         log_count=float(np.log(count)),
@@ -68,7 +68,7 @@ def _largest_distance(datasets: Codes) -> int:
     )
 
 
-def _answers(
+def answers_of(
     part: Mapping[str, Any],
 ) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
     """Answers of the elements, what tells the workload, its words, what is taken from the file."""

@@ -1,0 +1,145 @@
+"""Orthogonal lines: lengths and one-dimensional risks computed again.
+
+The argument is in `geomdp.bounds.orthogonal_lines` and `geomdp.bounds.private_line`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp.bounds.checker.listed import answers_of
+from geomdp.bounds.checker.reading import (
+    array,
+    number,
+    part_of,
+    require,
+    require_close,
+    whole_array,
+    whole_number,
+)
+from geomdp.bounds.checker.verified import Verified
+
+Vector = npt.NDArray[np.float64]
+
+#: Eigenvalues below this share of the largest count as 0, which lowers the lengths.
+LEAST_EIGENVALUE = 1e-9
+#: Halvings of an interval that holds a risk: to 2^-60 of its length.
+HALVINGS = 60
+#: Most steps times points of one line.
+MOST_CELLS = 1 << 24
+
+
+def verify_lines(
+    rung: Mapping[str, Any], alpha: float, epsilon: float, moment: int
+) -> tuple[Verified, int, int]:
+    """What a rung of lines proves: the workload, and first and last number of records.
+
+    `epsilon` is that of one replacement, `moment` 2 for a root mean squared error and 1 otherwise.
+    """
+    family = part_of(rung, "family")
+    answers, subject, queries, conditions = answers_of(family)
+    lengths = _lengths(family, answers)
+    steps, copies = whole_array(rung, "steps", axes=1), whole_number(rung, "copies")
+    require(len(steps) == len(lengths), f"there are not {len(lengths)} numbers of steps")
+    require(bool(steps.min() >= 1), "a line has no step")
+    risks = _risks(rung, epsilon * copies, moment)
+    require(sorted(risks) == sorted(set(steps.tolist())), "lines of some lengths are not proved")
+    squares = sum(
+        length**2 * risks[count] ** (2 / moment)
+        for count, length in zip(steps.tolist(), lengths.tolist(), strict=True)
+    )
+    found = copies * math.sqrt(squares / answers.shape[1])
+    scale = number(rung, "scale")
+    require_close(scale, found, "scale")
+    require(scale <= found * (1 - 1e-10), f"scale is {found:.15g} up to rounding, not {scale:.15g}")
+    first, last = whole_number(rung, "first"), whole_number(rung, "last")
+    records = copies * int(steps.sum())
+    require(first == records, f"first is {records}, the file says {first}")
+    reach = scale / alpha
+    require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
+    require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
+    return (
+        Verified(
+            subject=subject,
+            queries=queries,
+            verified=(
+                f"{len(steps)} orthogonal lines with answers {lengths.min():.4g} to "
+                f"{lengths.max():.4g} apart, and the error of telling the steps of one",
+            ),
+            conditions=conditions,
+        ),
+        first,
+        last,
+    )
+
+
+def _lengths(family: Mapping[str, Any], answers: Vector) -> Vector:
+    """<u_j, w_j> for the polar frame u of the weighted differences."""
+    pairs, weights = whole_array(family, "pairs", axes=2), array(family, "weights", axes=1)
+    inside = pairs.min() >= 0 and pairs.max() < len(answers)
+    require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
+    require(len(weights) == len(pairs) and bool((weights > 0).all()), "weights are not above 0")
+    require(len(pairs) <= answers.shape[1], "there are more lines than queries")
+    gram = np.empty((len(pairs), len(pairs)))
+    differences = answers[pairs[:, 0]] - answers[pairs[:, 1]]
+    for i, difference in enumerate(differences):
+        gram[i] = differences @ difference
+    values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
+    require(bool(values[-1] > 0), "all differences are 0")
+    roots = np.where(values > LEAST_EIGENVALUE * values[-1], np.sqrt(np.maximum(values, 0)), 0)
+    frame_against_scaled = (vectors * roots) @ vectors.T
+    return np.asarray(np.diag(frame_against_scaled) / weights)
+
+
+def _risks(rung: Mapping[str, Any], epsilon: float, moment: int) -> dict[int, float]:
+    """Proved risks by number of steps."""
+    known = rung.get("known")
+    require(isinstance(known, list) and len(known) > 0, "known is not a list")
+    risks: dict[int, float] = {}
+    for line in known:  # type: ignore[union-attr]
+        require(isinstance(line, dict), "a line of known is not an object")
+        prior, risk = array(line, "prior", axes=1), number(line, "risk")
+        require(len(prior) > 1, "a prior has one point only")
+        require(bool((prior >= 0).all()), "a prior is negative")
+        require_close(float(prior.sum()), 1.0, "the sum of a prior")
+        spacing = number(line, "spacing")
+        require(0 < spacing <= 1 and (moment == 2 or spacing == 1), "spacing is out of range")
+        require(len(prior) ** 2 / spacing <= MOST_CELLS, "there are too many points of a line")
+        require(epsilon * len(prior) < 600, "steps of a line cost too much for float64")
+        found = _risk(prior / prior.sum(), epsilon, moment, spacing)
+        require(risk > 0, "a risk is not above 0")
+        require_close(risk, found, "risk")
+        require(risk <= found * (1 + 1e-14), f"risk is {found:.15g}, the file says {risk:.15g}")
+        risks[len(prior) - 1] = risk
+    return risks
+
+
+def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
+    """The largest lambda, by bisection, at which the condition of `private_line` holds."""
+    low, high = 0.0, float(len(prior)) ** moment
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if _holds(prior, epsilon, moment, spacing, middle) else (low, middle)
+        )
+    return low
+
+
+def _holds(prior: Vector, epsilon: float, moment: int, spacing: float, risk: float) -> bool:
+    """Whether sum_t pi_t f_t (|y - t|^p - risk) >= 0 for all y and all f with steps e^(+-eps).
+
+    The least value of the sum is divided by f_t at every t, and the next ratio chosen for it.
+    """
+    points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
+    least = np.zeros(len(points))
+    for t in reversed(range(len(prior))):
+        distance = np.abs(points - t)
+        loss = distance if moment == 1 else distance**2 - (spacing / 2) ** 2
+        least = np.minimum(least * math.exp(-epsilon), least * math.exp(epsilon))
+        least = least + prior[t] * (loss - risk)
+    return bool(least.min() >= 0)

@@ -1,0 +1,340 @@
+"""Orthogonal lines: one-dimensional errors, lengths, and lower bounds below every mechanism."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp.bounds import (
+    RMS,
+    Bound,
+    Certificate,
+    CertificateRejected,
+    LineRung,
+    MeanL2,
+    Metric,
+    OrthogonalLines,
+    SideConditionError,
+    WorstCase,
+    check_certificate,
+    load_certificate,
+    orthogonal_lines_bound,
+    orthogonal_lines_error,
+    private_line,
+)
+from geomdp.bounds.certificate import Question
+from geomdp.bounds.line_search import coordinates, line_plans, line_rungs, widest_frame
+from geomdp.bounds.orthogonal_lines import line_rung
+from geomdp.bounds.private_line import least_risk
+from geomdp.privacy import Adjacency
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    MarginalTables,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    Workload,
+)
+from tests.bounds.test_checker import seal
+
+PRIVACY = gd.PureDP(1.0)
+TABLES = MarginalTables([2] * 6, 2)
+
+
+# --- one line --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+def test_one_record_is_randomized_response(epsilon: float) -> None:
+    """Telling a fair bit: squared error p (1 - p), absolute error 1 - p, p = 1 / (1 + e^-eps)."""
+    p = 1 / (1 + math.exp(-epsilon))
+    assert private_line(1, epsilon, 1).risk == pytest.approx(1 - p, rel=1e-9)
+    squared = private_line(1, epsilon, 2).risk
+    # Points of the proof that are h apart cost at most h^2 / 4 <= 1e-4 at the optimum 1/2 away.
+    assert p * (1 - p) - 1.01e-4 <= squared <= p * (1 - p)
+
+
+@pytest.mark.parametrize(("moment", "grows"), [(1, 2), (2, 2)])
+def test_many_steps_reach_discrete_laplace_noise(moment: int, grows: int) -> None:
+    q = math.exp(-1.0)
+    limit = 2 * q / (1 - q) ** 2 if moment == 2 else 2 * q / (1 - q**2)
+    risks = [private_line(steps, 1.0, moment).risk for steps in (grows, 4, 8, 16, 32, 64)]
+    assert all(a < b for a, b in itertools.pairwise(risks))
+    assert 0.97 * limit < risks[-1] <= limit
+
+
+@pytest.mark.parametrize("steps", [2, 3, 5])
+def test_no_mechanism_beats_the_risk_of_a_line(steps: int) -> None:
+    """Truncated discrete Laplace noise, whose laws are written out, with posterior estimates."""
+    epsilon = 0.7
+    for moment in (1, 2):
+        line = private_line(steps, epsilon, moment)
+        prior = np.array(line.prior)
+        t = np.arange(steps + 1)
+        outputs = np.arange(-60, steps + 61)
+        laws = np.exp(-epsilon * np.abs(outputs - t[:, None])) * math.tanh(epsilon / 2)
+        joint = prior[:, None] * laws
+        if moment == 2:
+            estimates = (t[:, None] * joint).sum(axis=0) / joint.sum(axis=0)
+            error = float((joint * (t[:, None] - estimates) ** 2).sum())
+        else:
+            losses = np.abs(t[:, None] - t) @ joint  # an estimate for each output
+            error = float(losses.min(axis=0).sum())
+        assert line.risk <= error * (1 + 1e-9)
+
+
+def test_the_least_ratio_is_that_over_all_likelihoods() -> None:
+    """Brute force over the 2^T extreme laws, each with its posterior mean and every whole y."""
+    rng, epsilon, steps = np.random.default_rng(0), 0.8, 6
+    for _ in range(3):
+        prior = rng.dirichlet(np.ones(steps + 1))
+        t = np.arange(steps + 1)
+        squared, absolute = math.inf, math.inf
+        for signs in itertools.product((-1, 1), repeat=steps):
+            f = prior * np.exp(epsilon * np.concatenate([[0], np.cumsum(signs)]))
+            f /= f.sum()
+            squared = min(squared, float(f @ t**2 - (f @ t) ** 2))
+            absolute = min(absolute, float(min(f @ np.abs(t - y) for y in t)))
+        assert least_risk(prior, epsilon, 1, 1.0) == pytest.approx(absolute, rel=1e-9)
+        found = least_risk(prior, epsilon, 2, 0.02)
+        assert squared - 1.01e-4 <= found <= squared
+
+
+@pytest.mark.parametrize(
+    "arguments", [(0, 1.0, 2), (3, 0.0, 2), (3, 13.0, 2), (70, 1.0, 2), (3, 1.0, 3)]
+)
+def test_bad_lines_are_refused(arguments: tuple[int, float, int]) -> None:
+    with pytest.raises(ValueError, match=r"must be"):
+        private_line(*arguments)
+
+
+# --- frames ----------------------------------------------------------------------------------
+
+
+def test_lengths_are_those_of_the_polar_frame() -> None:
+    rng = np.random.default_rng(1)
+    matrix = rng.uniform(-1, 1, (7, 12))
+    pairs = rng.permutation(12)[:8].reshape(4, 2)
+    weights = rng.uniform(0.5, 2, 4)
+    lines = OrthogonalLines(Explicit(matrix), np.arange(12), pairs, weights)
+    differences = (matrix[:, pairs[:, 0]] - matrix[:, pairs[:, 1]]) * weights
+    left, _, right = np.linalg.svd(differences, full_matrices=False)
+    frame = left @ right
+    np.testing.assert_allclose(frame.T @ frame, np.eye(4), atol=1e-12)
+    expected = np.einsum("kj,kj->j", frame, differences) / weights
+    np.testing.assert_allclose(lines.lengths, expected, rtol=1e-10)
+
+
+def test_pairs_that_come_twice_count_less_than_once() -> None:
+    once = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1]]), np.ones(1))
+    twice = OrthogonalLines(Histogram(4), np.arange(4), np.array([[0, 1], [0, 1]]), np.ones(2))
+    assert (twice.lengths**2).sum() == pytest.approx((once.lengths**2).sum(), rel=1e-9)
+
+
+def test_the_climb_never_descends_and_reaches_known_frames() -> None:
+    # On a box every frame has the sum of squares of its widths at most that of the diagonal frame,
+    # the coordinate axes turned into the axes of a Hadamard matrix: 4 axes of width 4 for d = 4.
+    box = np.array(list(itertools.product((-1.0, 1.0), repeat=4)))
+    points = coordinates(box - box.mean(axis=0))
+    np.testing.assert_allclose(points @ points.T, box @ box.T, atol=1e-9)
+    assert (widest_frame(points, 4)[1] ** 2).sum() == pytest.approx(64.0, rel=1e-6)
+    axes = coordinates(np.eye(5) - 0.2)
+    # Vertices of a simplex are sqrt 2 apart, and no frame does better than that in one direction.
+    assert widest_frame(axes, 1)[1][0] == pytest.approx(math.sqrt(2), rel=1e-6)
+
+
+# --- bounds ----------------------------------------------------------------------------------
+
+
+def test_one_query_needs_what_one_line_does() -> None:
+    """k = 1, answers 0 and 1: the bound is the line itself."""
+    W = Explicit(np.array([[0.0, 1.0]]))
+    steps = np.array([8])
+    lines = OrthogonalLines(W, np.arange(2), np.array([[1, 0]]), np.ones(1))
+    for metric, power in ((RMS(), 2), (MeanL2(), 1), (WorstCase(), 1)):
+        rung = line_rung(lines, steps, 1, Question(1.0, 0.05, metric))
+        risk = private_line(8, 1.0, power).risk
+        assert rung.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
+        assert (rung.first, rung.last) == (8, math.floor(rung.scale / 0.05))
+    twice = line_rung(lines, steps, 1, Question(0.5, 0.05, RMS(), Adjacency.ADD_REMOVE))
+    assert twice.scale == line_rung(lines, steps, 1, Question(1.0, 0.05, RMS())).scale
+
+
+WORKLOADS: dict[str, Callable[[], Workload]] = {
+    "tables": lambda: TABLES,
+    "mixed tables": lambda: MarginalTables([2, 3, 4], 2),
+    "3-way": lambda: MarginalTables([2] * 5, 3),
+    "prefixes": lambda: Prefixes(32),
+    "ranges": lambda: Ranges(12),
+    "signs": lambda: RandomSigns(20, 50, rng=0),
+    "large universe": lambda: MarginalTables([2] * 16, 2),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
+    """Errors of mechanisms that are known exactly, at few and many records."""
+    W = WORKLOADS[name]()
+    mechanisms = [
+        kind(W, n=1, privacy=PRIVACY, adjacency=adjacency)
+        for kind in (gd.mechanisms.Laplace, gd.mechanisms.Ball)
+    ]
+    for n in (1, 10, 100, 5000):
+        found = orthogonal_lines_error(W, n, epsilon=1.0, metric=RMS(), adjacency=adjacency)
+        assert found > 0
+        for mechanism in mechanisms:
+            assert found < mechanism.with_n(n).predicted_rmse.value
+        # A constant answer, the middle of the answers, errs by half a diameter or less than one.
+        assert found < W.l2_diameter() / math.sqrt(W.n_queries)
+
+
+def test_a_single_bit_is_known_to_within_the_noise() -> None:
+    """Many copies of one query, where discrete Laplace noise is optimal: the ratio tends to 1."""
+    W = Explicit(np.array([[0.0, 1.0]]))
+    q = math.exp(-1.0)
+    best = math.sqrt(2 * q) / (1 - q)
+    assert 0.98 * best < orthogonal_lines_error(W, 1000, epsilon=1.0, metric=RMS()) * 1000 <= best
+
+
+@pytest.mark.parametrize("metric", [RMS(), MeanL2(), WorstCase()])
+def test_errors_fall_with_epsilon_and_counts_grow_with_n(metric: Metric) -> None:
+    ns = (1, 3, 10, 30, 100, 1000)
+    for epsilon in (0.03, 1.0):
+        counts = [n * orthogonal_lines_error(TABLES, n, epsilon=epsilon, metric=metric) for n in ns]
+        assert all(a <= b for a, b in itertools.pairwise(counts))
+        assert counts[0] > 0
+    weak, strong = (
+        orthogonal_lines_error(TABLES, 5000, epsilon=e, metric=metric) for e in (2.0, 0.2)
+    )
+    assert weak < strong
+    mean = orthogonal_lines_error(TABLES, 5000, epsilon=1.0)
+    assert mean <= orthogonal_lines_error(TABLES, 5000, epsilon=1.0, metric=RMS())
+
+
+def test_small_epsilon_is_many_records_for_one() -> None:
+    """n epsilon is what counts: (n, eps) and (100 n, eps / 100) agree to some per cent."""
+    many = orthogonal_lines_error(TABLES, 100_000, epsilon=0.005, metric=RMS())
+    few = orthogonal_lines_error(TABLES, 1000, epsilon=0.5, metric=RMS())
+    assert few == pytest.approx(many, rel=0.05)
+
+
+def test_plans_use_more_records_for_more() -> None:
+    plans = line_plans(TABLES, epsilon=1.0, metric=RMS(), adjacency=Adjacency.REPLACE_ONE)
+    assert plans[0].records == 1
+    for before, after in itertools.pairwise(plans):
+        assert before.records < after.records
+        assert before.scale < after.scale
+    assert all(plan.records == plan.copies * plan.steps.sum() for plan in plans)
+
+
+def test_bounds_follow_the_error_for_one_number_of_records() -> None:
+    """Where lines alone exclude alpha up to v, alpha is between the errors at v and at v + 1."""
+    for alpha in (0.1, 0.01, 0.001):
+        bound = orthogonal_lines_bound(TABLES, epsilon=1.0, alpha=alpha, metric=RMS())
+        v = int(bound.value)
+        errors = [orthogonal_lines_error(TABLES, n, epsilon=1.0, metric=RMS()) for n in (v, v + 1)]
+        assert errors[1] < alpha <= errors[0]
+    with pytest.raises(SideConditionError, match="one record"):
+        orthogonal_lines_bound(TABLES, epsilon=1.0, alpha=1.0)
+
+
+def test_brackets_are_narrower_with_lines() -> None:
+    bracket = gd.sample_complexity_bracket(Prefixes(16), 1.0, 0.005, metric=RMS())
+    assert isinstance(bracket.lower.certificate, Certificate)
+    assert isinstance(bracket.lower.certificate.rungs[-1], LineRung)
+    assert bracket.lower.records < bracket.upper.records < 5 * bracket.lower.records
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def a_bound(workload: Workload = TABLES, metric: Metric | None = None) -> Bound:
+    return orthogonal_lines_bound(workload, epsilon=0.4, alpha=0.04, metric=metric or RMS())
+
+
+def saved(bound: Bound, folder: Path) -> Path:
+    assert isinstance(bound.certificate, Certificate)
+    path = folder / "bound.json"
+    bound.certificate.save(path)
+    return path
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.parametrize("metric", [RMS(), MeanL2()])
+def test_certificates_are_confirmed_and_read_back(
+    name: str, metric: Metric, tmp_path: Path
+) -> None:
+    bound = a_bound(WORKLOADS[name](), metric)
+    path = saved(bound, tmp_path)
+    assert check_certificate(path).records == bound.value > 0
+    assert load_certificate(path).value == bound.value
+
+
+def lines_of(document: dict[str, Any]) -> dict[str, Any]:
+    rung: dict[str, Any] = document["rungs"][-1]
+    return rung
+
+
+TAMPERED: dict[str, Callable[[dict[str, Any]], None]] = {
+    "scale": lambda rung: rung.update(scale=rung["scale"] * 1.001),
+    "last": lambda rung: rung.update(last=rung["last"] + 1),
+    "first": lambda rung: rung.update(first=rung["first"] - 1),
+    "copies": lambda rung: rung.update(copies=rung["copies"] + 1),
+    "steps": lambda rung: rung["steps"].append(1),
+    "fewer steps": lambda rung: rung.update(steps=[1] * len(rung["steps"])),
+    "risk": lambda rung: rung["known"][-1].update(risk=rung["known"][-1]["risk"] * 1.01),
+    "spacing": lambda rung: rung["known"][-1].update(spacing=rung["known"][-1]["spacing"] * 4),
+    "prior": lambda rung: rung["known"][-1]["prior"].reverse() or rung["known"][-1]["prior"].pop(),
+    "negative prior": lambda rung: rung["known"][-1]["prior"].__setitem__(0, -0.1),
+    "known": lambda rung: rung["known"].pop(),
+    "pairs": lambda rung: rung["family"]["pairs"][0].reverse() or rung["family"]["pairs"].pop(),
+    "another pair": lambda rung: rung["family"]["pairs"].__setitem__(0, rung["family"]["pairs"][1]),
+    "row": lambda rung: rung["family"]["pairs"][0].__setitem__(0, 10_000),
+    "weights": lambda rung: rung["family"]["weights"].__setitem__(0, 0.01),
+    "element": lambda rung: rung["family"]["elements"].reverse(),
+    "workload": lambda rung: rung["family"]["workload"].update(k=3),
+}
+
+
+@pytest.mark.parametrize("change", TAMPERED)
+def test_changed_lines_are_rejected(change: str, tmp_path: Path) -> None:
+    path = saved(a_bound(), tmp_path)
+    document = json.loads(path.read_text())
+    assert not document["arrays"]
+    changed = copy.deepcopy(document)
+    TAMPERED[change](lines_of(changed))
+    seal(path, changed)
+    with pytest.raises(CertificateRejected):
+        check_certificate(path)
+
+
+def test_rungs_alone_start_at_their_records() -> None:
+    question = Question(1.0, 0.01, RMS())
+    rungs = line_rungs(TABLES, question)
+    assert rungs
+    assert all(rung.first == rung.copies * rung.steps.sum() <= rung.last for rung in rungs)
+    assert all(rung.scale / rung.last >= question.alpha for rung in rungs)
+
+
+def test_bad_lines_of_a_workload_are_refused() -> None:
+    elements, one = np.arange(4), np.ones(1)
+    for pairs, weights, message in (
+        (np.zeros((0, 2)), one, "shape"),
+        (np.array([[0, 4]]), one, "rows"),
+        (np.array([[0, 1]]), np.zeros(1), "above 0"),
+        (np.array([[0, 1]]), np.ones(2), "weights"),
+        (np.zeros((5, 2)), np.ones(5), "number of pairs"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            OrthogonalLines(Histogram(4), elements, pairs, weights)
