@@ -91,6 +91,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     size = 1 << config.bits
     scale = {"epsilon": EPSILON, "alpha": alpha, "constant": 1.0}
     last = certificate.rungs[-1]
+    assert isinstance(last, bounds.Rung)
     return [
         {
             "lower": bound.value,
