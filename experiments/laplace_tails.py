@@ -202,7 +202,7 @@ def plot(table: pd.DataFrame) -> Figure:
     tails.set_ylabel(r"$\Pr[\,|Y|\geq y\,]$")
     tails.set_title("(a) tails")
     exponents.set_ylim(0, 1)
-    exponents.set_ylabel("exponent of the lemma over exact")
+    exponents.set_ylabel("exponent, lemma over exact")
     exponents.set_title("(b) what the lemma loses")
     for axes in (tails, exponents):
         axes.set_xlabel(r"deviation $y$ over $\sqrt{2T}\,b$")
