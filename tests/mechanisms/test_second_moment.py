@@ -8,13 +8,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 from geomdp._linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
 from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment
 from geomdp.mechanisms.covariance import _shares
-from geomdp.mechanisms.isotropic_shrinkage import IsotropicShrinkage
+from geomdp.mechanisms.isotropic_shrinkage import DRAWS, IsotropicShrinkage, top_eigenvalue_limit
 from geomdp.mechanisms.second_moment import wishart_energy
 from geomdp.privacy import (
     ZCDP,
@@ -27,7 +28,7 @@ from geomdp.privacy import (
 )
 from geomdp.workloads import Marginals
 from geomdp.workloads import SecondMoment as Workload
-from tests.stats import mean_agrees, mean_at_most
+from tests.stats import LEVEL, binomial_above, mean_agrees, mean_at_most
 
 PURE, CONCENTRATED, APPROXIMATE = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -363,18 +364,59 @@ def test_traceless_energy(adjacency, privacy):
 
 
 def test_shrinkage_keeps_its_distance_from_the_noise():
-    """Never further than the noise and the root of its energy together; untouched if clear."""
+    """Never further than the noise and the root of its energy together, wherever the limit is."""
     rng = np.random.default_rng(2)
-    shrinkage, m = IsotropicShrinkage(4, 0.5), 10
-    assert shrinkage(np.zeros(m)) == pytest.approx(np.zeros(m), abs=0)
-    for _ in range(200):
-        vectors = rng.standard_normal((4, rng.integers(1, 5)))
-        truth = svec(vectors @ vectors.T) / np.sum(vectors**2)
-        noise = rng.normal(scale=rng.uniform(0.01, 0.6), size=m)
-        found = shrinkage(truth + noise)
-        assert np.linalg.norm(found - truth) <= np.linalg.norm(noise) + math.sqrt(0.5) + 1e-12
-    clear = svec(np.diag([3.0, 0, 0, 0]))
-    assert (shrinkage(clear) == clear).all()
+    m = 10
+    for limit in (0.0, 0.4, math.inf):
+        shrinkage = IsotropicShrinkage(4, 0.5, limit)
+        assert shrinkage(np.zeros(m)) == pytest.approx(np.zeros(m), abs=0)
+        for _ in range(200):
+            vectors = rng.standard_normal((4, rng.integers(1, 5)))
+            truth = svec(vectors @ vectors.T) / np.sum(vectors**2)
+            noise = rng.normal(scale=rng.uniform(0.01, 0.6), size=m)
+            found = shrinkage(truth + noise)
+            assert np.linalg.norm(found - truth) <= np.linalg.norm(noise) + math.sqrt(0.5) + 1e-12
+
+
+def test_shrinkage_is_for_matrices_without_an_eigenvalue_above_the_limit():
+    """diag(1, 0, 0, 0) less its trace has the largest eigenvalue 3/4 and squared norm 3/4."""
+    spiked = svec(np.diag([1.0, 0, 0, 0]))
+    assert (IsotropicShrinkage(4, 0.5, 0.74)(spiked) == spiked).all()
+    shrunk = svec(np.diag([0.5, 1 / 6, 1 / 6, 1 / 6]))
+    assert IsotropicShrinkage(4, 0.5, 0.76)(spiked) == pytest.approx(shrunk, rel=1e-14, abs=1e-15)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
+def test_noise_alone_exceeds_the_limit_in_one_of_a_hundred_draws(privacy):
+    """Exceedances of an order statistic of DRAWS draws are beta-binomial."""
+    d, fresh = 4, 4000
+    noise = SecondMoment(Workload(d), n=N, privacy=privacy).inner.noise
+    limit = top_eigenvalue_limit(noise, d)
+    draws = unsvec(noise.sample(np.random.default_rng(8), fresh))
+    traces = np.trace(draws, axis1=1, axis2=2)
+    above = np.count_nonzero(np.linalg.eigvalsh(draws)[:, -1] - traces / d > limit)
+    # The limit lies between the draws with ten and with nine larger ones.
+    assert scipy.stats.betabinom.cdf(above, fresh, 10, DRAWS - 9) > LEVEL / 2
+    assert scipy.stats.betabinom.sf(above - 1, fresh, 11, DRAWS - 10) > LEVEL / 2
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
+def test_shrinkage_leaves_one_repeated_record_alone(privacy):
+    """One eigenvalue stands out although the norm of the noise is larger than that of the data."""
+    d, n = 20, 120 if privacy is PURE else 20
+    plain = SecondMoment(Workload(d), n=n, privacy=privacy)
+    shrunk = SecondMoment(Workload(d), n=n, privacy=privacy, shrink=True)
+    assert shrunk._traceless_energy > n**2 * (1 - 1 / d)
+    records = np.tile(np.eye(d)[:1], (n, 1))
+    same = [
+        np.array_equal(
+            plain.release(records, rng=i).answers, shrunk.release(records, rng=i).answers
+        )
+        for i in range(100)
+    ]
+    binomial_above(sum(same), len(same), 0.9)
 
 
 @pytest.mark.statistical
