@@ -4,6 +4,7 @@ SCRIPTS = (
     "experiments.jl_error_vs_n",
     "experiments.recursive_noise",
     "experiments.jl_needed",
+    "experiments.gaussian_projection",
     "experiments.coarse_net",
     "experiments.covariance_error",
     "experiments.every_mechanism",
