@@ -384,6 +384,8 @@ def test_shrinkage_is_for_matrices_without_an_eigenvalue_above_the_limit():
     assert (IsotropicShrinkage(4, 0.5, 0.74)(spiked) == spiked).all()
     shrunk = svec(np.diag([0.5, 1 / 6, 1 / 6, 1 / 6]))
     assert IsotropicShrinkage(4, 0.5, 0.76)(spiked) == pytest.approx(shrunk, rel=1e-14, abs=1e-15)
+    # No matrix of trace 1 has more than 3/4 to show: beyond that noise alone is above the limit.
+    assert (IsotropicShrinkage(4, 0.5, 0.75)(2 * spiked) != 2 * spiked).any()
 
 
 @pytest.mark.statistical
