@@ -45,7 +45,12 @@ ADDITIONS = (
         r"$Z=A-B$ with $A,B$ of density $\propto e^{-\varepsilon a_{m+1}/2}$ on the cone over"
         r" $K_Q$: pure $\varepsilon$-DP for replace-one, from uniform points of $K_Q$ alone;"
         r" $\mathbb E\|Z\|^2=\frac{8(m+1)(m+2)}{\varepsilon^2}\mathbb E\|U-c\|^2$.",
-        ("geomdp.mechanisms.Cone", "geomdp.noise.ConeNoise"),
+        (
+            "geomdp.mechanisms.Cone",
+            "geomdp.noise.ConeNoise",
+            "geomdp.mechanisms.TightCone",
+            "geomdp.noise.PairedNoise",
+        ),
     ),
     Theorem(
         "X-LKJ",
@@ -54,7 +59,7 @@ ADDITIONS = (
         r"All 1- and 2-way parities of $\pm1$ attributes with noise of variance"
         r" $\frac{8(m+1)(m+2)}{(p+1)\varepsilon^2}$, $p=d+1$, $m=\binom p2$: exact, pure,"
         r" polynomial in $d$.",
-        ("geomdp.bodies.Elliptope", "geomdp.mechanisms.Cone"),
+        ("geomdp.bodies.Elliptope", "geomdp.bodies.TableMoments", "geomdp.mechanisms.Cone"),
     ),
     Theorem(
         "X-PSDBOX",
