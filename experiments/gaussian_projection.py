@@ -210,7 +210,8 @@ def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     for family, look in LOOKS.items():
         mine = rows[rows.family == family]
         means = pooled_by(mine, [column])
-        draw_measured(axes, [x for (x,) in means], [*means.values()], look, family)
+        joined = family in PROJECTED
+        draw_measured(axes, [x for (x,) in means], [*means.values()], look, family, joined)
     curves = (
         (Family.GAUSSIAN, "predicted", EXACT, (4, 2)),
         (Family.UNIFORM, "predicted", DUAL, (4, 1, 1, 1)),
