@@ -131,6 +131,10 @@ class MappedElliptope(Body):
         """||c|| + (sum of w_i w_j)^(1/2), since entries of correlation matrices are at most 1."""
         return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
 
+    def diameter(self) -> float:
+        """2 (sum of w_i w_j)^(1/2): no point is further from c than half of it."""
+        return 2 * float(np.linalg.norm(self._stretch))
+
     def affine_hull(self) -> AffineHull:
         """Through c along the columns of T, orthogonal; dense, m p (p - 1) / 2 numbers."""
         basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.bodies import moment_relaxation, sensitivity_polytope
+from geomdp.bodies import MappedElliptope, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.oracles import Body
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
@@ -92,9 +92,9 @@ class Projected(Mechanism):
 
     @cached_property
     def diameter(self) -> float:
-        """An upper bound on the diameter of K: of a relaxation, twice its radius."""
-        if is_relaxed(self.workload):
-            return 2 * self.body.radius()
+        """An upper bound on the diameter of K."""
+        if isinstance(self.body, MappedElliptope):
+            return self.body.diameter()
         return self.workload.l2_diameter()
 
     @property

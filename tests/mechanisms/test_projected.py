@@ -24,3 +24,13 @@ def test_many_columns_are_projected_on_the_relaxation() -> None:
     for seed in range(3):
         before = np.linalg.norm(inner.release(records, rng=seed).answers - truth)
         assert np.linalg.norm(mechanism.release(records, rng=seed).answers - truth) < before
+
+
+def test_diameter_of_a_relaxation_holds_all_records_and_is_less_than_twice_their_norm() -> None:
+    workload = MarginalTables([2] * 25, 2)
+    mechanism = Projected(Cone(workload, n=50, privacy=PureDP(1.0)))
+    answers = workload.evaluate(workload.universe.sample(20, np.random.default_rng(0)))
+    apart = np.linalg.norm(answers[:, None] - answers[None], axis=2).max()
+    # The largest distance of two records is sqrt(2 C(25, 2)); of the relaxation at most sqrt(3).
+    assert apart <= workload.l2_diameter() <= mechanism.diameter
+    np.testing.assert_allclose(mechanism.diameter, 2 * np.sqrt(300 * 3 / 4), rtol=1e-12)

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-#: Steps of mirror descent; errors no longer change after a hundred on the tables compared.
-STEPS = 300
+#: Steps of mirror descent; three times as many change errors on the tables compared by less than
+#: 2% either way.
+STEPS = 100
 
 
 @cache

@@ -1,0 +1,92 @@
+"""Which mechanisms the accuracy table compares on which lines, and how."""
+
+from __future__ import annotations
+
+from experiments.benchmarks.accuracy_lines import Config, Line, Method
+
+#: Numbers of records at least this large are compared before projection, but for random signs:
+#: their noise exceeds the body by far.
+MANY = 1000
+
+
+def compared_before(line: Line | str, n: int) -> bool:
+    """Whether mechanisms are compared before projection."""
+    return n >= MANY and line != Line.SIGNS
+
+
+#: Mechanisms tried on each line; what does not run there is left out.
+COMPARED = (Method.LAPLACE, Method.MATRIX)
+CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
+LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
+TRIED: dict[Line, tuple[Method, ...]] = {
+    Line.BINARY: (*CONES, Method.SPECTRAL, Method.HIERARCHICAL, *COMPARED),
+    Line.CATEGORICAL: (
+        Method.CONE,
+        Method.TIGHT_CONE,
+        Method.FITTED_CONE,
+        *LEVELS,
+        *COMPARED,
+    ),
+    Line.THREE_WAY: (*LEVELS, Method.PROJECTED_HIERARCHICAL, Method.KNORM, *COMPARED),
+    Line.FEW_COLUMNS: (Method.CONE, Method.TIGHT_CONE, *COMPARED),
+    Line.HUNDRED: (Method.CONE, Method.PROJECTED_CONE, Method.FITTED_CONE, *COMPARED),
+    Line.PREFIXES: (Method.HIERARCHICAL, Method.KNORM, *COMPARED),
+    Line.RANGES: (Method.HIERARCHICAL, Method.KNORM, *COMPARED),
+    Line.SIGNS: (
+        Method.FITTED_HIERARCHICAL,
+        Method.PROJECTED_MATRIX,
+        Method.PROJECTED_KNORM,
+        Method.JL,
+        Method.LAPLACE,
+        Method.BALL,
+        Method.PROJECTED_LAPLACE,
+    ),
+}
+#: Ratios wanted before projection; 1 elsewhere.
+GOALS = {
+    Line.BINARY: 0.5,
+    Line.CATEGORICAL: 0.7,
+    Line.THREE_WAY: 0.7,
+    Line.FEW_COLUMNS: 0.5,
+    Line.HUNDRED: 0.3,
+}
+#: Tables on which a graphical model over all pairs or triples fits in memory.
+MODELLED = (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY)
+
+
+def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...]:
+    """All mechanisms on one line."""
+    goal = GOALS.get(line, 1.0) if n >= MANY else 1.0
+    few = (Method.PROJECTED_LAPLACE,) if n < MANY and line in GOALS else ()
+    # Elsewhere its bound is no less than that of a projection.
+    shrunk = (Method.SHRUNK_CONE,) if n < MANY and line is Line.HUNDRED else ()
+    methods = (*TRIED[line], *shrunk, *few, *extra)
+    return tuple(Config(line, n, method, goal, releases) for method in methods)
+
+
+def full_grid() -> tuple[Config, ...]:
+    """All lines; tables with many and with few records."""
+    tables = (
+        config
+        for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY, Line.HUNDRED)
+        for n in (5000, 200)
+        for config in grid(line, n, 100, *((Method.GRAPHICAL,) if line in MODELLED else ()))
+    )
+    return (
+        *tables,
+        # 3 releases of 14 s each; its error is known in closed form.
+        Config(Line.HUNDRED, 5000, Method.SPECTRAL, GOALS[Line.HUNDRED], 3),
+        *grid(Line.PREFIXES, 5000, 100),
+        *grid(Line.RANGES, 5000, 100),
+        *(config for n in (100, 300, 1000, 3000) for config in grid(Line.SIGNS, n, 100)),
+    )
+
+
+def quick_grid() -> tuple[Config, ...]:
+    """A line with many records, one with few, and two numbers of records for a slope."""
+    ends = (
+        Config(Line.SIGNS, n, method, 1.0, 100)
+        for n in (100, 1000)
+        for method in (Method.PROJECTED_KNORM, Method.PROJECTED_LAPLACE)
+    )
+    return (*grid(Line.FEW_COLUMNS, 5000, 100), *grid(Line.THREE_WAY, 200, 100), *ends)
