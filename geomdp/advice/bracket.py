@@ -81,9 +81,10 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
 
-    Below: packings of data sets (JL-L6, JL-L7), from every construction that applies and a search;
-    above: the mechanisms of this library with an exact sampler and a proved error. Both sides hold
-    for the same error over all data sets of n records.
+    Below: packings of data sets (JL-L6, JL-L7), from every construction that applies and a search,
+    chained with data sets on orthogonal lines (`geomdp.bounds.orthogonal_lines_bound`); above: the
+    mechanisms of this library with an exact sampler and a proved error. Both sides hold for the
+    same error over all data sets of n records.
 
     Parameters
     ----------

@@ -35,8 +35,8 @@ FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
 #: Answers of elements looked at for each form of the question, and for the best of them: seconds on
 #: one core for a packing of 2^11 data sets. Workloads of many queries get a sample of so many
-#: elements, but at least 2^10.
-FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 10
+#: elements, but at least 2^8.
+FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
 def lower_bounds(

@@ -8,7 +8,11 @@ from geomdp.bounds.checker import CertificateRejected, Checked, check_certificat
 from geomdp.bounds.cliques import largest_clique
 from geomdp.bounds.code_words import CodeWords
 from geomdp.bounds.instance_optimality import InstanceOptimality, instance_optimality
-from geomdp.bounds.line_search import orthogonal_lines_bound, orthogonal_lines_error
+from geomdp.bounds.line_search import (
+    additive_noise_error,
+    orthogonal_lines_bound,
+    orthogonal_lines_error,
+)
 from geomdp.bounds.marginal_blocks import MarginalBlocks
 from geomdp.bounds.marginals import marginal_bound
 from geomdp.bounds.metrics import RMS, MeanL2, Metric, WorstCase
@@ -50,6 +54,7 @@ __all__ = [
     "Singletons",
     "VolumeRadius",
     "WorstCase",
+    "additive_noise_error",
     "certify",
     "check_certificate",
     "exact_separated",

@@ -4,8 +4,8 @@ The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where del
 width of the answers of all elements in direction u_j. Maximising a sum of squares of widths over
 orthonormal frames of i vectors climbs: take the pair of elements farthest apart along each u_j,
 with difference w_j and length delta_j, then the frame nearest to (delta_j w_j), which is their
-polar factor; neither step lowers the sum. The climb starts from elements chosen one by one, each as
-far as possible from the span of those before (a Cholesky factor with pivoting).
+polar factor; neither step lowers the sum. One climb starts from elements chosen one by one, each as
+far as possible from the span of those before (a Cholesky factor with pivoting), one at random.
 
 A subset of the universe is enough for a proof: large universes are sampled, publicly.
 """
@@ -47,12 +47,12 @@ from geomdp.workloads import Workload
 
 #: Most elements looked at, and most answers of them held: 2^23 float64 are 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Seed of the sample of a large universe.
-SAMPLE_SEED = 0
+#: Seeds of the sample of a large universe, and of a random frame to start from.
+SAMPLE_SEED, START_SEED = 0, 0
 #: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
 FRAME_RATIO = math.sqrt(2)
 #: Steps of the climb; widths have settled to a per cent by then.
-CLIMBS = 5
+CLIMBS = 8
 #: Share of the largest eigenvalue below which a polar factor is not formed.
 SINGULAR = 1e-9
 #: Share of the largest pivot below which elements count as dependent on those before.
@@ -167,6 +167,42 @@ def orthogonal_lines_error(
     return max(within, default=0.0) / n
 
 
+def additive_noise_error(
+    workload: Workload,
+    n: int,
+    *,
+    epsilon: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> float:
+    """An error that no epsilon-DP noise is below, if it is independent of the data and added.
+
+    It is about mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X: their privacy says
+    the same of Z for every n, so that what lines exclude for any number of records, times that
+    number, bounds Z. It does not hold for projected or otherwise fitted answers.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size.
+    n : int
+        Number of records, or the declared number under add/remove.
+    epsilon : float
+        Privacy.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    float
+        Error per query, in the units of the answers (means); at least `orthogonal_lines_error`.
+    """
+    plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
+    return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
+
+
 def line_rungs(workload: Workload, question: Question) -> list[LineRung]:
     """What the plans for a workload exclude, each from as many records as it needs."""
     plans = line_plans(
@@ -252,8 +288,20 @@ def coordinates(centred: FloatArray) -> FloatArray:
 
 
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
-    """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`."""
-    pairs, lengths = _widest(points, np.eye(points.shape[1], size))
+    """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`.
+
+    The better of the climbs from the axes and from a random frame: answers of random signs want the
+    one, ranges the other.
+    """
+    rank = points.shape[1]
+    random = np.random.default_rng(START_SEED).standard_normal((rank, size))
+    starts = (np.eye(rank, size), np.linalg.qr(random)[0])
+    return max((_climb(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum())
+
+
+def _climb(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Where the climb from `frame` (r, size) gets to."""
+    pairs, lengths = _widest(points, frame)
     for _ in range(CLIMBS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)

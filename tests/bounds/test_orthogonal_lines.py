@@ -25,6 +25,7 @@ from geomdp.bounds import (
     OrthogonalLines,
     SideConditionError,
     WorstCase,
+    additive_noise_error,
     check_certificate,
     load_certificate,
     orthogonal_lines_bound,
@@ -197,6 +198,21 @@ def test_no_exact_error_is_excluded(name: str, adjacency: Adjacency) -> None:
             assert found < mechanism.with_n(n).predicted_rmse.value
         # A constant answer, the middle of the answers, errs by half a diameter or less than one.
         assert found < W.l2_diameter() / math.sqrt(W.n_queries)
+
+
+@pytest.mark.parametrize("name", ["tables", "prefixes", "signs"])
+def test_no_added_noise_is_below_its_bound(name: str) -> None:
+    """At one record already, where any mechanism may answer a constant."""
+    W = WORKLOADS[name]()
+    bound = additive_noise_error(W, 1, epsilon=1.0, metric=RMS())
+    kinds = (gd.mechanisms.Laplace, gd.mechanisms.Ball, gd.mechanisms.Matrix)
+    for kind in kinds:
+        noisy = kind(W, n=1, privacy=PRIVACY)
+        assert bound < noisy.predicted_rmse.value
+    assert bound > orthogonal_lines_error(W, 1, epsilon=1.0, metric=RMS())
+    at_many = orthogonal_lines_error(W, 100_000, epsilon=1.0, metric=RMS())
+    assert additive_noise_error(W, 100_000, epsilon=1.0, metric=RMS()) == at_many
+    assert bound == pytest.approx(100_000 * at_many)
 
 
 def test_a_single_bit_is_known_to_within_the_noise() -> None:
