@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 
 from geomdp.advice import candidates
+from geomdp.advice.bounded_candidates import coarse, jl
 from geomdp.cli import main
 from geomdp.cli.mechanism_names import MECHANISM_KINDS, MechanismKind
 from geomdp.cli.workload_specs import MAX_QUERIES, WORKLOAD_KINDS, parse_workload
@@ -452,8 +453,9 @@ def test_lists_show_every_row(run: Run) -> None:
 def test_every_candidate_of_the_advisor_has_a_name() -> None:
     named = [kind.build for kind in MECHANISM_KINDS]
     assert len(set(named)) == len(named)
-    # Spectral noise has a name only: a draw may take seconds, too long for projections of it.
-    assert set(named) == {*candidates.ADDITIVE.values(), candidates.jl, candidates.spectral}
+    listed = {*candidates.ADDITIVE.values(), *candidates.SPECIAL.values(), jl, coarse}
+    # By its name K-norm noise is had also where it is the same as the exact one.
+    assert set(named) == listed - {candidates.knorm_apart} | {candidates.knorm}
 
 
 @pytest.mark.parametrize("kind", MECHANISM_KINDS, ids=lambda kind: kind.name)

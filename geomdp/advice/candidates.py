@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from geomdp.bodies import neighbour_body
 from geomdp.mechanisms import (
-    JL,
     AdditiveMechanism,
     Ball,
     Cone,
@@ -19,27 +17,34 @@ from geomdp.mechanisms import (
     Laplace,
     Matrix,
     Mechanism,
+    PairMarginals,
     Recursive,
+    SecondMoment,
     Spectral,
+    TightCone,
 )
 from geomdp.mechanisms.cone import cone_lift
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.sign_products import sign_products
+from geomdp.workloads.table_contrasts import table_contrasts
 
 #: Largest effective dimension, and largest product of universe size and effective dimension, for
 #: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
 #: 21 s at 1440 in 94, and 60 s at 1600 in 132, which is more than a release should wait for.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
-#: Largest effective dimension in which the best ellipsoid is sought: 200 takes 7 s of one core for
-#: random signs on 1000 elements, 255 more than a minute for prefix sums.
+#: Largest effective dimension in which the best ellipsoid is sought: 200 takes 3 s of one core for
+#: random signs on 1000 elements, 255 takes 9 s for prefix sums.
 MAX_ELLIPSOID_DIMENSION = 200
-#: Seed of the public map of an advised JL mechanism.
-JL_SEED = 0
 
 
 class InapplicableError(ValueError):
     """A candidate does not apply to the question; the message says why."""
+
+
+class UntriedError(InapplicableError):
+    """A candidate applies but would take too long to set up; it might be better than the rest."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +115,16 @@ def cone(question: Question) -> AdditiveMechanism:
     return Cone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
 
 
+def tight_cone(question: Question) -> AdditiveMechanism:
+    """Noise from the cone over the moment body of tables, cut by inequalities."""
+    privacy = question.pure
+    if table_contrasts(question.workload) is None:
+        raise InapplicableError("its answers are not linear in tables of two columns")
+    return TightCone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
+
+
 def spectral(question: Question) -> AdditiveMechanism:
-    """K-norm noise on moment matrices of signs; asked for by name, as its draws take long."""
+    """K-norm noise on moment matrices of signs."""
     privacy = question.pure
     if sign_products(question.workload) is None:
         raise InapplicableError("its answers are not linear in pairwise products of signs")
@@ -124,7 +137,7 @@ def ellipsoid(question: Question) -> AdditiveMechanism:
     # Of tables, marginals and parities it is known by symmetry.
     symmetric = isinstance(question.workload, MarginalTables | Marginals | Parities)
     if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
-        raise InapplicableError(
+        raise UntriedError(
             f"the best ellipsoid would take too long to find: dimension {dimension}, of at most "
             f"{MAX_ELLIPSOID_DIMENSION}"
         )
@@ -145,19 +158,29 @@ def knorm_exact(question: Question) -> AdditiveMechanism:
 def knorm(question: Question) -> AdditiveMechanism:
     """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
     privacy = question.pure
+    if question.exact_only:
+        raise InapplicableError(
+            "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
+        )
     body = neighbour_body(question.workload, question.adjacency)
-    if question.exact_only and not body.implements("sample_uniform"):
-        raise InapplicableError("its sampler would be heuristic, and exact_only rules that out")
     if not body.implements("sample_uniform"):
         size, dimension = question.workload.universe.size, body.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
         if large or dimension > MAX_REFINED_DIMENSION:
-            raise InapplicableError(
+            raise UntriedError(
                 f"its outer slab body would take too long to refine: {size or 'infinitely many'} "
                 f"elements in dimension {dimension}, of at most {MAX_REFINED} / dimension in at "
                 f"most {MAX_REFINED_DIMENSION}"
             )
     return KNorm(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
+
+
+def knorm_apart(question: Question) -> AdditiveMechanism:
+    """`knorm` where that differs from `knorm_exact`: where its body has no exact sampler."""
+    mechanism = knorm(question)
+    if isinstance(mechanism.guarantee.sampler, Exact):
+        raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
+    return mechanism
 
 
 def matrix(question: Question) -> AdditiveMechanism:
@@ -184,16 +207,24 @@ def recursive(question: Question) -> AdditiveMechanism:
     return mechanism
 
 
-def jl(question: Question) -> Mechanism:
-    """Johnson-Lindenstrauss with ceil(epsilon n) rows around exact K-norm noise (JL-T21)."""
-    rows = math.ceil(question.pure.epsilon * question.n)
-    effective = question.workload.affine_hull().dimension
-    if rows >= effective:
-        raise InapplicableError(
-            f"its dimension ceil(epsilon n) = {rows} is not below the effective dimension "
-            f"{effective} of the workload"
-        )
-    return JL(knorm_exact(question), rows, rng=JL_SEED)
+def second_moment(question: Question) -> Mechanism:
+    """Wishart noise on second moments, then the nearest attainable matrix."""
+    workload = question.workload
+    if not isinstance(workload, SecondMomentWorkload):
+        raise InapplicableError("the queries are not the second moments of records in a unit ball")
+    return SecondMoment(
+        workload, n=question.n, privacy=question.privacy, adjacency=question.adjacency
+    )
+
+
+def pair_marginals(question: Question) -> Mechanism:
+    """Two-way conjunctions by way of the second moments of scaled records."""
+    workload = question.workload
+    if not isinstance(workload, Marginals) or workload.k != 2:
+        raise InapplicableError("the queries are not the 2-way conjunctions of binary columns")
+    return PairMarginals(
+        workload, n=question.n, privacy=question.privacy, adjacency=question.adjacency
+    )
 
 
 #: Additive candidates by name, simplest first: this order breaks ties.
@@ -202,10 +233,17 @@ ADDITIVE: dict[str, Callable[[Question], AdditiveMechanism]] = {
     "Gaussian": gaussian,
     "Ball": ball,
     "Cone": cone,
+    "TightCone": tight_cone,
+    "Spectral": spectral,
     "KNorm(exact=True)": knorm_exact,
     "Ellipsoid": ellipsoid,
     "Matrix": matrix,
     "Hierarchical": hierarchical,
     "Recursive": recursive,
-    "KNorm": knorm,
+    "KNorm": knorm_apart,
+}
+#: Candidates for one kind of workload each, which project their answers themselves.
+SPECIAL: dict[str, Callable[[Question], Mechanism]] = {
+    "SecondMoment": second_moment,
+    "PairMarginals": pair_marginals,
 }

@@ -12,9 +12,10 @@ import numpy as np
 
 from geomdp._typing import RandomState
 from geomdp._validation import whole
-from geomdp.advice.advisor import JL_NAME, Built, try_for_every_n
-from geomdp.advice.candidates import JL_SEED, Question
+from geomdp.advice.bounded_candidates import JL_SEED
+from geomdp.advice.candidates import Question
 from geomdp.advice.lower_side import lower_bounds
+from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
 from geomdp.bounds.certificate import Question as BoundQuestion
 from geomdp.mechanisms import (
@@ -23,6 +24,7 @@ from geomdp.mechanisms import (
     FixedDataset,
     Mechanism,
     Projected,
+    Shrunk,
     predict_on_prior,
 )
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
@@ -44,6 +46,8 @@ class Quantity(enum.StrEnum):
     MEASURED = "measured, not private"
 
 
+#: Name of the mechanism of JL-T21, with ceil(epsilon n) rows: the one whose geometry depends on n.
+JL_NAME = "JL(KNorm(exact=True))"
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
 #: Errors at which lower bounds are sought: so many, a third of a decade apart, from the diameter
@@ -183,9 +187,10 @@ def _predicted(name: str, mechanism: Mechanism) -> _Row:
 
 
 def _noise(name: str, mechanism: Mechanism) -> str:
-    if not isinstance(mechanism, Projected):
+    """The name without its post-processing."""
+    if not isinstance(mechanism, Projected | Shrunk):
         return name
-    return name.removeprefix("Projected(").removesuffix(")")
+    return name.removeprefix(f"{type(mechanism).__name__}(").removesuffix(")")
 
 
 def _excluded(question: Question, numbers: list[int]) -> list[_Row]:

@@ -9,8 +9,8 @@ from functools import singledispatch
 
 import numpy as np
 
-from geomdp.advice.advisor import MAX_PROJECTED_UNIVERSE
 from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question
+from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE
 from geomdp.bodies import MissingOracle, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.mechanisms import (

@@ -47,7 +47,8 @@ from geomdp.workloads import (
 #: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Beyond it the workload's own oracle
 #: serves, which for tables and marginals is also faster than a product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: Workloads whose noise bodies are kept: the one asked about and, for JL, its image under a map.
+#: Workloads whose polytope and noise bodies are kept: the one asked about and, for JL, its image
+#: under a map.
 KEPT_QUESTIONS = 2
 
 
@@ -75,6 +76,12 @@ def sensitivity_polytope(workload: Workload) -> Body:
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
     if not _can_list(workload):
         return WorkloadPolytope(workload)
+    return _kept_polytope(workload)
+
+
+@lru_cache(maxsize=KEPT_QUESTIONS)
+def _kept_polytope(workload: Workload) -> Body:
+    """The hull of all answers, which mechanisms compared for one workload share."""
     return hull_of(explicit_answers(workload))
 
 

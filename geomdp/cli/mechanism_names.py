@@ -6,15 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from geomdp.advice import candidates
+from geomdp.advice.bounded_candidates import coarse, jl
 from geomdp.advice.candidates import InapplicableError, Question
-from geomdp.mechanisms import Mechanism, Projected
+from geomdp.mechanisms import Mechanism, Projected, Shrunk
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.privacy import Exact
 
 #: The name that leaves the choice to `geomdp.advise`.
 AUTO = "auto"
-#: Put before a name, it adds the projection onto the sensitivity polytope.
-PROJECTED = "projected-"
+#: Put before a name, they add the projection onto the sensitivity polytope, or shrinkage before it.
+PROJECTED, SHRUNK = "projected-", "shrunk-"
+AFTER: dict[str, Callable[[AdditiveMechanism], Mechanism]] = {PROJECTED: Projected, SHRUNK: Shrunk}
 
 
 @dataclass(frozen=True)
@@ -36,23 +38,24 @@ def build_mechanism(name: str, question: Question) -> Mechanism:
         For an unknown name, a mechanism that does not apply to the question, or a heuristic
         sampler where an exact one is required.
     """
-    plain = name.removeprefix(PROJECTED)
+    prefix = next((prefix for prefix in AFTER if name.startswith(prefix)), "")
+    plain = name.removeprefix(prefix)
     kind = next((kind for kind in MECHANISM_KINDS if kind.name == plain), None)
     if kind is None:
         known = ", ".join(kind.name for kind in MECHANISM_KINDS)
         raise ValueError(
-            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED} before one of them; "
-            f"got {name!r}"
+            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED} or {SHRUNK} before one "
+            f"of them; got {name!r}"
         )
     try:
         # Exactness is judged below, in the words of the command line.
         mechanism = kind.build(replace(question, exact_only=False))
     except InapplicableError as error:
         raise ValueError(f"--mechanism {name} does not apply: {error}") from error
-    if plain != name:
+    if prefix:
         if not isinstance(mechanism, AdditiveMechanism):
             raise ValueError(f"--mechanism {plain} projects its answers already, got {name!r}")
-        mechanism = Projected(mechanism)
+        mechanism = AFTER[prefix](mechanism)
     if question.exact_only and not isinstance(mechanism.guarantee.sampler, Exact):
         raise ValueError(
             f"--mechanism {name} needs --allow-heuristic here: its sampler is "
@@ -93,6 +96,12 @@ MECHANISM_KINDS = (
         candidates.cone,
     ),
     MechanismKind(
+        "tight-cone",
+        "--epsilon",
+        "the same for tables of two columns, from a body cut closer to the answers",
+        candidates.tight_cone,
+    ),
+    MechanismKind(
         "spectral",
         "--epsilon",
         "K-norm noise on moment matrices of signs; ahead of cone for 20 binary columns or more",
@@ -119,8 +128,26 @@ MECHANISM_KINDS = (
     MechanismKind(
         "jl",
         "--epsilon",
-        "K-norm noise after a random projection; for n below the dimension / epsilon",
-        candidates.jl,
+        "K-norm noise after a random projection to the best number of dimensions",
+        jl,
+    ),
+    MechanismKind(
+        "coarse",
+        "--epsilon, or --epsilon --delta, or --rho",
+        "projected noise for answers rounded to a few of them",
+        coarse,
+    ),
+    MechanismKind(
+        "second-moment",
+        "--epsilon, or --epsilon --delta, or --rho",
+        "Wishart noise on second moments, then the nearest attainable matrix",
+        candidates.second_moment,
+    ),
+    MechanismKind(
+        "pair-marginals",
+        "--epsilon, or --epsilon --delta, or --rho",
+        "2-way conjunctions by way of second moments",
+        candidates.pair_marginals,
     ),
     MechanismKind(
         "gaussian",

@@ -153,13 +153,7 @@ class JL(Mechanism):
     @cached_property
     def mean_distortion(self) -> float:
         """Upper bound on E_A delta(A), in the units of the answers; see the class."""
-        width = gaussian_width(self.body, rng=PUBLIC_SEED).interval[1]
-        rows = len(self.matrix)
-        # Gordon's inequality: E max <= 2 w + E(sqrt k - ||h_k||)_+ diam. Since E||h_k|| is at least
-        # sqrt k - 1/(4 sqrt k) and Var ||h_k|| < 1/2, the mean of the positive part is at most
-        # 1/(4 sqrt k) + sqrt(1/2) / 2.
-        drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
-        return (2 * width + drift * self._diameter) / math.sqrt(rows)
+        return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))
 
     def distortion_limit(self, level: float) -> float:
         """Upper bound on delta(A) that holds with probability 1 - `level` over the draw of A.
@@ -205,3 +199,19 @@ class JL(Mechanism):
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point
+
+
+def width_limit(body: Body) -> float:
+    """Upper end of the interval for the Gaussian width of K_Q, from public directions."""
+    return gaussian_width(body, rng=PUBLIC_SEED).interval[1]
+
+
+def distortion_bound(width: float, diameter: float, rows: int) -> float:
+    """Upper bound on E_A delta(A) for a map with `rows` rows; see `JL`. It falls with `rows`.
+
+    Gordon's inequality: E max <= 2 w + E(sqrt k - ||h_k||)_+ diam. Since E||h_k|| is at least
+    sqrt k - 1/(4 sqrt k) and Var ||h_k|| < 1/2, the mean of the positive part is at most
+    1/(4 sqrt k) + sqrt(1/2) / 2.
+    """
+    drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
+    return (2 * width + drift * diameter) / math.sqrt(rows)

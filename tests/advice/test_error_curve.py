@@ -13,6 +13,7 @@ from tests.stats import LEVEL
 
 W = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
 PRIVACY = gd.PureDP(1.0)
+PER_N = ("JL(", "Coarse(")
 NS = [3, 10, 100, 1000, 10_000, 100_000]
 
 
@@ -30,8 +31,10 @@ def of(table: pd.DataFrame, quantity: Quantity) -> pd.DataFrame:
 def test_predictions_are_those_of_the_advisor(table: pd.DataFrame, n: int) -> None:
     advised = gd.advise(W, n=n, privacy=PRIVACY).table.dropna()
     expected = dict(zip(advised.mechanism, advised.predicted_rmse, strict=True))
+    # The advisor chooses rows and nets for each n, and leaves out those that cannot win.
+    expected = {name: value for name, value in expected.items() if not name.startswith(PER_N)}
     there = of(table, Quantity.PREDICTED)
-    there = there[there.n == n]
+    there = there[(there.n == n) & ~there.curve.str.startswith(PER_N)]
     assert dict(zip(there.curve, there.rmse, strict=True)) == pytest.approx(expected, rel=1e-9)
 
 
