@@ -155,7 +155,7 @@ class SecondMoment(Mechanism):
 
     @cached_property
     def _noise_limit(self) -> float:
-        """A high quantile of lambda_max(Z_0)."""
+        """What lambda_max(Z_0) hardly ever exceeds."""
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def matrix(self, release: Release) -> FloatArray:

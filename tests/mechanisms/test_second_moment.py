@@ -390,17 +390,18 @@ def test_shrinkage_is_for_matrices_without_an_eigenvalue_above_the_limit():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED])
-def test_noise_alone_exceeds_the_limit_in_one_of_a_hundred_draws(privacy):
-    """Exceedances of an order statistic of DRAWS draws are beta-binomial."""
+def test_noise_alone_hardly_ever_exceeds_the_limit(privacy):
+    """Exceedances of the largest of DRAWS draws are beta-binomial; those of half of it abound."""
     d, fresh = 4, 4000
     noise = SecondMoment(Workload(d), n=N, privacy=privacy).inner.noise
     limit = top_eigenvalue_limit(noise, d)
     draws = unsvec(noise.sample(np.random.default_rng(8), fresh))
     traces = np.trace(draws, axis1=1, axis2=2)
-    above = np.count_nonzero(np.linalg.eigvalsh(draws)[:, -1] - traces / d > limit)
-    # The limit lies between the draws with ten and with nine larger ones.
-    assert scipy.stats.betabinom.cdf(above, fresh, 10, DRAWS - 9) > LEVEL / 2
-    assert scipy.stats.betabinom.sf(above - 1, fresh, 11, DRAWS - 10) > LEVEL / 2
+    tops = np.linalg.eigvalsh(draws)[:, -1] - traces / d
+    above = np.count_nonzero(tops > limit)
+    assert scipy.stats.betabinom.sf(above - 1, fresh, 1, DRAWS) > LEVEL
+    # Nor is it larger than it must be.
+    assert np.count_nonzero(tops > limit / 2) > fresh / 20
 
 
 @pytest.mark.statistical
