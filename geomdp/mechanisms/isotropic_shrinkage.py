@@ -29,9 +29,10 @@ class IsotropicShrinkage:
         s = max(0, 1 - v / ||Y_0||_F^2),
 
     the factor of James and Stein's estimator. Y is left alone if lambda_max(Y_0) exceeds `limit`,
-    the largest of many draws of lambda_max(W_0): a test of M being a multiple of the identity. It sees few
-    large eigenvalues long before the norm of Y_0 does, to which all directions of the noise add.
-    For a limit of 1 - 1/d or more, which no M_0 exceeds, nothing can stand out: Y is shrunk.
+    the largest of many draws of lambda_max(W_0): a test of M being a multiple of the identity. It
+    sees few large eigenvalues long before the norm of Y_0 does, to which all directions of the
+    noise add. For a limit of 1 - 1/d or more, which no M_0 exceeds, nothing can stand out: Y is
+    shrunk.
 
     On isotropic M shrinkage takes away most of the error. On others, where it is used,
     ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2): for all M and every `limit`
