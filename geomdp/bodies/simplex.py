@@ -246,6 +246,16 @@ class SimplexDifference(Body):
         """The span of the differences of vertices."""
         return AffineHull(np.zeros(self.dimension), self._map.basis)
 
+    @cached_property
+    def _cell_shares(self) -> FloatArray:
+        """Shares (r,) of the volume that cells with |I| = 1, .., r have; see `sample_uniform`."""
+        rank = len(self.vertices) - 1
+        total = math.comb(2 * rank, rank)
+        shares = [
+            math.comb(rank + 1, k) * math.comb(rank - 1, k - 1) / total for k in range(1, rank + 1)
+        ]
+        return np.array(shares) / math.fsum(shares)
+
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact, O(r) and one product per draw.
 
@@ -257,9 +267,7 @@ class SimplexDifference(Body):
         rank = count - 1
         if rank == 0:
             return np.zeros((n, self.dimension))
-        total = math.comb(2 * rank, rank)
-        shares = [math.comb(count, k) * math.comb(rank - 1, k - 1) / total for k in range(1, count)]
-        sizes = 1 + rng.choice(rank, size=n, p=np.array(shares) / math.fsum(shares))
+        sizes = 1 + rng.choice(rank, size=n, p=self._cell_shares)
         positive = rng.permuted(np.arange(count) < sizes[:, None], axis=1)
         parts = rng.standard_exponential((n, count))
         above = np.where(positive, parts, 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -97,7 +98,11 @@ class MappedNoise:
 
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2: the sum of tr(T_i Cov(Z_i) T_i^T), exact if all covariances are."""
-        return Estimate.exact(sum(_energy(part) for part in self.parts))
+        return Estimate.exact(self._trace)
+
+    @cached_property
+    def _trace(self) -> float:
+        return sum(_energy(part) for part in self.parts)
 
 
 def _energy(part: Part) -> float:
