@@ -50,4 +50,12 @@ def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], k
 
 def figure_link(name: str) -> str:
     """Link to the section of a script."""
-    return f'<a href="#figure-{name}">{escape(name)}</a>'
+    return f'<a href="#figure-{name}">{breakable(name)}</a>'
+
+
+def breakable(name: str) -> str:
+    """A dotted name or path that may be broken after its dots, strokes and underscores."""
+    text = escape(name)
+    for mark in ("::", "/", ".", "_"):
+        text = text.replace(mark, f"{mark}<wbr>")
+    return text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from experiments.engine.script import Preset
 from experiments.report.gathered import Gathered
-from experiments.report.markup import figure_link, linked_ids, table, verdict
+from experiments.report.markup import breakable, figure_link, linked_ids, table, verdict
 from experiments.report.mathematics import to_html
 from experiments.report.section import section
 from experiments.theorems import THEOREMS, Paper, Theorem
@@ -119,9 +119,9 @@ def _index_row(theorem: Theorem, shown: Sequence[Gathered]) -> tuple[str, str, s
     )
     figures = [figure_link(entry.name) for entry in shown]
     if not figures:
-        tests = ", ".join(f"<code>{_breakable(test)}</code>" for test in theorem.tests)
+        tests = ", ".join(f"<code>{breakable(test)}</code>" for test in theorem.tests)
         figures = [f"no figure; tested by {tests}"]
-    functions = "<br>".join(f"<code>{_breakable(name)}</code>" for name in theorem.code)
+    functions = "<br>".join(f"<code>{breakable(name)}</code>" for name in theorem.code)
     return (
         f'<div id="theorem-{theorem.id}" class="statement">{numbers if theorem.numbers else ""}'
         f"<b>{escape(theorem.name)}</b><p>{to_html(theorem.statement)}</p>{correction}</div>",
@@ -129,11 +129,3 @@ def _index_row(theorem: Theorem, shown: Sequence[Gathered]) -> tuple[str, str, s
         "<br>".join(figures),
         functions,
     )
-
-
-def _breakable(name: str) -> str:
-    """A dotted name or path that may be broken after its dots, strokes and underscores."""
-    text = escape(name)
-    for mark in ("::", "/", ".", "_"):
-        text = text.replace(mark, f"{mark}<wbr>")
-    return text
