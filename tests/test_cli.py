@@ -19,7 +19,13 @@ from geomdp.advice import candidates
 from geomdp.advice.bounded_candidates import coarse, jl
 from geomdp.cli import main
 from geomdp.cli.mechanism_names import MECHANISM_KINDS, MechanismKind
-from geomdp.cli.workload_specs import MAX_QUERIES, WORKLOAD_KINDS, parse_workload
+from geomdp.cli.workload_specs import (
+    MAX_QUERIES,
+    SIGNS_SEED,
+    WORKLOAD_KINDS,
+    parse_workload,
+)
+from geomdp.workloads import RandomSigns
 
 N = 400
 #: At this epsilon the noise is some 1e-9: answers are true to the tolerance below.
@@ -462,18 +468,51 @@ def test_every_candidate_of_the_advisor_has_a_name() -> None:
 def test_every_listed_mechanism_releases(run: Run, kind: MechanismKind) -> None:
     # Seven columns are the fewest on which the recursive mechanism has parts to split into; one
     # table of two does for all others.
-    names = [f"c{i}" for i in range(7)] if kind.name == "recursive" else ["c0", "c1"]
-    columns = [{"name": name, "kind": "boolean"} for name in names]
+    sizes = {"recursive": 7, "coarse": 3, "tight-cone": 3}
+    names = [f"c{i}" for i in range(sizes.get(kind.name, 2))]
+    sort: dict[str, object] = {"kind": "boolean"}
+    if kind.name == "second-moment":
+        sort = {"kind": "real", "bounds": [0, 1]}
+    columns = [{"name": name} | sort for name in names]
     Path("schema.json").write_text(json.dumps(SCHEMA | {"columns": columns}))
     bits = np.random.default_rng(0).integers(2, size=(N, len(names)))
     pd.DataFrame(bits, columns=names).to_csv("survey.csv", index=False)
-    privacy = {
-        "gaussian": ("--rho", "0.5"),
-        "jl": ("--epsilon", "0.005"),  # ceil(epsilon n) = 2 must be below the dimension 3
-    }.get(kind.name, ("--epsilon", "1"))
-    query = (*RELEASE, "--workload", "marginals:2", "--mechanism", kind.name, *privacy)
-    assert run(*query, "--allow-heuristic").code == 0
-    assert len(answers()) == 4 * len(list(combinations(names, 2)))
+    privacy = ("--rho", "0.5") if kind.name == "gaussian" else ("--epsilon", "1")
+    asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2"}
+    asked["coarse"] = "marginals:1"
+    spec = asked.get(kind.name, "marginals:2")
+    query = (*RELEASE, "--workload", spec, "--mechanism", kind.name, *privacy)
+    result = run(*query, "--allow-heuristic")
+    assert result.err == ""
+    assert result.code == 0
+    columns_described = dict.fromkeys(names, () if sort["kind"] == "real" else ("0", "1"))
+    assert len(answers()) == len(parse_workload(spec, columns_described).labels)
+
+
+def test_random_signs_are_means_over_combinations_of_levels(run: Run) -> None:
+    run(*RELEASE, "--workload", "signs:5", "--columns", "smoker,retired", *NOISELESS)
+    frame = survey()
+    elements = 2 * frame.smoker.astype(int) + frame.retired.astype(int)
+    expected = RandomSigns(5, 4, SIGNS_SEED).answers(elements.to_numpy())
+    np.testing.assert_allclose(answers(), expected, atol=TOLERANCE)
+
+
+def test_second_moments_of_real_columns(run: Run) -> None:
+    run(*RELEASE, "--workload", "second-moments", *NOISELESS)
+    scaled = survey().income / 1e5 - 1
+    np.testing.assert_allclose(answers(), [(scaled**2).mean()], atol=TOLERANCE)
+    query = ("--workload", "second-moments", "--columns", "age", "--force", *NOISELESS)
+    line = run(*RELEASE, *query).error()
+    assert "must name real columns (income); 'age' is discrete" in line
+
+
+def test_advice_is_explained(run: Run) -> None:
+    query = ("--workload", "marginals:2", "--epsilon", "1", "--n", "200")
+    result = run("advise", "--schema", "schema.json", *query)
+    assert result.code == 0
+    words = " ".join(result.out.split())
+    for part in ("least predicted error", "With 200 records", "Next is", "set-up", "left out"):
+        assert part in words
 
 
 def test_projected_answers_are_attainable(run: Run) -> None:

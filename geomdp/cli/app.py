@@ -20,7 +20,7 @@ from geomdp.cli.inputs import (
     record_source,
     split_columns,
 )
-from geomdp.cli.mechanism_names import AUTO, MECHANISM_KINDS, PROJECTED, build_mechanism
+from geomdp.cli.mechanism_names import AUTO, MECHANISM_KINDS, PROJECTED, SHRUNK, build_mechanism
 from geomdp.cli.options import (
     AdjacencyOption,
     ColumnsOption,
@@ -45,7 +45,7 @@ from geomdp.cli.planned import asked, planned_task
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.record import Provenance, mechanism_name
 from geomdp.cli.smooth import app as smooth
-from geomdp.cli.workload_specs import WORKLOAD_KINDS, Task, parse_workload
+from geomdp.cli.workload_specs import WORKLOAD_KINDS, Task, parse_workload, takes_reals
 from geomdp.geometry import gaussian_width
 from geomdp.mechanisms import Mechanism
 from geomdp.privacy import Adjacency
@@ -88,7 +88,8 @@ def release_answers(
         raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
     names = split_columns(columns)
     source = record_source(data, sample, schema, infer_schema, names)
-    task = parse_workload(workload, chosen_columns(source.described.schema, names))
+    chosen_names = chosen_columns(source.described.schema, names, real=takes_reals(workload))
+    task = parse_workload(workload, chosen_names)
     if source.described.caveat is not None:
         display.warn(source.described.caveat)
     n_source = "declared" if n is not None else "counted"
@@ -139,8 +140,10 @@ def advise_mechanism(
     display.print_rows(
         [
             *asked(task),
-            ("best", f"{mechanism_name(advice.best)} for {n} records"),
+            ("best", f"{table.mechanism[0]} for {n} records"),
+            ("set-up", f"{table['set-up seconds'].sum():.1f} s for all that apply"),
             ("privacy", str(advice.best.guarantee)),
+            *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
         ]
     )
     print()
@@ -160,9 +163,7 @@ def advise_mechanism(
     _print_chains(table[applies].to_dict("records"))
     print()
     refused = table[~applies].to_dict("records")
-    display.print_table(
-        ["does not apply", "as"], [(row["mechanism"], row["why"]) for row in refused]
-    )
+    display.print_table(["left out", "as"], [(row["mechanism"], row["why"]) for row in refused])
 
 
 app.command()(bracket)
@@ -207,6 +208,7 @@ def mechanisms() -> None:
     print()
     print(f"{PROJECTED}NAME moves the answers of NAME to the nearest attainable ones;")
     print("on n records its error is never larger.")
+    print(f"{SHRUNK}NAME moves them towards those of uniform data first: for few records.")
     print(f"{AUTO} compares them all without reading records; see `geomdp advise`.")
 
 

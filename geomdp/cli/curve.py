@@ -35,7 +35,7 @@ from geomdp.cli.options import (
 from geomdp.cli.output_files import check_free, write_together
 from geomdp.cli.planned import asked
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
-from geomdp.cli.workload_specs import Task, parse_workload
+from geomdp.cli.workload_specs import Task, parse_workload, takes_reals
 from geomdp.plotting import error_curve
 from geomdp.privacy import Exact
 
@@ -109,7 +109,8 @@ def curve(
     names = split_columns(columns)
     source = _source(data, sample, schema, measure)
     described = described_schema(sample, schema) if source is None else source.described
-    task = parse_workload(workload, chosen_columns(described.schema, names))
+    chosen = chosen_columns(described.schema, names, real=takes_reals(workload))
+    task = parse_workload(workload, chosen)
     records = None
     if source is not None:
         display.warn(NOT_PRIVATE)

@@ -121,18 +121,25 @@ def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
     return PublicSchema(read, f"declared in {schema}")
 
 
-def chosen_columns(schema: Schema, names: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
-    """The columns to ask about with the labels of their codes; by default all discrete ones.
+def chosen_columns(
+    schema: Schema, names: Sequence[str] | None, *, real: bool = False
+) -> dict[str, tuple[str, ...]]:
+    """The columns to ask about with the labels of their codes; by default all of their sort.
+
+    Those are discrete columns, or with `real` the others, which have no labels.
 
     Raises
     ------
     ValueError
-        Naming the column: unknown, given twice, or real; or if there is no discrete column.
+        Naming the column: unknown, given twice, or of the other sort; or if there is none.
     """
+    sort, other = ("real", "discrete") if real else ("discrete", "real")
     labels = schema.labels
+    if real:
+        labels = {column.name: () for column in schema.real_columns}
     if names is None:
         if not labels:
-            raise ValueError("the schema must have at least 1 discrete column, it has 0")
+            raise ValueError(f"the schema must have at least 1 {sort} column, it has 0")
         return labels
     for name in names:
         if name not in schema.names:
@@ -142,7 +149,7 @@ def chosen_columns(schema: Schema, names: Sequence[str] | None) -> dict[str, tup
             )
         if name not in labels:
             raise ValueError(
-                f"--columns must name discrete columns ({', '.join(labels)}); {name!r} is real"
+                f"--columns must name {sort} columns ({', '.join(labels)}); {name!r} is {other}"
             )
         if names.count(name) > 1:
             raise ValueError(f"--columns must name each column once, got {name!r} twice")

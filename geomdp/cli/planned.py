@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from geomdp.cli.inputs import chosen_columns, described_schema, split_columns
-from geomdp.cli.workload_specs import Task, parse_workload
+from geomdp.cli.workload_specs import Task, parse_workload, takes_reals
 
 
 def planned_task(
@@ -13,7 +13,8 @@ def planned_task(
 ) -> Task:
     """The queries of a specification, on the columns of a bundled sample or a schema file."""
     described = described_schema(sample, schema)
-    return parse_workload(workload, chosen_columns(described.schema, split_columns(columns)))
+    names, real = split_columns(columns), takes_reals(workload)
+    return parse_workload(workload, chosen_columns(described.schema, names, real=real))
 
 
 def asked(task: Task) -> list[tuple[str, str]]:

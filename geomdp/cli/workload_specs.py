@@ -12,7 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from geomdp._validation import whole
-from geomdp.workloads import Histogram, Marginals, MarginalTables, Parities, Prefixes, Ranges
+from geomdp.workloads import (
+    Histogram,
+    Marginals,
+    MarginalTables,
+    Parities,
+    Prefixes,
+    RandomSigns,
+    Ranges,
+    SecondMoment,
+)
 from geomdp.workloads.base import Workload
 
 #: The chosen columns, in order, with what their codes 0, 1, ... stand for.
@@ -21,6 +30,8 @@ Columns = Mapping[str, Sequence[str]]
 #: Largest number of queries the command accepts. Mechanisms hold m x m matrices of float64:
 #: 8 m^2 bytes are 0.5 GB at this m.
 MAX_QUERIES = 8192
+#: Most signs of random sign queries: 2^24 float64 are 128 MB; and the public seed they come from.
+MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
 @dataclass(frozen=True)
@@ -53,11 +64,18 @@ class WorkloadKind:
     argument: str
     summary: str
     build: Callable[[Columns, str], Task]
+    real: bool = False
 
     @property
     def usage(self) -> str:
         """How to write it."""
         return f"{self.name}:{self.argument}" if self.argument else self.name
+
+
+def takes_reals(spec: str) -> bool:
+    """Whether a specification is about real columns; False for an unknown one."""
+    name = spec.partition(":")[0]
+    return any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
 
 
 def parse_workload(spec: str, columns: Columns) -> Task:
@@ -160,6 +178,34 @@ def _conjunctions(columns: Columns, argument: str) -> Task:
     return Task(Marginals(len(columns), k), tuple(columns), described, labels)
 
 
+def _signs(columns: Columns, argument: str) -> Task:
+    elements = math.prod(len(levels) for levels in columns.values())
+    if not (argument.isascii() and argument.isdigit() and int(argument) > 0):
+        raise ValueError(f"M in --workload signs:M must be a whole number, got {argument!r}")
+    m = int(argument)
+    _limit(m, f"signs:{m}")
+    if m * elements > MAX_SIGNS:
+        raise ValueError(
+            f"--workload signs:{m} must have at most {MAX_SIGNS} signs, got {m} for each of "
+            f"{elements} combinations of levels"
+        )
+    labels = [f"sign{i}" for i in range(1, m + 1)]
+    described = f"{m} random signs on the {elements} combinations of levels"
+    return Task(RandomSigns(m, elements, SIGNS_SEED), tuple(columns), described, labels)
+
+
+def _second_moments(columns: Columns, argument: str) -> Task:
+    del argument  # there is none
+    d = len(columns)
+    _limit(d * (d + 1) // 2, "second-moments")
+    labels = [f"{a}*{b}" for a, b in itertools.combinations_with_replacement(columns, 2)]
+    described = (
+        f"second moments of {_plural(d, 'real column')}, scaled to [-1, 1] over sqrt({d}); those "
+        "of two columns times sqrt(2)"
+    )
+    return Task(SecondMoment(d), tuple(columns), described, labels)
+
+
 def _levels(columns: Columns, name: str, kind: str) -> Sequence[str]:
     if name not in columns:
         raise ValueError(
@@ -191,5 +237,15 @@ WORKLOAD_KINDS = (
     ),
     WorkloadKind(
         "parities", "K", "mean of the product of K binary columns, levels +1 and -1", _parities
+    ),
+    WorkloadKind(
+        "signs", "M", "M random queries that are +1 or -1 on each combination of levels", _signs
+    ),
+    WorkloadKind(
+        "second-moments",
+        "",
+        "mean products of all pairs of real columns, in the unit ball",
+        _second_moments,
+        real=True,
     ),
 )
