@@ -68,7 +68,7 @@ class TightCone(AdditiveMechanism):
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
     replace-one, E ||T U||^2 from 1024 public draws. Measured against `Cone`, as a ratio of errors:
-    0.866 for all pair tables of 10 binary columns, 0.925 of 8 columns of 2 to 6 levels.
+    0.868 for all pair tables of 10 binary columns, 0.926 of 8 columns of 2 to 6 levels.
 
     References
     ----------

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
-from geomdp.bodies.block_elliptope import BlockElliptope
 from geomdp.bodies.elliptope import Elliptope
 from geomdp.bodies.oracles import Body
 from geomdp.bodies.table_moments import TableMoments
@@ -78,11 +77,8 @@ class UniformMoments:
         """Variances (k,) of the coordinates of U, if those that T uses are uncorrelated."""
         if self.matrix is None:
             return None
-        match self.body:
-            case Elliptope() | TableMoments():
-                return self.body.entry_variances()
-            case BlockElliptope() if not self.matrix[:, self.body.centroid() > 0].nnz:
-                return self.body.entry_variances()
+        if isinstance(self.body, Elliptope | TableMoments):
+            return self.body.entry_variances()
         return None
 
 
