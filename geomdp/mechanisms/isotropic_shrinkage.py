@@ -11,11 +11,12 @@ from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 from geomdp.noise.knorm import PUBLIC_SEED
 
-#: Public draws of which the largest eigenvalue is the limit: noise on a multiple of the identity is
-#: taken for data with probability 1 / 1001. What is kept then errs several times as much as what
-#: shrinkage leaves (0.095 against 0.015 at d = 50, n = 5000), so that at 1 / 100 isotropic data
-#: would lose half of what they gain.
-DRAWS = 1000
+#: Public draws of which the fifth largest eigenvalue is the limit: noise on a multiple of the
+#: identity is taken for data with probability 5 / 1001. What is kept then errs several times as
+#: much as what shrinkage leaves (0.095 against 0.015 at d = 50, n = 5000); at twice that chance
+#: isotropic data lose much of what they gain, at a fifth of it few large eigenvalues are overlooked
+#: more often (errors up to 1.2 times those without shrinkage at d = 20, n = 100).
+DRAWS, RANK = 1000, 5
 #: Matrix entries held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
@@ -29,10 +30,10 @@ class IsotropicShrinkage:
         s = max(0, 1 - v / ||Y_0||_F^2),
 
     the factor of James and Stein's estimator. Y is left alone if lambda_max(Y_0) exceeds `limit`,
-    the largest of many draws of lambda_max(W_0): a test of M being a multiple of the identity. It
-    sees few large eigenvalues long before the norm of Y_0 does, to which all directions of the
-    noise add. For a limit of 1 - 1/d or more, which no M_0 exceeds, nothing can stand out: Y is
-    shrunk.
+    among the largest of many draws of lambda_max(W_0): a test of M being a multiple of the
+    identity. It sees few large eigenvalues long before the norm of Y_0 does, to which all
+    directions of the noise add. For a limit of 1 - 1/d or more, which no M_0 exceeds, nothing can
+    stand out: Y is shrunk.
 
     On isotropic M shrinkage takes away most of the error. On others, where it is used,
     ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2): for all M and every `limit`
@@ -79,16 +80,15 @@ def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
 
 
 def top_eigenvalue_limit(noise: Noise, d: int) -> float:
-    """Largest lambda_max(W_0) of 1000 draws, W_0 the traceless part of noise on svec (m,).
+    """Fifth largest lambda_max(W_0) of 1000 draws, W_0 the traceless part of noise on svec (m,).
 
-    Another draw exceeds it with probability 1 / 1001, on average over the draws, whose seed is
+    Another draw exceeds it with probability 5 / 1001, on average over the draws, whose seed is
     fixed and public. O(d^3) each: 0.3 s in all at d = 50, 5 s at d = 200.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
-    top = -np.inf
+    tops: list[float] = []
     block = max(1, min(DRAWS, BLOCK_ENTRIES // d**2))
     for start in range(0, DRAWS, block):
         draws = noise.sample(rng, min(block, DRAWS - start))
-        traceless = unsvec(split_trace(draws, d)[1])
-        top = max(top, float(np.linalg.eigvalsh(traceless)[:, -1].max()))
-    return top
+        tops += np.linalg.eigvalsh(unsvec(split_trace(draws, d)[1]))[:, -1].tolist()
+    return sorted(tops)[-RANK]

@@ -50,7 +50,7 @@ class SecondMoment(Mechanism):
     shrink : bool
         Whether `IsotropicShrinkage` comes before the projection: for small n and data that may be
         nearly isotropic, where noise is larger than what there is to see. With n = 100 and d = 20
-        errors fall from 0.48 to 0.11 there. They rise little where they rise: by less than a tenth
+        errors fall from 0.48 to 0.11 there. They rise little where they rise: by a tenth at most
         on all spectra tried (power laws, spikes, few equal eigenvalues).
 
     Raises
