@@ -41,7 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: Tails up to this count as small.
 SMALL = 0.01
-#: Simulated tails of fewer hits are left out of the figure.
+#: Simulated tails of fewer hits are neither drawn nor compared in words.
 SHOWN = 10
 #: Exponent of the lemma over that of Chernoff's bound at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
@@ -122,7 +122,9 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     exponents = np.log(small.lemma) / np.log(small.exact)
     full = table[table.weights != Weights.UNEVEN]
     chances = two_sided(full.hits, full.draws, full.exact)
-    uneven = table[table.weights == Weights.UNEVEN]
+    # A single weight is an equal one.
+    uneven = table[(table.weights == Weights.UNEVEN) & (table["rows"] > 1)]
+    seen = uneven[uneven.hits >= SHOWN]
     above = scipy.stats.binom.sf(uneven.hits - 1, uneven.draws, uneven.exact)
     return [
         Claim(
@@ -143,8 +145,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
         Claim(
             "uneven weights have smaller tails",
             bool((above > LEVEL / len(uneven)).all()),
-            f"{len(uneven)} tails, {(uneven.hits / uneven.draws / uneven.exact).max():.3f} of "
-            "those of equal weights, or less",
+            f"{len(uneven)} tails; where {SHOWN} sums or more were seen, at most "
+            f"{(seen.hits / seen.draws / seen.exact).max():.3f} of those of equal weights",
             "at most 1, beyond chance",
             "BR-L4.8",
         ),
@@ -221,4 +223,4 @@ def grid(lengths: tuple[int, ...], draws: int) -> tuple[Config, ...]:
 
 
 QUICK = Sweep(grid((1, 10, 100), 20_000), trials=1, seed=0)
-FULL = Sweep(grid((1, 4, 16, 100, 1000), 300_000), trials=1, seed=0)
+FULL = Sweep(grid((1, 4, 16, 100, 1000), 200_000), trials=1, seed=0)
