@@ -523,7 +523,7 @@ def test_projected_answers_are_attainable(run: Run) -> None:
 
 
 def test_too_many_queries_are_refused() -> None:
-    columns = {f"c{i}": [str(level) for level in range(20)] for i in range(8)}
+    columns = {f"c{i}": [str(level) for level in range(20)] for i in range(15)}
     with pytest.raises(ValueError, match=rf"at most {MAX_QUERIES} queries"):
         parse_workload("marginals:2", columns)
 

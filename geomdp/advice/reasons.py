@@ -6,7 +6,7 @@ import math
 
 from geomdp.advice.candidates import Question
 from geomdp.advice.slow_draws import draw_seconds
-from geomdp.advice.trials import Built
+from geomdp.advice.trials import TIE, Built
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Ball,
@@ -24,6 +24,7 @@ from geomdp.mechanisms import (
     Spectral,
     TightCone,
 )
+from geomdp.workloads import WorkloadSizeError
 
 KINDS = {
     PredictionKind.EXACT: "the same for every data set",
@@ -60,7 +61,8 @@ def reasons(ranked: list[Built], untried: set[str], question: Question) -> list[
     best = ranked[0]
     said = [
         f"{best.name} has the least predicted error, {best.prediction.value:.4g} per query "
-        f"({KINDS[best.prediction.kind]}), of {len(ranked)} mechanisms that apply."
+        f"({KINDS[best.prediction.kind]}), of {len(ranked)} mechanisms that apply"
+        f"{_aside(ranked)}."
     ]
     noise = _noise_of(best.mechanism)
     if noise is not None:
@@ -83,6 +85,15 @@ def reasons(ranked: list[Built], untried: set[str], question: Question) -> list[
     return said
 
 
+def _aside(ranked: list[Built]) -> str:
+    """What is lower by a little, yet not advised."""
+    lower = [t for t in ranked[1:] if t.prediction.value < ranked[0].prediction.value * (1 - TIE)]
+    if not lower:
+        return ""
+    gain = 1 - lower[0].prediction.value / ranked[0].prediction.value
+    return f", but for the {gain:.1%} less of {lower[0].name}, not worth its price"
+
+
 def _noise_of(mechanism: Mechanism) -> AdditiveMechanism | None:
     """The additive mechanism within, on the same queries; None if there is none."""
     if isinstance(mechanism, AdditiveMechanism):
@@ -98,7 +109,8 @@ def _regime(best: Built, noise: AdditiveMechanism, question: Question) -> str:
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     alone = noise.predicted_rmse.value
     sizes = (
-        f"With {question.n} records its noise alone is {alone:.4g} per query, {alone / widest:.2g} "
+        f"{_dimensions(question)}With {question.n} records its noise alone is {alone:.4g} per "
+        f"query, {alone / widest:.2g} "
         f"times what the answers of two data sets can differ by ({widest:.4g})"
     )
     if isinstance(best.mechanism, AdditiveMechanism):
@@ -113,6 +125,15 @@ def _regime(best: Built, noise: AdditiveMechanism, question: Question) -> str:
     gain = f"{step} takes {1 - best.prediction.value / alone:.0%} of it away for certain"
     drowned = " There are few records for this many queries." if alone > DROWNED * widest else ""
     return f"{sizes}: {gain}.{drowned}"
+
+
+def _dimensions(question: Question) -> str:
+    """How many queries are free to move, where the hull of the answers is within reach."""
+    try:
+        dimension = question.workload.affine_hull().dimension
+    except WorkloadSizeError:
+        return ""
+    return f"The {question.workload.n_queries} answers move in {dimension} dimensions. "
 
 
 def _comparison(ranked: list[Built], noise: AdditiveMechanism | None) -> list[str]:

@@ -142,7 +142,6 @@ def advise_mechanism(
             *asked(task),
             ("best", f"{table.mechanism[0]} for {n} records"),
             ("set-up", f"{table['set-up seconds'].sum():.1f} s for all that apply"),
-            ("privacy", str(advice.best.guarantee)),
             *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
         ]
     )

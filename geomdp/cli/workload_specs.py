@@ -27,9 +27,9 @@ from geomdp.workloads.base import Workload
 #: The chosen columns, in order, with what their codes 0, 1, ... stand for.
 Columns = Mapping[str, Sequence[str]]
 
-#: Largest number of queries the command accepts. Mechanisms hold m x m matrices of float64:
-#: 8 m^2 bytes are 0.5 GB at this m.
-MAX_QUERIES = 8192
+#: Largest number of queries the command accepts: 2-way tables of 100 binary columns are 19800.
+#: Mechanisms that hold a basis of the answers refuse such workloads themselves.
+MAX_QUERIES = 32768
 #: Most signs of random sign queries: 2^24 float64 are 128 MB; and the public seed they come from.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
