@@ -18,7 +18,8 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     packing_search,
 )
-from geomdp.bounds.certificate import Link, Question, bound_of, chain
+from geomdp.bounds.certificate import Question, bound_of
+from geomdp.bounds.chain import Link, chain
 from geomdp.bounds.line_search import line_rungs
 from geomdp.bounds.packing_search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError

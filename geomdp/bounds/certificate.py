@@ -25,11 +25,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from geomdp._validation import positive
 from geomdp.bounds.bound import Bound, Side
 from geomdp.bounds.certificate_file import write_certificate
+from geomdp.bounds.chain import Link, chain
 from geomdp.bounds.family import PackingFamily
 from geomdp.bounds.metrics import MEAN_L2, RMS, MeanL2, Metric, WorstCase
 from geomdp.privacy import Adjacency
@@ -81,32 +82,6 @@ class Question:
 
     def __str__(self) -> str:
         return f"{self.epsilon:g}-DP ({self.adjacency.value}), {self.metric.name} {self.alpha:g}"
-
-
-class Link(Protocol):
-    """The numbers of records that one argument excludes: all from `first` to `last`."""
-
-    @property
-    def first(self) -> int:
-        """Least number of records excluded."""
-
-    @property
-    def last(self) -> int:
-        """Largest number of records excluded."""
-
-    @property
-    def said(self) -> str:
-        """What contradicts a mechanism at the last number of records."""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the argument takes for granted."""
-
-    def document(self, question: Question) -> dict[str, Any]:
-        """The link as written to a certificate file."""
-
-
-AnyLink = TypeVar("AnyLink", bound=Link)
 
 
 @dataclass(frozen=True)
@@ -255,27 +230,6 @@ def rung(family: PackingFamily, question: Question) -> Rung:
         )
     first, last = max(1, least) * size, math.floor(copies * size * rho)
     return Rung(family, family.log_others, separation, size, distance, copies, first, last)
-
-
-def chain(rungs: Iterable[AnyLink]) -> tuple[AnyLink, ...]:
-    """Fewest rungs that exclude 1, 2, ... as far as `rungs` reach without a gap.
-
-    Greedy: of all that start no later than one beyond the reach, the one that reaches furthest.
-    Empty if none starts at one record.
-    """
-    waiting = sorted(rungs, key=lambda rung: rung.first)
-    reach = 0
-    chosen: list[AnyLink] = []
-    while True:
-        best = max(
-            (rung for rung in waiting if rung.first <= reach + 1),
-            key=lambda rung: rung.last,
-            default=None,
-        )
-        if best is None or best.last <= reach:
-            return tuple(chosen)
-        chosen.append(best)
-        reach = best.last
 
 
 def certify(

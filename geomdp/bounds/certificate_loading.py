@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from geomdp.bounds.binary_codes import LinearCode
-from geomdp.bounds.certificate import Certificate, Link, Question, rung
+from geomdp.bounds.certificate import Certificate, Question, rung
 from geomdp.bounds.certificate_file import read_certificate
+from geomdp.bounds.chain import Link
 from geomdp.bounds.code_words import CodeWords
 from geomdp.bounds.family import PackingFamily
 from geomdp.bounds.marginal_blocks import MarginalBlocks

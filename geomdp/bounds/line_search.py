@@ -1,11 +1,7 @@
-"""Pairs of elements whose answers are far apart in orthogonal directions, for any workload.
+"""Lower bounds from orthogonal lines for any workload: which pairs, how many steps on each.
 
-The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where delta_j is at most the
-width of the answers of all elements in direction u_j. Maximising a sum of squares of widths over
-orthonormal frames of i vectors climbs: take the pair of elements farthest apart along each u_j,
-with difference w_j and length delta_j, then the frame nearest to (delta_j w_j), which is their
-polar factor; neither step lowers the sum. One climb starts from elements chosen one by one, each as
-far as possible from the span of those before (a Cholesky factor with pivoting), one at random.
+Frames of growing size come from `frames`. For each, steps are handed out by price: every line takes
+the number that gains most in its squared error less the price, and prices go from high to low.
 
 A subset of the universe is enough for a proof: large universes are sampled, publicly.
 """
@@ -19,9 +15,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy.linalg
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import IntArray
 from geomdp._validation import positive, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificate import (
@@ -30,8 +25,9 @@ from geomdp.bounds.certificate import (
     Question,
     SideConditionError,
     bound_of,
-    chain,
 )
+from geomdp.bounds.chain import chain
+from geomdp.bounds.frames import coordinates, widest_frame
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.orthogonal_lines import (
     LineRung,
@@ -47,16 +43,10 @@ from geomdp.workloads import Workload
 
 #: Most elements looked at, and most answers of them held: 2^23 float64 are 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Seeds of the sample of a large universe, and of a random frame to start from.
-SAMPLE_SEED, START_SEED = 0, 0
+#: Seed of the sample of a large universe.
+SAMPLE_SEED = 0
 #: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
 FRAME_RATIO = math.sqrt(2)
-#: Steps of the climb; widths have settled to a per cent by then.
-CLIMBS = 8
-#: Share of the largest eigenvalue below which a polar factor is not formed.
-SINGULAR = 1e-9
-#: Share of the largest pivot below which elements count as dependent on those before.
-LEAST_PIVOT = 1e-8
 #: Numbers of steps T tried.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Prices of a step tried, from high to low: the last pays for 64 steps on short lines.
@@ -275,45 +265,3 @@ def _frames(workload: Workload) -> tuple[OrthogonalLines, ...]:
         chosen = elements[used]
         found.append(OrthogonalLines(workload, chosen, rows.reshape(pairs.shape), lengths))
     return tuple(found)
-
-
-def coordinates(centred: FloatArray) -> FloatArray:
-    """Coordinates (E, r) of `centred` points (E, k) on axes through points chosen one by one."""
-    gram = centred @ centred.T
-    least = LEAST_PIVOT * float(np.diag(gram).max(initial=0.0))
-    factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(gram, tol=least, lower=1)
-    points = np.empty((len(gram), rank))
-    points[pivots - 1] = np.tril(factor)[:, :rank]
-    return points
-
-
-def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
-    """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`.
-
-    The better of the climbs from the axes and from a random frame: answers of random signs want the
-    one, ranges the other.
-    """
-    rank = points.shape[1]
-    random = np.random.default_rng(START_SEED).standard_normal((rank, size))
-    starts = (np.eye(rank, size), np.linalg.qr(random)[0])
-    return max((_climb(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum())
-
-
-def _climb(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Where the climb from `frame` (r, size) gets to."""
-    pairs, lengths = _widest(points, frame)
-    for _ in range(CLIMBS):
-        differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
-        values, vectors = np.linalg.eigh(differences @ differences.T)
-        # Pairs that come twice leave the factor undetermined in some directions: these are shrunk.
-        roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
-        pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
-    return pairs, lengths
-
-
-def _widest(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The pair of points farthest apart along each column of `frame` (r, size), and how far."""
-    along = points @ frame
-    pairs = np.column_stack([along.argmax(axis=0), along.argmin(axis=0)])
-    columns = np.arange(frame.shape[1])
-    return pairs, along[pairs[:, 0], columns] - along[pairs[:, 1], columns]

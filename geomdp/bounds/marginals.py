@@ -14,9 +14,9 @@ from geomdp.bounds.certificate import (
     Rung,
     SideConditionError,
     bound_of,
-    chain,
     rung,
 )
+from geomdp.bounds.chain import chain
 from geomdp.bounds.code_words import CodeWords
 from geomdp.bounds.marginal_blocks import MarginalBlocks
 from geomdp.bounds.metrics import MEAN_L2, Metric

@@ -15,9 +15,9 @@ from geomdp.bounds.certificate import (
     Question,
     SideConditionError,
     bound_of,
-    chain,
     rung,
 )
+from geomdp.bounds.chain import chain
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.random_signs import FAILURE, RandomSignSets, UnionBoundError, rate
 from geomdp.bounds.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most

@@ -33,7 +33,8 @@ from geomdp.bounds import (
     private_line,
 )
 from geomdp.bounds.certificate import Question
-from geomdp.bounds.line_search import coordinates, line_plans, line_rungs, widest_frame
+from geomdp.bounds.frames import coordinates, widest_frame
+from geomdp.bounds.line_search import line_plans, line_rungs
 from geomdp.bounds.orthogonal_lines import line_rung
 from geomdp.bounds.private_line import least_risk
 from geomdp.privacy import Adjacency
