@@ -167,6 +167,11 @@ def _ties(prediction: Prediction, least: Prediction) -> bool:
 
 def _is_noise_of(trial: Built, leader: Built) -> bool:
     """Whether `leader` post-processes the noise of `trial` for a gain that is not worth it."""
-    after = leader.mechanism
-    own = isinstance(after, Projected | Shrunk) and after.inner is trial.mechanism
+    after, plain = leader.mechanism, trial.mechanism
+    # Copies for another n share the noise.
+    own = (
+        isinstance(after, Projected | Shrunk)
+        and isinstance(plain, AdditiveMechanism)
+        and after.inner.noise is plain.noise
+    )
     return own and trial.prediction.value <= leader.prediction.value * (1 + WORTHWHILE)
