@@ -89,4 +89,4 @@ def quick_grid() -> tuple[Config, ...]:
         for n in (100, 1000)
         for method in (Method.PROJECTED_KNORM, Method.PROJECTED_LAPLACE)
     )
-    return (*grid(Line.FEW_COLUMNS, 5000, 100), *grid(Line.THREE_WAY, 200, 100), *ends)
+    return (*grid(Line.FEW_COLUMNS, 5000, 40), *grid(Line.THREE_WAY, 200, 100), *ends)

@@ -53,9 +53,9 @@ class Fitted(Mechanism):
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
     and never above the diameter of K. What is measured is mostly below the error of `Projected`:
-    0.7 to 0.95 of it for tables, ranges and random signs, on copies of one record, mixes of ten
-    and uniform data alike, and for prefix sums but at one end: where all records are the first or
-    last element, 1.1 to 1.2.
+    0.5 to 0.97 of it for tables, ranges and random signs, on copies of one record, mixes of ten
+    and uniform data alike (equal where nothing is projected), and for prefix sums but at the ends:
+    where all records are the first or the last element, 1.1 to 1.2.
 
     Cost: two projections a release, of which the second starts from the first.
 
