@@ -8,6 +8,7 @@ SCRIPTS = (
     "experiments.coarse_net",
     "experiments.covariance_error",
     "experiments.every_mechanism",
+    "experiments.advised",
     "experiments.sample_complexity",
     "experiments.gaussian_widths",
     "experiments.jl_distortion",
