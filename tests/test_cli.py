@@ -515,9 +515,10 @@ def test_advice_is_explained(run: Run) -> None:
         assert part in words
 
 
-def test_projected_answers_are_attainable(run: Run) -> None:
+@pytest.mark.parametrize("mechanism", ["projected-laplace", "fitted-laplace", "shrunk-laplace"])
+def test_projected_answers_are_attainable(run: Run, mechanism: str) -> None:
     query = (*RELEASE, "--workload", "histogram", "--columns", "region", "--epsilon", "0.001")
-    assert run(*query, "--mechanism", "projected-laplace").code == 0
+    assert run(*query, "--mechanism", mechanism).code == 0
     assert answers().min() >= -TOLERANCE
     assert answers().sum() == pytest.approx(1, abs=TOLERANCE)
 

@@ -20,7 +20,14 @@ from geomdp.cli.inputs import (
     record_source,
     split_columns,
 )
-from geomdp.cli.mechanism_names import AUTO, MECHANISM_KINDS, PROJECTED, SHRUNK, build_mechanism
+from geomdp.cli.mechanism_names import (
+    AUTO,
+    FITTED,
+    MECHANISM_KINDS,
+    PROJECTED,
+    SHRUNK,
+    build_mechanism,
+)
 from geomdp.cli.options import (
     AdjacencyOption,
     ColumnsOption,
@@ -207,8 +214,10 @@ def mechanisms() -> None:
     print()
     print(f"{PROJECTED}NAME moves the answers of NAME to the nearest attainable ones;")
     print("on n records its error is never larger.")
+    print(f"{FITTED}NAME takes the attainable answers that fit best under the noise of NAME: the")
+    print("error is mostly less still, its bound twice as large.")
     print(f"{SHRUNK}NAME moves them towards those of uniform data first: for few records.")
-    print(f"{AUTO} compares them all without reading records; see `geomdp advise`.")
+    print(f"{AUTO} compares all but {FITTED}NAME without reading records; see `geomdp advise`.")
 
 
 @app.command()

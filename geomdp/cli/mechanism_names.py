@@ -8,15 +8,20 @@ from dataclasses import dataclass, replace
 from geomdp.advice import candidates
 from geomdp.advice.bounded_candidates import coarse, jl
 from geomdp.advice.candidates import InapplicableError, Question
-from geomdp.mechanisms import Mechanism, Projected, Shrunk
+from geomdp.mechanisms import Fitted, Mechanism, Projected, Shrunk
 from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.privacy import Exact
 
 #: The name that leaves the choice to `geomdp.advise`.
 AUTO = "auto"
-#: Put before a name, they add the projection onto the sensitivity polytope, or shrinkage before it.
-PROJECTED, SHRUNK = "projected-", "shrunk-"
-AFTER: dict[str, Callable[[AdditiveMechanism], Mechanism]] = {PROJECTED: Projected, SHRUNK: Shrunk}
+#: Put before a name, they add the projection onto the sensitivity polytope, the fit over it in the
+#: norm of the noise, or shrinkage before the projection.
+PROJECTED, FITTED, SHRUNK = "projected-", "fitted-", "shrunk-"
+AFTER: dict[str, Callable[[AdditiveMechanism], Mechanism]] = {
+    PROJECTED: Projected,
+    FITTED: Fitted,
+    SHRUNK: Shrunk,
+}
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,8 @@ def build_mechanism(name: str, question: Question) -> Mechanism:
     if kind is None:
         known = ", ".join(kind.name for kind in MECHANISM_KINDS)
         raise ValueError(
-            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED} or {SHRUNK} before one "
-            f"of them; got {name!r}"
+            f"--mechanism must be {AUTO} or one of {known}, or {PROJECTED}, {FITTED} or {SHRUNK} "
+            f"before one of them; got {name!r}"
         )
     try:
         # Exactness is judged below, in the words of the command line.
