@@ -70,7 +70,13 @@ def full_grid() -> tuple[Config, ...]:
         config
         for line in (Line.BINARY, Line.CATEGORICAL, Line.THREE_WAY, Line.HUNDRED)
         for n in (5000, 200)
-        for config in grid(line, n, 100, *((Method.GRAPHICAL,) if line in MODELLED else ()))
+        for config in grid(
+            line,
+            n,
+            # The closest race of those with few records: a hundred could leave it open.
+            300 if (line, n) == (Line.THREE_WAY, 200) else 100,
+            *((Method.GRAPHICAL,) if line in MODELLED else ()),
+        )
     )
     return (
         *tables,
