@@ -15,7 +15,7 @@ records, and on random signs, ours errs less than everything measured elsewhere,
 the graphical answers included. The error of projected K-norm noise on random signs falls like n
 to a power from -0.6 to -0.3. The report shows the ratio to the best peer beside the goal set for
 each line, met or not: by exact predictions before projection, as measured after it. The error that
-packings exclude for all mechanisms stands beside it, where some are found.
+certificates exclude for all mechanisms stands beside it.
 
 Run time on one core: quick 8 s, full 5 minutes.
 """
