@@ -113,11 +113,13 @@ class OrthogonalLines:
     def lengths(self) -> FloatArray:
         """delta_1, ..., delta_i, up to rounding."""
         differences = self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]]
-        scaled = differences * self.weights[:, None]
-        values, vectors = np.linalg.eigh(scaled @ scaled.T)
+        weights = self.weights / self.weights.max()
+        gram = differences @ differences.T
+        values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
-        roots = np.sqrt(values[kept])
-        return np.asarray((vectors[:, kept] ** 2 @ roots) / self.weights)
+        inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
+        # <u_j, w_j> from u = W D S^-1: S_jj / D_jj would blow up roundings where D_jj is tiny.
+        return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
         """The lines as written to a certificate file."""

@@ -33,6 +33,7 @@ from geomdp.bounds import (
     private_line,
 )
 from geomdp.bounds.certificate import Question
+from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.frames import coordinates, widest_frame
 from geomdp.bounds.line_search import line_plans, line_rungs
 from geomdp.bounds.orthogonal_lines import line_rung
@@ -135,6 +136,19 @@ def test_lengths_are_those_of_the_polar_frame() -> None:
     np.testing.assert_allclose(frame.T @ frame, np.eye(4), atol=1e-12)
     expected = np.einsum("kj,kj->j", frame, differences) / weights
     np.testing.assert_allclose(lines.lengths, expected, rtol=1e-10)
+
+
+def test_a_weight_of_almost_nothing_makes_no_length_of_rounding() -> None:
+    """Neither here nor in a forged certificate: the line counts for nothing, others as before."""
+    rng = np.random.default_rng(2)
+    matrix = rng.uniform(-1, 1, (20, 10))
+    pairs, weights = np.arange(10).reshape(5, 2), np.array([1, 1.5, 1e-60, 0.5, 2])
+    lines = OrthogonalLines(Explicit(matrix), np.arange(10), pairs, weights)
+    kept = [0, 1, 3, 4]
+    others = OrthogonalLines(Explicit(matrix), np.arange(10), pairs[kept], weights[kept])
+    for lengths in (lines.lengths, _lengths({"pairs": pairs, "weights": weights}, matrix.T)):
+        np.testing.assert_allclose(lengths[kept], others.lengths, rtol=1e-10)
+        assert 0 <= lengths[2] < 1e-9
 
 
 def test_pairs_that_come_twice_count_less_than_once() -> None:
