@@ -212,6 +212,19 @@ class TableMoments(Body):
         pairs += spread[rows] * spread[columns] / (self._order + 1)
         return np.concatenate([shares[column], pairs])
 
+    def block_means(self, values: FloatArray) -> FloatArray:
+        """Values (..., r), one a coordinate, averaged over those of each column and of each pair.
+
+        The moments of uniform points, also of a cut body, are so made as symmetric as they are:
+        levels of a column may be permuted, and under that the contrasts of a column, and the
+        products of those of a pair, are irreducible, no two such blocks alike. By Schur's lemma
+        coordinates are uncorrelated, of one variance in each block.
+        """
+        own = [count - 1 for count in self.levels]
+        sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
+        starts = np.cumsum(sizes) - sizes
+        return np.repeat(np.add.reduceat(values, starts, axis=-1) / sizes, sizes, axis=-1)
+
     def second_moment(self) -> FloatArray:
         """E[x x^T] (r, r), diagonal: `entry_variances`."""
         if self.cut:

@@ -48,8 +48,10 @@ class UniformMoments:
         return np.asarray(points - self.body.centroid())
 
     def scatter(self) -> FloatArray:
-        """Cov U, (k, k); exact or from 1024 public draws."""
+        """Cov U, (k, k); exact or from 1024 public draws, of full rank for cut tables in any k."""
         if not self.closed:
+            if isinstance(self.body, TableMoments):
+                return np.diag(self.body.block_means((self._draws**2).mean(axis=0)))
             return np.asarray(self._draws.T @ self._draws / len(self._draws))
         mean = self.body.centroid()
         return np.asarray(self.body.second_moment() - np.outer(mean, mean))
@@ -58,8 +60,7 @@ class UniformMoments:
     def energy(self) -> Estimate:
         """E ||T (U - E U)||_2^2; an estimate has the 95% interval of independent draws."""
         if not self.closed:
-            moved = self._draws if self.matrix is None else (self.matrix @ self._draws.T).T
-            squares = (moved**2).sum(axis=1)
+            squares = self._squares
             value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(DRAWS)
             # 1.96: the two-sided 95% quantile of the normal distribution.
             return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), DRAWS)
@@ -71,6 +72,17 @@ class UniformMoments:
         if self.matrix is None:
             return Estimate.exact(float(np.trace(scatter)))
         return Estimate.exact(float(self.matrix.multiply(self.matrix @ scatter).sum()))
+
+    @property
+    def _squares(self) -> FloatArray:
+        """Numbers (n,) of mean E ||T (U - E U)||_2^2, one a draw."""
+        if self.matrix is None:
+            return np.asarray((self._draws**2).sum(axis=1))
+        if isinstance(self.body, TableMoments):
+            # As `scatter` has it: ||T_j||^2 times the variance of coordinate j, summed.
+            lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
+            return np.asarray(self._draws**2 @ self.body.block_means(lengths))
+        return np.asarray(((self.matrix @ self._draws.T) ** 2).sum(axis=0))
 
     @property
     def _uncorrelated(self) -> FloatArray | None:

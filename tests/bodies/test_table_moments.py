@@ -139,6 +139,16 @@ def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
         assert not cut.implements(verb)
 
 
+@pytest.mark.statistical
+def test_coordinates_of_a_cut_body_are_uncorrelated_with_one_variance_a_block() -> None:
+    body = TableMoments([3, 2, 4], 0.1)
+    points = body.sample_uniform(20_000, np.random.default_rng(6))
+    variances = body.block_means((points**2).mean(axis=0))
+    # Blocks: columns of 2, 1 and 3 contrasts, pairs of 2, 6 and 3 products.
+    assert [len(list(block)) for _, block in itertools.groupby(variances)] == [2, 1, 3, 2, 6, 3]
+    mean_agrees(points[:, :, None] * points[:, None, :], np.diag(variances), level=1e-8)
+
+
 @pytest.mark.parametrize("levels", [[], [1, 2], [2, 0], [1.5]])
 def test_levels_are_checked(levels) -> None:
     with pytest.raises(ValueError, match="levels must"):

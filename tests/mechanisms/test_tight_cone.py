@@ -11,7 +11,8 @@ import scipy.integrate
 from geomdp.bodies import BlockElliptope, Elliptope, TableMoments
 from geomdp.mechanisms import Cone, TightCone
 from geomdp.mechanisms.tight_cone import KEPT, tight_table_moments
-from geomdp.noise import ConeNoise, PairedNoise
+from geomdp.noise import ConeNoise, PairedNoise, uniform_moments
+from geomdp.noise.uniform_moments import UniformMoments
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.table_contrasts import table_contrasts
@@ -105,6 +106,26 @@ def test_covariance_of_draws(adjacency: Adjacency, cut: bool) -> None:
     np.testing.assert_allclose(np.trace(noise.covariance()), moment.value, rtol=1e-9)
     if not cut:
         mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance(), level=1e-8)
+
+
+@pytest.mark.parametrize("workload", [Marginals(d=4, k=2), MarginalTables([3, 4], 1)])
+def test_trace_of_an_estimated_covariance(workload) -> None:
+    """Also where columns of the map are not orthogonal, as for one cell a table."""
+    noise = TightCone(workload, n=1, privacy=PURE).noise
+    moment = noise.second_moment()
+    assert moment.stderr > 0
+    np.testing.assert_allclose(np.trace(noise.covariance()), moment.value, rtol=1e-9)
+
+
+def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatch) -> None:
+    """A fit would take such directions for known, and err by several times its noise there."""
+    monkeypatch.setattr(uniform_moments, "DRAWS", 32)
+    contrasts = table_contrasts(MarginalTables([8, 8], 2))
+    body = tight_table_moments(contrasts.levels)
+    assert body.cut
+    assert body.dimension == 63
+    values = np.linalg.eigvalsh(UniformMoments(body, contrasts.matrix).scatter())
+    assert values[0] > values[-1] / 20
 
 
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4), (2, 5)])
