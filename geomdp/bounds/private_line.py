@@ -93,7 +93,7 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     """
     whole(steps, "steps")
     whole(moment, "moment", maximum=2)
-    if not positive(epsilon, "epsilon") <= min(MOST_STEP, MOST_EPSILON / steps):
+    if not (positive(epsilon, "epsilon") <= MOST_STEP and epsilon * steps <= MOST_EPSILON):
         raise ValueError(
             f"epsilon must be at most 12, and at most 64 for all steps together, got {epsilon!r} "
             f"for each of {steps} steps"

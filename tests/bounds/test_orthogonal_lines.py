@@ -177,6 +177,8 @@ def test_one_query_needs_what_one_line_does() -> None:
     W = Explicit(np.array([[0.0, 1.0]]))
     steps = np.array([8])
     lines = OrthogonalLines(W, np.arange(2), np.array([[1, 0]]), np.ones(1))
+    # 96 steps of it are 64.0 in float64, though it is above 64 / 96.
+    assert 0 < orthogonal_lines_error(W, 1, epsilon=0.6666666666666667) < 0.5
     for metric, power in ((RMS(), 2), (MeanL2(), 1), (WorstCase(), 1)):
         rung = line_rung(lines, steps, 1, Question(1.0, 0.05, metric))
         risk = private_line(8, 1.0, power).risk
@@ -339,6 +341,15 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], None]] = {
     "element": lambda rung: rung["family"]["elements"].reverse(),
     "workload": lambda rung: rung["family"]["workload"].update(k=3),
 }
+
+
+def test_an_alpha_out_of_range_is_rejected(tmp_path: Path) -> None:
+    path = saved(a_bound(), tmp_path)
+    document = json.loads(path.read_text())
+    document.update(alpha=5e-324, required_separation=0.0)
+    seal(path, document)
+    with pytest.raises(CertificateRejected, match="too small"):
+        check_certificate(path)
 
 
 @pytest.mark.parametrize("change", TAMPERED)

@@ -61,6 +61,7 @@ def verify_lines(
     records = copies * int(steps.sum())
     require(first == records, f"first is {records}, the file says {first}")
     reach = scale / alpha
+    require(math.isfinite(reach), "alpha is too small for float64")
     require(last <= reach * (1 + 1e-15), f"last is {math.floor(reach)}, the file says {last}")
     require(last + 1 > reach * (1 - 1e-10), f"last is {math.floor(reach)}, not {last}")
     return (
