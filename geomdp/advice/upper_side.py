@@ -256,10 +256,12 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 
 
 def _simulated(mechanism: Mechanism) -> bool:
-    """Whether a prediction rests on a simulated E h_K(Z): it is below both bounds beside it."""
+    """Whether a prediction rests on a simulated mean: it is below the closed bounds beside it."""
     if not isinstance(mechanism, Projected):
         return False
-    others = min(squared_noise_limit(mechanism.inner), mechanism.workload.l2_diameter() ** 2)
+    others = mechanism.workload.l2_diameter() ** 2
+    if mechanism.inner.predicted_rmse.stderr == 0:
+        others = min(squared_noise_limit(mechanism.inner), others)
     closed = math.sqrt(others / mechanism.workload.n_queries)
     return mechanism.predicted_rmse.value < closed * (1 - TELLS_APART)
 

@@ -104,7 +104,7 @@ class Projected(Mechanism):
         additive = squared_noise_limit(self.inner)
         gap = GAP_SHARE * additive
         bounds = {
-            "E||Z||^2 / n^2 (JL-L13)": additive + 2 * gap,
+            f"E||Z||^2 / n^2 (JL-L13){noise_limit_source(self.inner)}": additive + 2 * gap,
             f"E h_K(Z) / n (JL-L13b), {self._support.source}": self._support.value / self.n + gap,
             "diameter of K": self.diameter**2,
         }
@@ -154,6 +154,12 @@ def squared_noise_limit(inner: AdditiveMechanism) -> float:
     predicted = inner.predicted_rmse
     limit = predicted.value + STANDARD_ERRORS * predicted.stderr
     return limit**2 * inner.workload.n_queries
+
+
+def noise_limit_source(inner: AdditiveMechanism) -> str:
+    """What `squared_noise_limit` estimates, to be added to a source; empty where nothing is."""
+    estimated = inner.predicted_rmse.stderr > 0
+    return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
 
 
 def relative_tolerance(energy: float, scale: float) -> float:

@@ -16,6 +16,7 @@ from geomdp.mechanisms.additive import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
 from geomdp.mechanisms.projected import (
     GAP_SHARE,
+    noise_limit_source,
     reachable_body,
     relative_tolerance,
     squared_noise_limit,
@@ -32,8 +33,9 @@ class Shrunk(Mechanism):
 
         s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2,
 
-    c the answers for uniform data (see `centre_and_radius`) and r >= ||Q(x) - c|| for every record
-    x. Of all factors this one has the least bound.
+    or an upper limit of that where it is estimated, c the answers for uniform data (see
+    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. Of all factors
+    this one has the least bound.
 
     Parameters
     ----------
@@ -95,6 +97,7 @@ class Shrunk(Mechanism):
         square = self._squared_bound * (1 + 2 * GAP_SHARE)
         value = math.sqrt(square / self.workload.n_queries)
         source = f"r^2 v / (r^2 + v), linear minimax, r = {self._ball[1]:.4g}"
+        source += noise_limit_source(self.inner)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
     def with_n(self, n: int) -> Self:

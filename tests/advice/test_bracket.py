@@ -24,7 +24,7 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.certificate_file import write_certificate
 from geomdp.bounds.checker import check_certificate
-from geomdp.mechanisms import Laplace, Projected
+from geomdp.mechanisms import Laplace, Projected, TightCone
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism
 from geomdp.privacy import Adjacency, Exact, PureDP
 from geomdp.workloads import (
@@ -200,6 +200,19 @@ def test_second_moments_have_a_closed_bound():
     own = [b for b in found if isinstance(b.certificate, SecondMomentMechanism)]
     assert len(own) == 1
     assert own[0].assumptions == ()
+
+
+@pytest.mark.parametrize(("n", "simulated"), [(1, False), (100, True), (100_000, True)])
+def test_projected_noise_of_estimated_energy_is_simulated(n, simulated):
+    """Its bounds are the diameter, E h_K(Z) and E ||Z||^2 in turn, of which one is closed."""
+    inner = TightCone(MarginalTables([2] * 3, 2), n=n, privacy=PureDP(1.0))
+    mechanism = Projected(inner)
+    assert inner.predicted_rmse.stderr > 0
+    assert error_limit(RMS(), mechanism).simulated == simulated
+    assert ("public draws" in mechanism.predicted_rmse.source) == simulated
+    closed = Projected(Laplace(inner.workload, n=100_000, privacy=PureDP(1.0)))
+    assert not error_limit(RMS(), closed).simulated
+    assert closed.predicted_rmse.source == "E||Z||^2 / n^2 (JL-L13)"
 
 
 @pytest.mark.statistical

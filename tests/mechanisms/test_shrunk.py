@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.mechanisms import Ball, Cone, Laplace, Projected, Shrunk
+from geomdp.mechanisms import Ball, Cone, Laplace, Projected, Shrunk, TightCone
 from geomdp.mechanisms.shrunk import centre_and_radius
 from geomdp.privacy import PureDP
 from geomdp.workloads import (
@@ -74,6 +74,12 @@ def test_factor_is_the_best_for_the_bound(n) -> None:
 def test_few_records_have_a_lesser_bound_than_projected_ones() -> None:
     inner = Cone(MarginalTables([2] * 25, 2), n=2, privacy=PRIVACY)
     assert Shrunk(inner).predicted_rmse.value < 0.7 * Projected(inner).predicted_rmse.value
+
+
+@pytest.mark.parametrize(("kind", "estimated"), [(Cone, False), (TightCone, True)])
+def test_source_says_where_the_noise_is_estimated(kind, estimated) -> None:
+    mechanism = Shrunk(kind(TABLES, n=10, privacy=PRIVACY))
+    assert ("public draws" in mechanism.predicted_rmse.source) == estimated
 
 
 @pytest.mark.statistical
