@@ -241,12 +241,16 @@ def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path: Path) -> 
     def other_workload(family: Document) -> None:
         family["workload"]["k"] = 2
 
+    def no_queries(family: Document) -> None:
+        family["workload"]["k"] = 9
+
     reject(copy_of_another, "separation is 0")
     reject(element_moved, "separation is 0.612")
     reject(element_outside, "elements are not 0 or 1")
     reject(data_set_gone, "log_others")
     reject(row_outside, "not listed")
     reject(other_workload, "separation")
+    reject(no_queries, "k is above")
     # A change that leaves the separation as it is shows in the digest.
     untouched = copy.deepcopy(original)
     untouched["rungs"][0]["family"]["datasets"].reverse()

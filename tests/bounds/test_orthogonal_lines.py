@@ -340,6 +340,7 @@ TAMPERED: dict[str, Callable[[dict[str, Any]], None]] = {
     "weights": lambda rung: rung["family"]["weights"].__setitem__(0, 0.01),
     "element": lambda rung: rung["family"]["elements"].reverse(),
     "workload": lambda rung: rung["family"]["workload"].update(k=3),
+    "no queries": lambda rung: rung["family"]["workload"].update(k=7),
 }
 
 

@@ -91,6 +91,7 @@ def answers_of(
 
 def _bits(workload: Mapping[str, Any], elements: Codes) -> tuple[Codes, list[list[int]]]:
     d, k = whole_number(workload, "d"), whole_number(workload, "k")
+    require(k <= d, f"k is above {d}")
     require(elements.ndim == 2 and elements.shape[1] == d, f"elements do not have {d} attributes")
     require(bool(((elements == 0) | (elements == 1)).all()), "elements are not 0 or 1")
     return elements, [list(subset) for subset in itertools.combinations(range(d), k)]
@@ -132,6 +133,7 @@ def _ranges(workload: Mapping[str, Any], elements: Codes) -> Answers:
 def _tables(workload: Mapping[str, Any], elements: Codes) -> Answers:
     levels, k = whole_array(workload, "columns", axes=1).tolist(), whole_number(workload, "k")
     width = len(levels)
+    require(k <= width, f"k is above {width}")
     require(elements.ndim == 2 and elements.shape[1] == width, f"elements lack {width} columns")
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
