@@ -34,8 +34,8 @@ class Shrunk(Mechanism):
         s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2,
 
     or an upper limit of that where it is estimated, c the answers for uniform data (see
-    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. Of all factors
-    this one has the least bound.
+    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. Of all factors this one has the
+    least bound.
 
     Parameters
     ----------

@@ -128,6 +128,11 @@ def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatc
     assert values[0] > values[-1] / 20
 
 
+@pytest.mark.parametrize("levels", [(21, 21, 21), (33, 33)])
+def test_no_cut_where_a_draw_would_take_long(levels) -> None:
+    assert not tight_table_moments(levels).cut
+
+
 @pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4), (2, 5)])
 def test_every_pair_of_records_is_covered(levels) -> None:
     """The points of all records lie in the cut body, so that K x K holds all pairs of them."""
