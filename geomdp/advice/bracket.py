@@ -30,8 +30,8 @@ class Bracket:
     Parameters
     ----------
     lower : Bound
-        The largest lower bound. Its certificate is a chain of packings that excludes every number
-        of records up to its value; None where no packing proves anything and only n >= 1 is left.
+        The largest lower bound. Its certificate is a chain of packings and lines that excludes
+        every number of records up to its value; None where nothing is proved but n >= 1.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism, built for that many records.
     question : Question

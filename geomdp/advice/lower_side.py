@@ -73,7 +73,7 @@ def lower_bounds(
             refused[name] = str(reason)
     found.sort(key=lambda bound: -bound.value)
     if not found:
-        return [Bound(0.0, Side.LOWER, "n >= 1, as no packing proves more")], refused
+        return [Bound(0.0, Side.LOWER, "n >= 1, as no argument proves more")], refused
     together = _together(found, line_rungs(workload, question))
     return ([together, *found] if together.value > found[0].value else found), refused
 

@@ -161,7 +161,7 @@ def test_large_alpha_needs_no_data(monkeypatch):
     few_mechanisms(monkeypatch)
     found = sample_complexity_bracket(Histogram(6), 1.0, 0.6)
     assert (found.lower.records, found.upper.records, found.gap) == (0, 1, 1)
-    assert found.lower.statement.startswith("n >= 1, as no packing proves more")
+    assert found.lower.statement.startswith("n >= 1, as no argument proves more")
     assert found.lower.certificate is None
     assert "a constant answer has" in found.upper.statement
 
