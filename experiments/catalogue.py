@@ -35,6 +35,7 @@ SCRIPTS = (
     "experiments.smooth_projection",
     "experiments.bracket_table",
     "experiments.instance_optimality",
+    "experiments.accuracy_frontier",
     "experiments.benchmarks.accuracy",
     "experiments.benchmarks.accuracy_table",
     "experiments.benchmarks.accuracy_covariance",

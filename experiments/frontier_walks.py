@@ -1,0 +1,172 @@
+"""Walks in the bodies of tables that no exact sampler is known for, and the errors they predict."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+from geomdp.geometry.sampling import HitAndRun, run_chains
+from geomdp.workloads import MarginalTables, Workload, explicit_answers
+
+FloatArray = npt.NDArray[np.float64]
+
+#: Directions of standard deviation v^(1 + LEAN) along axes of variance v: those that make up most
+#: of the error are moved most. For K - K of 3-way tables this gave 2.7 times the effective draws.
+LEAN = 0.5
+#: Variances of answers below this share of the largest are rounding.
+FLAT = 1e-9
+#: Share of a chord kept, so that rounding leaves no point of a chain outside.
+INSIDE = 1 - 1e-9
+
+
+@dataclass(frozen=True)
+class Framed:
+    """A body with 0 as its centroid, in coordinates made for random directions.
+
+    Parameters
+    ----------
+    body : Body
+        In R^r, full-dimensional, with chords.
+    weights : (r,) array
+        The squared error of answers at z is sum of weights_j z_j^2.
+    """
+
+    body: gd.bodies.Body
+    weights: FloatArray
+
+    def squares(self, points: FloatArray) -> FloatArray:
+        """Squared lengths (...) of the answers at points (..., r)."""
+        return np.asarray(points**2 @ self.weights)
+
+
+def polytope(workload: Workload) -> Framed:
+    """conv{Q(x)} about the mean of all Q(x), which symmetry makes its centroid for tables."""
+    answers = explicit_answers(workload)
+    answers -= answers.mean(axis=0)
+    variances, axes = np.linalg.eigh(answers.T @ answers / len(answers))
+    kept = variances > FLAT * variances[-1]
+    variances = variances[kept]
+    scales = variances ** (0.5 + LEAN)
+    return Framed(gd.bodies.VPolytope(answers @ axes[:, kept] / scales), scales**2)
+
+
+def difference(framed: Framed) -> Framed:
+    """K - K in the coordinates of K."""
+    return Framed(gd.bodies.Difference(framed.body), framed.weights)
+
+
+class CutTables(gd.bodies.Body):
+    """The body `TableMoments` with no violation of cell or triangle inequalities, by its chords.
+
+    Coordinates are those of `TableMoments` divided by `scales`.
+
+    Parameters
+    ----------
+    levels : tuple of int
+        Numbers of levels.
+    """
+
+    def __init__(self, levels: tuple[int, ...]) -> None:
+        inner = gd.bodies.TableMoments(levels)
+        self.columns = np.repeat(np.arange(len(levels)), levels)
+        self.centre = inner.tables(np.zeros((1, inner.dimension)))[0]
+        moves = inner.tables(np.eye(inner.dimension)) - self.centre
+        pairs = self.columns[:, None] < self.columns
+        # Contrasts are orthogonal, so that the squared error has no cross terms.
+        lengths = (moves[:, pairs] ** 2).sum(axis=1)
+        deviations = np.sqrt(inner.entry_variances())
+        self.scales = deviations * (lengths * deviations**2) ** LEAN
+        self.moves = moves * self.scales[:, None, None]
+        self.weights = lengths * self.scales**2
+
+    @property
+    def dimension(self) -> int:
+        """Number r of contrasts."""
+        return len(self.moves)
+
+    @cached_property
+    def _spectral(self) -> FloatArray:
+        """Moves (r, p, p) of the matrix, in a frame where it is the identity at the centre."""
+        values, vectors = np.linalg.eigh(self.centre)
+        kept = values > FLAT * values[-1]
+        frame = vectors[:, kept] / np.sqrt(values[kept])
+        return np.asarray(frame.T @ self.moves @ frame)
+
+    @cached_property
+    def _rows(self) -> tuple[FloatArray, FloatArray]:
+        """Slopes (F, r) and values (F,) at the centre of what must not be negative."""
+        both = np.concatenate([self.centre[None], self.moves])
+        constant = np.eye(len(both))[0]
+        found = [both[:, a, b] for a, b in zip(*self._pairs, strict=True)]
+        for a, b, c in itertools.combinations(self._events, 3):
+            if len({self.columns[a], self.columns[b], self.columns[c]}) == 3:
+                p, q, r = both[:, a, a], both[:, b, b], both[:, c, c]
+                s, t, u = both[:, a, b], both[:, a, c], both[:, b, c]
+                found.append(constant - p - q - r + s + t + u)
+                found += [p - s - t + u, q - s - u + t, r - t - u + s]
+        rows = np.array(found)
+        return np.ascontiguousarray(rows[:, 1:]), rows[:, 0]
+
+    @property
+    def _pairs(self) -> tuple[npt.NDArray[np.intp], ...]:
+        """Cells of all two-way tables."""
+        return np.nonzero(self.columns[:, None] < self.columns)
+
+    @property
+    def _events(self) -> list[int]:
+        """Levels; of two one, as the other is its complement and brings no new triangle."""
+        firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
+        counts = np.bincount(self.columns)[self.columns]
+        return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends by the eigenvalues of the move against the matrix and by the ratios of all rows."""
+        slopes, offsets = self._rows
+        room, ways = points @ slopes.T + offsets, directions @ slopes.T
+        # 1 / t is the largest rate at which anything that must not be negative falls.
+        with np.errstate(divide="ignore"):
+            rates = ways / room
+        flat = self._spectral.reshape(self.dimension, -1)
+        shape = (len(points), *self._spectral.shape[1:])
+        matrices = np.eye(shape[1]) + (points @ flat).reshape(shape)
+        inverse = np.linalg.inv(np.linalg.cholesky(matrices))
+        turned = inverse @ (directions @ flat).reshape(shape) @ np.swapaxes(inverse, 1, 2)
+        values = np.linalg.eigvalsh(turned)
+        high = 1 / np.maximum(-rates.min(axis=1), -values[:, 0])
+        low = -1 / np.maximum(rates.max(axis=1), values[:, -1])
+        return low * INSIDE, high * INSIDE
+
+    def radius(self) -> float:
+        """That of the body that is not cut, over the least scale."""
+        levels = tuple(np.bincount(self.columns).tolist())
+        return gd.bodies.TableMoments(levels).radius() / float(self.scales.min())
+
+
+def cut_tables(workload: MarginalTables) -> Framed:
+    """The moment body of 2-way tables with all cuts: it holds the polytope of the workload."""
+    body = CutTables(workload.levels)
+    return Framed(body, body.weights)
+
+
+def squares_of_chains(
+    framed: Framed, chains: int, steps: int, rng: np.random.Generator
+) -> FloatArray:
+    """Squared lengths (chains, draws) of answers, after a quarter of the steps as burn-in.
+
+    Chains start in random directions, of normal coordinates that weigh alike in the error, at radii
+    as those of uniform points.
+    """
+    r = framed.body.dimension
+    ways = rng.standard_normal((chains, r)) / np.sqrt(framed.weights) ** (LEAN / (0.5 + LEAN))
+    _, ends = framed.body.chord(np.zeros_like(ways), ways)
+    start = ways * (ends * rng.random(chains) ** (1 / r))[:, None]
+    burn_in = steps // 4
+    walked = run_chains(
+        HitAndRun(), framed.body, start, rng, draws=steps - burn_in, burn_in=burn_in
+    )
+    return framed.squares(walked.draws)
