@@ -22,6 +22,7 @@ from itertools import groupby
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
@@ -32,7 +33,8 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.statistics import MeanSquare
+from experiments.engine.drawing import BAND_LEVEL, shared_legend
+from experiments.engine.statistics import MeanSquare, pooled_by
 from geomdp.advice.candidates import Question
 from geomdp.advice.trials import WORTHWHILE, rank, try_for_every_n
 
@@ -152,26 +154,19 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
+CHOSEN, RELEASED = "choice, predicted", "choice, measured"
+PEER, CHANGE = "best peer, predicted", "another choice"
+
+
 def plot(table: pd.DataFrame) -> Figure:
     """One panel a workload: the ratio to the best peer, named by what is advised."""
     lines = [line for line in Line if line in set(table.line)]
-    figure = Figure(figsize=(7.2, 1.9 * ((len(lines) + 1) // 2) + 0.4))
-    panels = figure.subplots((len(lines) + 1) // 2, 2, sharex=True, sharey=True, squeeze=False)
-    for axes, line in zip(panels.flat, lines, strict=False):
-        mine = table[table.line == line].sort_values("n")
-        ratio = (mine.predicted / mine.peer).to_numpy()
-        axes.axhline(1, color="black", linewidth=0.8)
-        axes.plot(mine.n, ratio, color="C0")
-        runs = [list(run) for _, run in groupby(range(len(mine)), mine.mechanism.iloc.__getitem__)]
-        for position, run in enumerate(runs):
-            name = mine.mechanism.iloc[run[0]].replace("(exact=True)", "")
-            if position:
-                axes.axvline(mine.n.iloc[run[0]], color="C1", linewidth=0.8, linestyle=":")
-            height = 5.5 / 1.8 ** (position % 3)
-            axes.text(mine.n.iloc[run[0]] * 1.1, height, name, fontsize=6.5, color="C0")
-        found = mine[mine.releases > 0]
-        axes.plot(found.n, np.sqrt(found.mean_square) / found.peer, "o", color="C1", markersize=4)
-        axes.set_title(line, fontsize=9)
+    rows = (len(lines) + 1) // 2
+    figure = Figure(figsize=(7.2, 1.9 * rows + 0.8))
+    panels = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
+    for letter, axes, line in zip("abcdefgh", panels.flat, lines, strict=False):
+        _panel(axes, table[table.line == line].sort_values("n"))
+        axes.set_title(f"({letter}) {line}", fontsize=9)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(0.015, 12)
@@ -179,7 +174,31 @@ def plot(table: pd.DataFrame) -> Figure:
         axes.set_ylabel("error / best peer")
     for axes in panels[-1]:
         axes.set_xlabel("number of records $n$")
+    columns = {"errors": [CHOSEN, RELEASED], "beside them": [PEER, CHANGE]}
+    shared_legend(figure, panels.flat, columns)
     return figure
+
+
+def _panel(axes: Axes, table: pd.DataFrame) -> None:
+    """One workload; names of choices stand where they begin."""
+    axes.axhline(1, color="black", linewidth=0.8, label=PEER)
+    axes.plot(table.n, table.predicted / table.peer, color="C0", label=CHOSEN)
+    runs = [list(run) for _, run in groupby(range(len(table)), table.mechanism.iloc.__getitem__)]
+    for position, run in enumerate(runs):
+        first = table.n.iloc[run[0]]
+        if position:
+            axes.axvline(first, color="0.5", linewidth=0.8, linestyle=":", label=CHANGE)
+        name = table.mechanism.iloc[run[0]].replace("(exact=True)", "")
+        height = 6.0 / 2.0 ** (position % 3)
+        text = axes.text(first * 1.1, height, name, fontsize=6.5, va="center")
+        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8})
+    found = table[table.releases > 0]
+    means = [mean for _, mean in pooled_by(found, ["n"]).items()]
+    bands = np.array([mean.root_interval(BAND_LEVEL) for mean in means]).reshape(-1, 2)
+    roots = np.array([mean.root for mean in means])
+    peers = found.peer.to_numpy()
+    reach = np.maximum(np.abs(bands.T - roots), 0) / peers
+    axes.errorbar(found.n, roots / peers, yerr=reach, fmt="o", color="C1", ms=4, label=RELEASED)
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:
