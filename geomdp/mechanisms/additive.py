@@ -50,11 +50,14 @@ class AdditiveMechanism(Mechanism):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; the noise object is shared."""
         n = whole(n, "n")
-        # Touched here so that the copy carries the result of any set-up with it.
-        _ = self.noise
+        # First, so that the copy carries the results with it.
+        self._set_up()
         twin = copy.copy(self)
         twin.n = n
         return twin
+
+    def _set_up(self) -> None:
+        _ = self.noise, self._hull
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         answers = (sums + self.noise.sample(rng, 1)) / self.n

@@ -115,6 +115,10 @@ class Mechanism(abc.ABC):
     def with_workload(self, workload: Workload) -> Self:
         """The same family of mechanism, n and guarantee for another `workload`."""
 
+    @abc.abstractmethod
+    def _set_up(self) -> None:
+        """Make whatever a draw needs beyond the prediction, so that none of it can fail later."""
+
     def _totals(self, records: Records | Iterable[Records]) -> Totals:
         """Number of records and the exact sums that `_privatise` takes, in one pass."""
         return self.workload.totals(records)
@@ -149,8 +153,9 @@ class Mechanism(abc.ABC):
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
-        # All set-up first: nothing that could fail is left once noise has been drawn.
+        # All set-up first: nothing that could fail is left once the ledger has paid.
         predicted = self.predicted_rmse
+        self._set_up()
         guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
         generator = np.random.default_rng(rng)
         label = type(self).__name__

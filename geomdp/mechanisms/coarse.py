@@ -110,6 +110,9 @@ class Coarse(Mechanism):
     def _totals(self, records: Records | Iterable[Records]) -> Totals:
         return self._coarsened.totals(records)
 
+    def _set_up(self) -> None:
+        self.inner._set_up()
+
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         return self.inner._privatise(sums, rng)
 

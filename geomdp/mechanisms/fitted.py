@@ -91,8 +91,8 @@ class Fitted(Mechanism):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; noise, norm and geometry are shared."""
         n = whole(n, "n")
-        # Touched here so that the copy carries the result with it.
-        _ = self._norm
+        # First, so that the copy carries the result with it.
+        self._set_up()
         twin = copy.copy(self)
         twin._projected, twin.n = self._projected.with_n(n), n
         return twin
@@ -100,6 +100,10 @@ class Fitted(Mechanism):
     def with_workload(self, workload: Workload) -> Self:
         """Fitted noise of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
+
+    def _set_up(self) -> None:
+        self._projected._set_up()
+        _ = self._norm
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         noisy = self.inner._privatise(sums, rng)

@@ -183,8 +183,8 @@ class JL(Mechanism):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; A, noise and geometry are shared."""
         n = whole(n, "n")
-        # Touched here so that the copy carries the results with it.
-        _ = self.inner.noise, self._projector, self._support, self.mean_distortion
+        # First, so that the copy carries the results with it.
+        self._set_up()
         twin = copy.copy(self)
         twin.inner, twin.n = self.inner.with_n(n), n
         return twin
@@ -193,6 +193,10 @@ class JL(Mechanism):
         """The mechanism of the same family and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
         return type(self)(template, self._dimension, self._rng.spawn(1)[0])
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+        _ = self._projector, self._support, self.mean_distortion
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         noisy = self.inner._privatise(self.matrix @ sums, rng)

@@ -121,6 +121,9 @@ class PairMarginals(Mechanism):
             total += rows.T @ rows
         return Totals(count, svec(total) / d)
 
+    def _set_up(self) -> None:
+        self.second_moment._set_up()
+
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         matrix = unsvec(self.second_moment._privatise(sums, rng))
         return np.asarray(self.workload.d * matrix[np.triu_indices(self.workload.d, 1)])

@@ -114,8 +114,8 @@ class Projected(Mechanism):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; noise and geometry are shared."""
         n = whole(n, "n")
-        # Touched here so that the copy carries the results with it.
-        _ = self.inner.noise, self._projector, self._support
+        # First, so that the copy carries the results with it.
+        self._set_up()
         twin = copy.copy(self)
         twin.inner, twin.n = self.inner.with_n(n), n
         return twin
@@ -123,6 +123,10 @@ class Projected(Mechanism):
     def with_workload(self, workload: Workload) -> Self:
         """Projected noise of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+        _ = self._projector, self._support, self.diameter
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         return self.nearest(self.inner._privatise(sums, rng)).point

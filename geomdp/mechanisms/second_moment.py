@@ -164,9 +164,8 @@ class SecondMoment(Mechanism):
 
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; what is known of the noise is shared."""
-        if self.shrink:
-            # Touched here so that the copy carries the result with it.
-            _ = self._noise_limit
+        # First, so that the copy carries the result with it.
+        self._set_up()
         twin = copy.copy(self)
         twin.n, twin.inner = whole(n, "n"), self.inner.with_n(n)
         return twin
@@ -195,6 +194,11 @@ class SecondMoment(Mechanism):
         if self.clip:
             records = clipped_to_ball(records, self.body.d)
         return super().release(records, rng, ledger=ledger)
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+        if self.shrink:
+            _ = self._noise_limit
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         noisy = self.inner._privatise(sums, rng)

@@ -103,8 +103,8 @@ class Shrunk(Mechanism):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; noise and geometry are shared."""
         n = whole(n, "n")
-        # Touched here so that the copy carries the results with it.
-        _ = self._ball, self._projector
+        # First, so that the copy carries the results with it.
+        self._set_up()
         twin = copy.copy(self)
         twin.inner, twin.n = self.inner.with_n(n), n
         return twin
@@ -112,6 +112,10 @@ class Shrunk(Mechanism):
     def with_workload(self, workload: Workload) -> Self:
         """Shrunk noise of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+        _ = self._ball, self._projector
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         noisy = self.inner._privatise(sums, rng)

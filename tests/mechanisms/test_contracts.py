@@ -262,6 +262,24 @@ def test_with_n_shares_geometry_and_scales_the_noise(name):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
+def test_nothing_is_left_to_set_up_once_the_ledger_has_paid(name):
+    M = build(name, home(name))
+    release_begins = (M.predicted_rmse, M._set_up(), M._totals(home(name).universe.sample(N, 0)))
+    before = parts(M)
+    M._privatise(release_begins[2].sums, np.random.default_rng(0))
+    assert parts(M) == before
+
+
+def parts(value: object, path: str = "M") -> dict[str, set[str]]:
+    """Names held by a mechanism and by the mechanisms inside it, where cached results appear."""
+    found = {path: set(vars(value))}
+    for key, inner in vars(value).items():
+        if isinstance(inner, Mechanism):
+            found |= parts(inner, f"{path}.{key}")
+    return found
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_with_workload_is_the_same_family(name):
     mechanism = build(name, home(name))
     other = mechanism.with_workload(WORKLOADS["parities"])
