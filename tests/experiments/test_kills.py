@@ -135,5 +135,5 @@ def test_ctrl_c_stops_a_parallel_sweep_once(tmp_path: Path, outcomes: int) -> No
 def test_twenty_kills_of_a_parallel_sweep(tmp_path: Path) -> None:
     path, chance = tmp_path / "killed.sqlite", random.Random(5)
     for _ in range(KILLS):
-        kill_with_workers(path, chance.randint(1, 9), chance.uniform(0, 0.005))
+        kill_with_workers(path, chance.randint(1, 4), chance.uniform(0, 0.003))
     check_resumed(path, tmp_path)
