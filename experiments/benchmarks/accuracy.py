@@ -37,9 +37,9 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, deviation, pooled_by, quantile
-from experiments.problems import Data, Queries, draw_records, workload
-from geomdp.geometry.slabs import refine_slabs
-from geomdp.workloads.symmetries import random_symmetry
+from experiments.shared.problems import Data, Queries, draw_records, workload
+from geomdp.geometry.outer_slabs.refine import refine_slabs
+from geomdp.workloads.structure.symmetries import random_symmetry
 
 RECORDS = 5000
 PRIVACY = gd.PureDP(1.0)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
-from experiments.problems import RAND_SCHEMA, real_sample
+from experiments.shared.problems import RAND_SCHEMA, real_sample
 from geomdp.bounds import RMS, orthogonal_lines_error
 
 PRIVACY = gd.PureDP(1.0)

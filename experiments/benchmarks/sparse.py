@@ -35,8 +35,8 @@ import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, log_axes, shared_legend
-from geomdp.geometry.hashing import HashedSigns
-from geomdp.mechanisms.updates import MultiplicativeWeights, SparseMultiplicativeWeights
+from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
+from geomdp.mechanisms.sparse.hashing import HashedSigns
 from geomdp.workloads import DenseQuery, SparseQuery
 
 TIMED = "queries, updates, sign bits and summaries"

@@ -24,7 +24,7 @@ ADDITIONS = (
         "Exact chords of polytopes by vertices",
         r"A warm dual simplex finds where a ray leaves $\operatorname{conv}(\pm v_i)$ or $K-K$: one"
         r" pass over the vertices per pivot.",
-        ("geomdp.bodies.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
+        ("geomdp.bodies.polytopes.facets.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
     ),
     Theorem(
         "X-SIM",
@@ -76,7 +76,7 @@ ADDITIONS = (
         "Sixty-four signs per hash",
         r"A polynomial of degree $r-1$ over $\mathrm{GF}(2^{64})$ gives 64 rows of $r$-wise"
         r" independent signs per evaluation.",
-        ("geomdp.geometry.hashing.HashedSigns",),
+        ("geomdp.mechanisms.sparse.hashing.HashedSigns",),
     ),
     Theorem(
         "X-NUFFT",

@@ -13,7 +13,7 @@ ITERATIVE = (
         r"$U$ is a $B(\alpha)$-DUA if every database update sequence at accuracy $\alpha$ has at"
         r" most"
         r" $\lfloor B(\alpha)\rfloor$ steps: the IDC of Blum and Roth.",
-        ("geomdp.mechanisms.updates.UpdateRule",),
+        ("geomdp.mechanisms.interactive.updates.UpdateRule",),
         ("Definition 1", "Definition 2"),
         scripts=("update_bounds",),
     ),
@@ -27,7 +27,7 @@ ITERATIVE = (
         (
             "geomdp.mechanisms.EnumeratedQueries",
             "geomdp.mechanisms.AllParities",
-            "geomdp.mechanisms.distinguishers.Distinguisher",
+            "geomdp.mechanisms.interactive.distinguishers.Distinguisher",
         ),
         ("Definition 3", "Theorem 6"),
         tests=(
@@ -54,7 +54,7 @@ ITERATIVE = (
         r"\frac{\varepsilon}{2B}$, $(\varepsilon,\delta)$-DP for $\varepsilon_0\le\frac{"
         r"\varepsilon}"
         r"{4\sqrt{B\ln(1/\delta)}}$.",
-        ("geomdp.mechanisms.iterative.step_epsilon", "geomdp.IterativeConstruction"),
+        ("geomdp.mechanisms.interactive.iterative.step_epsilon", "geomdp.IterativeConstruction"),
         ("Theorem 4",),
         tests=(f"{_TESTS}::test_step_epsilon",),
     ),
@@ -68,10 +68,10 @@ ITERATIVE = (
         r"\frac{|\mathcal C|}{\gamma}$ (pure), $\alpha\ge\frac{64\sqrt{B(\alpha/2)\ln(1/\delta)}}"
         r"{n\varepsilon}\ln\frac{|\mathcal C|}{\gamma}$ (approximate).",
         (
-            "geomdp.mechanisms.iterative.StoppingDesign",
-            "geomdp.mechanisms.iterative.CORRECTED",
-            "geomdp.mechanisms.iterative.PRINTED",
-            "geomdp.bounds.interactive.iterative_accuracy",
+            "geomdp.mechanisms.interactive.iterative.StoppingDesign",
+            "geomdp.mechanisms.interactive.iterative.CORRECTED",
+            "geomdp.mechanisms.interactive.iterative.PRINTED",
+            "geomdp.bounds.upper.interactive.iterative_accuracy",
         ),
         ("Theorem 5", "Theorem 7", "Theorem 8"),
         correction="Printed with 4 and 2 in Theorem 5, 8 and 16 in Theorem 8; the step that stops"

@@ -21,7 +21,7 @@ from geomdp.advice.candidates import (
 from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import JL, AutoDimension, Coarse, Mechanism, Projected
-from geomdp.mechanisms.jl import distortion_bound, width_limit
+from geomdp.mechanisms.post_processed.jl import distortion_bound, width_limit
 from geomdp.privacy import PureDP
 from geomdp.workloads import explicit_answers
 

@@ -10,7 +10,7 @@ from geomdp._typing import RandomState
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.upper_side import upper_bounds
 from geomdp.bounds import Bound, Metric
-from geomdp.bounds.certificate import Question
+from geomdp.bounds.certificates.certificate import Question
 from geomdp.bounds.metrics import MEAN_L2
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
 from geomdp.privacy import Adjacency

@@ -23,12 +23,12 @@ from geomdp.mechanisms import (
     Spectral,
     TightCone,
 )
-from geomdp.mechanisms.cone import cone_lift
+from geomdp.mechanisms.additive_noise.cone import cone_lift
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from geomdp.workloads.sign_products import sign_products
-from geomdp.workloads.table_contrasts import table_contrasts
+from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 #: Largest effective dimension, and largest product of universe size and effective dimension, for
 #: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,

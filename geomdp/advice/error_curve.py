@@ -17,7 +17,7 @@ from geomdp.advice.candidates import Question
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
-from geomdp.bounds.certificate import Question as BoundQuestion
+from geomdp.bounds.certificates.certificate import Question as BoundQuestion
 from geomdp.mechanisms import (
     JL,
     AdditiveMechanism,

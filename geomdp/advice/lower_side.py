@@ -18,10 +18,10 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     packing_search,
 )
-from geomdp.bounds.certificate import Question, bound_of
-from geomdp.bounds.chain import Link, chain
-from geomdp.bounds.line_search import line_rungs
-from geomdp.bounds.packing_search import DEFAULT_EFFORT
+from geomdp.bounds.certificates.certificate import Question, bound_of
+from geomdp.bounds.certificates.chain import Link, chain
+from geomdp.bounds.lines.plans import line_rungs
+from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
 #: One argument: a bound for a workload and one question in several forms, or `SideConditionError`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
-from geomdp.bodies.oracles import Body
+from geomdp.bodies.base import Body
 from geomdp.noise import KNormNoise, MappedNoise
 from geomdp.noise.base import Noise
 

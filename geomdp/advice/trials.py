@@ -18,7 +18,7 @@ from geomdp.advice.candidates import (
 )
 from geomdp.advice.slow_draws import draw_seconds
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Projected, Shrunk
-from geomdp.mechanisms.support_bound import MAX_DRAWS
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import Exact
 from geomdp.workloads import WorkloadSizeError
 

@@ -20,7 +20,7 @@ from geomdp.mechanisms import (
     Projected,
     SecondMoment,
 )
-from geomdp.mechanisms.projected import STANDARD_ERRORS, squared_noise_limit
+from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.maxima import expected_maximum
 from geomdp.privacy import Adjacency, Exact, PureDP

@@ -17,15 +17,15 @@ import scipy.linalg
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
 from geomdp.bodies import Body, neighbour_body
-from geomdp.bodies.balls import log_unit_ball_volume
-from geomdp.bodies.shadows import shadow
-from geomdp.bodies.triangulated import triangulated
+from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
+from geomdp.bodies.operations.shadows import shadow
+from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.bounds.bound import Bound, Side
-from geomdp.bounds.certificate import SideConditionError
+from geomdp.bounds.certificates.certificate import SideConditionError
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.geometry.gaussian import mean_gaussian_norm
-from geomdp.geometry.volume import volume_radius
-from geomdp.geometry.width import gaussian_width
+from geomdp.geometry.volumes.volume import volume_radius
+from geomdp.geometry.width.gaussian_vectors import mean_gaussian_norm
+from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 

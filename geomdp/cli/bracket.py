@@ -10,8 +10,8 @@ import typer
 
 from geomdp.advice.bracket import Bracket, sample_complexity_bracket
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, WorstCase
-from geomdp.bounds.certificate import Certificate
-from geomdp.bounds.certificate_file import write_certificate
+from geomdp.bounds.certificates.certificate import Certificate
+from geomdp.bounds.certificates.files import write_certificate
 from geomdp.cli import display
 from geomdp.cli.options import (
     QUERIES,

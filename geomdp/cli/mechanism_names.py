@@ -9,7 +9,7 @@ from geomdp.advice import candidates
 from geomdp.advice.bounded_candidates import coarse, jl
 from geomdp.advice.candidates import InapplicableError, Question
 from geomdp.mechanisms import Fitted, Mechanism, Projected, Shrunk
-from geomdp.mechanisms.additive import AdditiveMechanism
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.privacy import Exact
 
 #: The name that leaves the choice to `geomdp.advise`.

@@ -45,7 +45,7 @@ from geomdp.data import RealColumn, Schema, encode, read_chunks
 from geomdp.mechanisms import SmoothRelease, SmoothSummary
 from geomdp.privacy import Adjacency
 from geomdp.workloads.smooth import ClosedForm, query_from_dict
-from geomdp.workloads.universes import SymmetricCube
+from geomdp.workloads.universe.universes import SymmetricCube
 
 app = typer.Typer(
     help="One private summary that answers any smooth query later, without the records.",

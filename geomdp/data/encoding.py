@@ -22,7 +22,7 @@ from geomdp.data.columns import (
     as_text,
 )
 from geomdp.data.schema import Schema
-from geomdp.workloads.universes import (
+from geomdp.workloads.universe.universes import (
     BooleanCube,
     CategoricalProduct,
     FiniteUniverse,

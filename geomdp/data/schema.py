@@ -34,7 +34,7 @@ from geomdp.data.columns import (
     NumericColumn,
     RealColumn,
 )
-from geomdp.workloads.universes import CategoricalProduct, SymmetricCube
+from geomdp.workloads.universe.universes import CategoricalProduct, SymmetricCube
 
 FORMAT = "geomdp schema"
 VERSION = 1

@@ -15,7 +15,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp.privacy import Adjacency, Guarantee, Ledger
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
-from geomdp.workloads.universes import Records
+from geomdp.workloads.universe.universes import Records
 
 
 class PredictionKind(enum.StrEnum):

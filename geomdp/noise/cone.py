@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, vector
-from geomdp.bodies.oracles import Body
+from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.uniform_moments import UniformMoments, scaled
 from geomdp.privacy import Exact, SamplerStatus

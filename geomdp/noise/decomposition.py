@@ -13,13 +13,13 @@ from scipy.sparse.csgraph import connected_components
 
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
-from geomdp.bodies.linear_image import LinearImage
-from geomdp.bodies.oracles import Body
-from geomdp.bodies.shadows import shadow
-from geomdp.bodies.transforms import Scaled
+from geomdp.bodies.base import Body
+from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.shadows import shadow
+from geomdp.bodies.operations.transforms import Scaled
+from geomdp.geometry.outer_slabs.refine import refine_slabs
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
-from geomdp.geometry.slabs import refine_slabs
 from geomdp.noise.knorm import MOMENT_DRAWS, PUBLIC_SEED
 
 #: How far M^T M may be from I for M to count as an isometry: a product of float64 matrices with

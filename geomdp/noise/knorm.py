@@ -8,7 +8,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive
-from geomdp.bodies.oracles import Body
+from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import UniformSampler
 from geomdp.privacy import SamplerStatus

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
-from geomdp.bodies.elliptope import Elliptope
-from geomdp.bodies.oracles import Body
-from geomdp.bodies.table_moments import TableMoments
+from geomdp.bodies.base import Body
+from geomdp.bodies.conic.elliptope import Elliptope
+from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.geometry.results import Estimate
 from geomdp.noise.knorm import PUBLIC_SEED
 

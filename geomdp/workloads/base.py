@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp.workloads.universes import Records, Universe
+from geomdp.workloads.universe.universes import Records, Universe
 
 #: Rows evaluated at a time; bounds the memory of `totals` to this many rows of answers.
 CHUNK_ROWS = 8192

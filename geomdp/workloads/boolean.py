@@ -17,7 +17,7 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload, WorkloadSizeError
-from geomdp.workloads.universes import BooleanCube, Records
+from geomdp.workloads.universe.universes import BooleanCube, Records
 
 #: Records packed into bits at a time, 64 to a machine word.
 PACKED_ROWS = 1 << 16
@@ -119,7 +119,9 @@ class _SubsetQueries(Workload):
 
         Costs as `extreme_answers`, and fails where that does.
         """
-        from geomdp.workloads.quadratic_forms import quadratic_ranges  # compiled: slow import
+        from geomdp.workloads.structure.quadratic_forms import (
+            quadratic_ranges,  # compiled: slow import
+        )
 
         directions = batch(directions, self.n_queries, "directions")
         if self.k == 1:
@@ -154,7 +156,9 @@ class _SubsetQueries(Workload):
 
     def _best_of_pairs(self, directions: FloatArray) -> IntArray:
         """Numbers (b,) of elements with the best score for k = 2."""
-        from geomdp.workloads.quadratic_forms import quadratic_maximisers  # compiled: slow import
+        from geomdp.workloads.structure.quadratic_forms import (
+            quadratic_maximisers,  # compiled: slow import
+        )
 
         return np.asarray(quadratic_maximisers(*self._quadratic_forms(directions)))
 
@@ -218,7 +222,7 @@ class Marginals(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_and
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.transforms import corner_sum
+        from geomdp.workloads.structure.transforms import corner_sum
 
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
@@ -255,7 +259,7 @@ class Parities(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_xor
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.transforms import walsh_hadamard
+        from geomdp.workloads.structure.transforms import walsh_hadamard
 
         walsh_hadamard(scores)
 

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
-from geomdp.workloads import diameters
 from geomdp.workloads.base import Workload
-from geomdp.workloads.enumeration import explicit_answers
-from geomdp.workloads.records import Records
-from geomdp.workloads.universe import Universe
+from geomdp.workloads.structure import diameters
+from geomdp.workloads.structure.enumeration import explicit_answers
+from geomdp.workloads.universe.records import Records
+from geomdp.workloads.universe.universe import Universe
 
 #: Elements compared with all centres at a time.
 BLOCK_ELEMENTS = 1024

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, whole
-from geomdp.workloads import diameters
 from geomdp.workloads.base import MAX_ENTRIES
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.universes import FiniteUniverse, Records
+from geomdp.workloads.structure import diameters
+from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22

@@ -18,7 +18,7 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
-from geomdp.workloads.universes import FiniteUniverse, Records
+from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
 #: Codes counted at a time: 8 MB of integers, so that counting costs O(n + N) rather than O(n N).
 COUNT_ROWS = 1 << 20

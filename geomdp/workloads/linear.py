@@ -11,10 +11,10 @@ import numpy.typing as npt
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array
-from geomdp.workloads import diameters
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload
-from geomdp.workloads.enumeration import explicit_answers
-from geomdp.workloads.universes import Records, Universe
+from geomdp.workloads.structure import diameters
+from geomdp.workloads.structure.enumeration import explicit_answers
+from geomdp.workloads.universe.universes import Records, Universe
 
 
 class LinearMap(Workload):

@@ -23,7 +23,7 @@ from geomdp.workloads.base import (
     WorkloadSizeError,
 )
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.universes import CategoricalProduct, Records
+from geomdp.workloads.universe.universes import CategoricalProduct, Records
 
 #: Records counted at a time; memory of `totals` is a few integers per record.
 COUNT_ROWS = 1 << 16
@@ -160,7 +160,7 @@ class MarginalTables(Workload):
         ValueError
             For more than 2^24 elements.
         """
-        from geomdp.workloads.transforms import corner_sum
+        from geomdp.workloads.structure.transforms import corner_sum
 
         directions = batch(directions, self.n_queries, "directions")
         size = self.universe.size

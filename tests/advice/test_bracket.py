@@ -22,7 +22,7 @@ from geomdp.bounds import (
     WorstCase,
     certify,
 )
-from geomdp.bounds.certificate_file import write_certificate
+from geomdp.bounds.certificates.files import write_certificate
 from geomdp.bounds.checker import check_certificate
 from geomdp.mechanisms import Laplace, Projected, TightCone
 from geomdp.mechanisms import SecondMoment as SecondMomentMechanism

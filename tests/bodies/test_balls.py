@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import Ball, Box, CrossPolytope, Ellipsoid, LpBall, Product, difference_body
-from geomdp.bodies.balls import ball_chord, log_unit_ball_volume
+from geomdp.bodies.norm_balls.balls import ball_chord, log_unit_ball_volume
 from tests.stats import ks_uniform, mean_agrees
 
 

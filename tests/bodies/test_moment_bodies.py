@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies.moment_bodies import (
+from geomdp.bodies.conic.chebyshev_moments import (
     cosine_moment_body,
     grid_moment_body,
     grid_moment_distance,

@@ -10,16 +10,16 @@ import pytest
 from scipy.integrate import quad
 
 from geomdp.bodies import NuclearBall, Spectraplex, SpectraplexDifference
-from geomdp.bodies.eigenvalues import eigenvalues
-from geomdp.bodies.log_gas import heat_bath, sweeps
-from geomdp.bodies.perfect_spectra import (
+from geomdp.bodies.spectral.coupling_from_the_past import (
     _block,
     block_sweeps,
     difference_spectra,
     gas_spectra,
     nuclear_spectra,
 )
-from geomdp.bodies.spectral_moments import difference_moments, nuclear_moments
+from geomdp.bodies.spectral.eigenvalues import eigenvalues
+from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
+from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
 from tests.stats import LEVEL, binomial_agrees, ks_same, ks_uniform, mean_agrees
 
 #: Functions of ascending spectra (n, d) that see every eigenvalue.
@@ -176,7 +176,7 @@ def test_moments_and_volumes_of_the_sheet():
 @pytest.mark.parametrize("d", [10, 40])
 def test_moments_stay_accurate_as_d_grows(d):
     """The degree p has mean D / 2; by Rogers and Shephard vol(K - K) is below C(2 D, D) vol(K)."""
-    from geomdp.bodies.spectral_moments import _gas
+    from geomdp.bodies.spectral.pfaffians import _gas
 
     D, gas = d * (d + 1) // 2, _gas(d)
     assert gas.shares.sum() == pytest.approx(1, rel=1e-12)

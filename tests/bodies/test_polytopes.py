@@ -14,7 +14,7 @@ SQUARE = np.vstack([np.eye(2), -np.eye(2)])
 def test_support_in_blocks_equals_one_product(monkeypatch):
     body, directions = VPolytope(gaussian(300, 5)), gaussian(40, 5, seed=1)
     whole, winners = body.support(directions), body.extreme_index(directions)
-    monkeypatch.setattr("geomdp.bodies.vpolytope.BLOCK_ENTRIES", 40 * 7)
+    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.BLOCK_ENTRIES", 40 * 7)
     np.testing.assert_array_equal(body.support(directions), whole)
     np.testing.assert_array_equal(body.extreme_index(directions), winners)
     np.testing.assert_array_equal(winners, (directions @ body.vertices.T).argmax(axis=1))
@@ -22,7 +22,7 @@ def test_support_in_blocks_equals_one_product(monkeypatch):
 
 def test_ties_go_to_the_first_vertex(monkeypatch):
     body = VPolytope(np.vstack([cube(2), cube(2)]))
-    monkeypatch.setattr("geomdp.bodies.vpolytope.BLOCK_ENTRIES", 3)
+    monkeypatch.setattr("geomdp.bodies.polytopes.vpolytope.BLOCK_ENTRIES", 3)
     assert body.extreme_index(np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.0]])).tolist() == [0, 3, 2]
 
 

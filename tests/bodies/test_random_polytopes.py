@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import VPolytope
-from geomdp.bodies.linear_programs import ConicProgram
+from geomdp.bodies.polytopes.linear_programs import ConicProgram
 
 BODIES = 200
 

@@ -18,9 +18,9 @@ from geomdp.bodies import (
     moment_relaxation,
     sensitivity_polytope,
 )
-from geomdp.bodies.correlation_projection import nearest_with_diagonal
-from geomdp.bodies.correlation_support import GAP, highest_correlation
-from geomdp.bodies.moment_matrix import MomentMatrix
+from geomdp.bodies.conic.projection import nearest_with_diagonal
+from geomdp.bodies.conic.sign_moments import MomentMatrix
+from geomdp.bodies.conic.support import GAP, highest_correlation
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
 from tests.catalogue import CONIC_PROGRAM, gaussian
 

@@ -24,7 +24,7 @@ from geomdp.bodies import (
     TriangulatedPolytope,
     VPolytope,
 )
-from geomdp.bodies.shadows import shadow
+from geomdp.bodies.operations.shadows import shadow
 from tests.stats import ks_uniform, mean_agrees
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from geomdp.bodies import CrossPolytope, TriangulatedPolytope
-from geomdp.bodies.triangulation import (
+from geomdp.bodies.polytopes.triangulation import (
     MAX_SIMPLICES,
     can_triangulate,
     hull_vertices,

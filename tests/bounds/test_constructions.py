@@ -30,8 +30,8 @@ from geomdp.bounds import (
     marginal_bound,
     random_sign_bound,
 )
-from geomdp.bounds.random_signs import UnionBoundError, rate
-from geomdp.bounds.reed_solomon import is_prime, prime_at_least, prime_at_most
+from geomdp.bounds.packings.random_signs import UnionBoundError, rate
+from geomdp.bounds.packings.reed_solomon import is_prime, prime_at_least, prime_at_most
 from geomdp.workloads import RandomSigns
 from tests.stats import binomial_below
 

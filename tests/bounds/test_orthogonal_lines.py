@@ -32,12 +32,12 @@ from geomdp.bounds import (
     orthogonal_lines_error,
     private_line,
 )
-from geomdp.bounds.certificate import Question
+from geomdp.bounds.certificates.certificate import Question
 from geomdp.bounds.checker.lines import _lengths
-from geomdp.bounds.frames import coordinates, widest_frame
-from geomdp.bounds.line_search import line_plans, line_rungs
-from geomdp.bounds.orthogonal_lines import line_rung
-from geomdp.bounds.private_line import least_risk
+from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.lines.lines import line_rung
+from geomdp.bounds.lines.one_line import least_risk
+from geomdp.bounds.lines.plans import line_plans, line_rungs
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,

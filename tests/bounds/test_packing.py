@@ -21,8 +21,8 @@ from geomdp.bounds import (
     certify,
     single_elements,
 )
-from geomdp.bounds.certificate import Question, rung
-from geomdp.bounds.chain import chain
+from geomdp.bounds.certificates.certificate import Question, rung
+from geomdp.bounds.certificates.chain import chain
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, Marginals, Prefixes
 

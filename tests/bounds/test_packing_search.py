@@ -26,8 +26,8 @@ from geomdp.bounds import (
     packing_search,
     single_elements,
 )
-from geomdp.bounds.local_search import means_of, spread_out
 from geomdp.bounds.metrics import MEAN_L2
+from geomdp.bounds.packings.exchanges import means_of, spread_out
 from geomdp.workloads import (
     Explicit,
     Histogram,

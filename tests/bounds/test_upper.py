@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from geomdp.bounds import interactive, smooth, upper
-from geomdp.bounds.attainable_accuracy import smallest_accuracy
+from geomdp.bounds.upper import interactive, smooth
+from geomdp.bounds.upper import offline as upper
+from geomdp.bounds.upper.attainable_accuracy import smallest_accuracy
 from geomdp.mechanisms import (
     Ball,
     Covariance,
@@ -21,11 +22,11 @@ from geomdp.mechanisms import (
     SecondMoment,
     SparseMultiplicativeWeights,
 )
-from geomdp.mechanisms.online import solve_accuracy
+from geomdp.mechanisms.interactive.online import solve_accuracy
 from geomdp.privacy import ZCDP, ApproxDP, PureDP
 from geomdp.workloads import Marginals, RandomSigns
 from geomdp.workloads import SecondMoment as SecondMoments
-from geomdp.workloads.single_query import DenseQuery
+from geomdp.workloads.single_queries.single_query import DenseQuery
 
 AT = {"epsilon": 0.5, "alpha": 0.1}
 

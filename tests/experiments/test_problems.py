@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.problems import Data, Queries, dimension, draw_records, real_sample, workload
+from experiments.shared.problems import (
+    Data,
+    Queries,
+    dimension,
+    draw_records,
+    real_sample,
+    workload,
+)
 
 
 @pytest.mark.parametrize("queries", Queries)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 
 
 @dataclass(frozen=True, eq=False)

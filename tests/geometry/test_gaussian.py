@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.geometry.gaussian import (
+from geomdp.geometry.width.gaussian_vectors import (
     mean_gaussian_maximum,
     mean_gaussian_modulus,
     mean_gaussian_norm,

@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from geomdp.bodies.balls import Ball, CrossPolytope
-from geomdp.bodies.boxes import Box
-from geomdp.bodies.ellipsoids import Ellipsoid
-from geomdp.bodies.oracles import Body
-from geomdp.bodies.simplex import Simplex
-from geomdp.bodies.vpolytope import VPolytope
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
+from geomdp.bodies.norm_balls.boxes import Box
+from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
+from geomdp.bodies.polytopes.simplex import Simplex
+from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.projection import Projector, project, project_image
 from geomdp.geometry.results import Projection
 from tests.geometry.bodies import OracleOnly

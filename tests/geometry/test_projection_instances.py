@@ -9,11 +9,17 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from geomdp.bodies.ellipsoids import Ellipsoid
-from geomdp.bodies.nearest.factor import affine_weights, delete, empty_factor, insert, load
-from geomdp.bodies.oracles import Body
-from geomdp.bodies.vpolytope import VPolytope
-from geomdp.bodies.workload_polytope import WorkloadPolytope
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
+from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
+from geomdp.bodies.polytopes.nearest.qr_update import (
+    affine_weights,
+    delete,
+    empty_factor,
+    insert,
+    load,
+)
+from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.projection import project
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly

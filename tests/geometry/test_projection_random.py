@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geomdp.bodies.vpolytope import VPolytope
+from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.projection import project
 
 INSTANCES = 200

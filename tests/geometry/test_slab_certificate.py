@@ -15,11 +15,11 @@ from geomdp.bodies import (
     difference_body,
     neighbour_body,
 )
-from geomdp.bodies.containment import check_contains_neighbours
-from geomdp.bodies.relaxations import moment_relaxation
+from geomdp.bodies.of_workloads.containment import check_contains_neighbours
+from geomdp.bodies.of_workloads.relaxations import moment_relaxation
 from geomdp.geometry import certify_slabs, load_slabs, refine_slabs, save_slabs
-from geomdp.geometry.separation import PointDirections
-from geomdp.geometry.slab_files import FORMAT
+from geomdp.geometry.outer_slabs.files import FORMAT
+from geomdp.geometry.outer_slabs.separation import PointDirections
 from geomdp.mechanisms import KNorm
 from geomdp.privacy import Adjacency, Heuristic, PureDP
 from geomdp.workloads import MarginalTables, Parities, explicit_answers

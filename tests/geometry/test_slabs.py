@@ -18,18 +18,18 @@ from geomdp.bodies import (
     VPolytope,
     neighbour_body,
 )
-from geomdp.geometry.cuts import CutPool, greedy_cover
-from geomdp.geometry.refinery import INFLATION
-from geomdp.geometry.separation import (
+from geomdp.geometry.outer_slabs.cuts import CutPool, greedy_cover
+from geomdp.geometry.outer_slabs.refine import refine_slabs
+from geomdp.geometry.outer_slabs.refinement import INFLATION
+from geomdp.geometry.outer_slabs.separation import (
     FacetDirections,
     NearestPointDirections,
     PointDirections,
     direction_source,
 )
-from geomdp.geometry.slabs import refine_slabs
 from geomdp.privacy import Adjacency, Heuristic
 from geomdp.workloads import MarginalTables, explicit_answers
-from geomdp.workloads.symmetries import random_symmetry
+from geomdp.workloads.structure.symmetries import random_symmetry
 from tests.geometry.bodies import OracleOnly
 from tests.stats import binomial_agrees
 

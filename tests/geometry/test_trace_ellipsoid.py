@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from geomdp.geometry.block_ellipsoid import capped_ellipsoid, profile_ellipsoid
-from geomdp.geometry.ellipsoid import INFLATION, PairDifferences, Rows, least_trace_ellipsoid
+from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
+from geomdp.geometry.ellipsoids.least_trace import (
+    INFLATION,
+    PairDifferences,
+    Rows,
+    least_trace_ellipsoid,
+)
 
 
 def dual_value(vectors, weights):

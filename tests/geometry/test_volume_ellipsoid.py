@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import Ball, Difference, HPolytope, MissingOracle, SlabBody, VPolytope
+from geomdp.geometry.ellipsoids.least_volume import least_volume_ellipsoid
 from geomdp.geometry.sampling import ChainSampler, round_by_ellipsoid
 from geomdp.geometry.sampling.rounding import plain_walk
-from geomdp.geometry.volume_ellipsoid import least_volume_ellipsoid
 from tests.stats import LEVEL, ks_uniform
 
 CUBE = np.array(list(itertools.product([-1.0, 1.0], repeat=4)))

@@ -9,24 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.bodies.balls import Ball, CrossPolytope
-from geomdp.bodies.boxes import Box
-from geomdp.bodies.ellipsoids import Ellipsoid
-from geomdp.bodies.linear_image import LinearImage
-from geomdp.bodies.oracles import Body, MissingOracle
-from geomdp.bodies.products import Product
-from geomdp.bodies.simplex import Simplex, SimplexDifference
-from geomdp.bodies.spectral import Spectraplex
-from geomdp.bodies.symmetric_spectral import SpectraplexDifference
-from geomdp.bodies.symmetrised import Difference
-from geomdp.bodies.transforms import Scaled, Shifted
-from geomdp.bodies.vpolytope import VPolytope
-from geomdp.bodies.workload_polytope import WorkloadPolytope
-from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation
-from geomdp.geometry.control_variates import EllipsoidControl
-from geomdp.geometry.diameter import half_diameter
-from geomdp.geometry.gaussian import mean_gaussian_maximum, mean_gaussian_norm
-from geomdp.geometry.width import gaussian_width
+from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
+from geomdp.bodies.norm_balls.boxes import Box
+from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
+from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
+from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.products import Product
+from geomdp.bodies.operations.symmetrised import Difference
+from geomdp.bodies.operations.transforms import Scaled, Shifted
+from geomdp.bodies.polytopes.simplex import Simplex, SimplexDifference
+from geomdp.bodies.polytopes.vpolytope import VPolytope
+from geomdp.bodies.spectral.spectraplex import Spectraplex
+from geomdp.bodies.spectral.symmetric import SpectraplexDifference
+from geomdp.geometry.width.concentration import gaussian_deviation, hoeffding_deviation
+from geomdp.geometry.width.control_variates import EllipsoidControl
+from geomdp.geometry.width.diameter import half_diameter
+from geomdp.geometry.width.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
+from geomdp.geometry.width.width import gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
 from tests.stats import LEVEL, binomial_below, mean_agrees

@@ -7,7 +7,7 @@ import pytest
 
 from geomdp.bodies import Ball, moment_relaxation, sensitivity_polytope
 from geomdp.geometry import gaussian_width, gaussian_width_bounds
-from geomdp.geometry.local_search import local_maxima
+from geomdp.geometry.width.coordinate_ascent import local_maxima
 from geomdp.workloads import Marginals, MarginalTables, Parities, Prefixes
 from tests.stats import LEVEL
 

@@ -26,7 +26,7 @@ from geomdp.bodies import (
 from geomdp.bodies import (
     Ellipsoid as EllipsoidBody,
 )
-from geomdp.bodies.oracles import Body
+from geomdp.bodies.base import Body
 from geomdp.mechanisms import JL, Ball, Ellipsoid, Gaussian, KNorm, Laplace, Projected
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity, l2_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, PureDP

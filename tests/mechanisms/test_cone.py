@@ -21,7 +21,7 @@ from geomdp.workloads import (
     SecondMoment,
     explicit_answers,
 )
-from geomdp.workloads.sign_products import sign_products
+from geomdp.workloads.structure.sign_products import sign_products
 from tests.stats import ks_same, ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)

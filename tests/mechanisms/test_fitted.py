@@ -10,11 +10,11 @@ import pytest
 
 from geomdp.bodies import Elliptope
 from geomdp.mechanisms import Cone, Fitted, Hierarchical, Laplace, Projected
-from geomdp.mechanisms.fitted import moved_towards
-from geomdp.mechanisms.noise_norm import noise_norm
+from geomdp.mechanisms.post_processed.fitted import moved_towards
+from geomdp.mechanisms.post_processed.noise_norm import noise_norm
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, explicit_answers
-from geomdp.workloads.sign_products import sign_products
+from geomdp.workloads.structure.sign_products import sign_products
 
 PRIVACY = PureDP(1.0)
 TABLES = MarginalTables([2, 3, 2], 2)

@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.distinguishers import AllParities, EnumeratedQueries
-from geomdp.mechanisms.iterative import (
+from geomdp.mechanisms.interactive.distinguishers import AllParities, EnumeratedQueries
+from geomdp.mechanisms.interactive.iterative import (
     CORRECTED,
     PRINTED,
     IterativeConstruction,
     StoppingDesign,
     step_epsilon,
 )
-from geomdp.mechanisms.online import OnlineConstruction, replay, solve_accuracy
-from geomdp.mechanisms.transcript import Answer
-from geomdp.mechanisms.updates import (
+from geomdp.mechanisms.interactive.online import OnlineConstruction, replay, solve_accuracy
+from geomdp.mechanisms.interactive.transcript import Answer
+from geomdp.mechanisms.interactive.updates import (
     MultiplicativeWeights,
     Perceptron,
     SparseMultiplicativeWeights,
@@ -25,7 +25,7 @@ from geomdp.mechanisms.updates import (
 from geomdp.noise.scalar import GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted
-from geomdp.workloads.single_query import DenseQuery, SparseQuery
+from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
 from tests.stats import binomial_above, binomial_agrees
 
 APPROX = ApproxDP(1.0, 1e-6)

@@ -14,14 +14,14 @@ from geomdp._linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
 from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment
-from geomdp.mechanisms.covariance import _shares
-from geomdp.mechanisms.isotropic_shrinkage import (
+from geomdp.mechanisms.second_moments.covariance import _shares
+from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
     DRAWS,
     RANK,
     IsotropicShrinkage,
     top_eigenvalue_limit,
 )
-from geomdp.mechanisms.second_moment import wishart_energy
+from geomdp.mechanisms.second_moments.second_moment import wishart_energy
 from geomdp.privacy import (
     ZCDP,
     Adjacency,

@@ -9,7 +9,7 @@ import pytest
 
 from geomdp.audit import audit_event
 from geomdp.mechanisms import MomentBodyNoise, UniformGaussian, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.calibrated_noise import ScaledLaplace
+from geomdp.mechanisms.smooth.calibrated import ScaledLaplace
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Heuristic, PureDP
 from geomdp.workloads import SmoothQueries
 

@@ -15,20 +15,20 @@ import pytest
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.audit import AuditResult, Sampler, Score, audit, audit_event, repeat
-from geomdp.mechanisms.distinguishers import EnumeratedQueries
-from geomdp.mechanisms.iterative import IterativeConstruction
-from geomdp.mechanisms.online import OnlineConstruction
-from geomdp.mechanisms.sparse_project import GaussianRows, LaplaceRows, SparseProject
-from geomdp.mechanisms.sparse_vector import (
+from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
+from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.online import OnlineConstruction
+from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,
     NumericSparse,
     PrintedNumericSparse,
     Sparse,
 )
-from geomdp.mechanisms.transcript import Answer
-from geomdp.mechanisms.updates import MultiplicativeWeights, Perceptron
+from geomdp.mechanisms.interactive.transcript import Answer
+from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
+from geomdp.mechanisms.sparse.projection import GaussianRows, LaplaceRows, SparseProject
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-from geomdp.workloads.single_query import DenseQuery
+from geomdp.workloads.single_queries.single_query import DenseQuery
 from tests.mechanisms import broken_sparse_vector as broken
 
 BELOW, ABOVE, SILENT = broken.BELOW, broken.ABOVE, broken.SILENT

@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-import geomdp.bounds.sparse_vector_accuracy as accuracy
-import geomdp.mechanisms.sparse_vector_scales as scales
-from geomdp.mechanisms.sparse_vector import (
+import geomdp.bounds.upper.sparse_vector as accuracy
+import geomdp.mechanisms.interactive.scales as scales
+from geomdp.mechanisms.interactive.sparse_vector import (
     AboveThreshold,
     NumericSparse,
     PrintedNumericSparse,
     Sparse,
 )
-from geomdp.mechanisms.transcript import Answer
+from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.noise.scalar import SecureNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted

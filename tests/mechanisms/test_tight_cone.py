@@ -10,12 +10,12 @@ import scipy.integrate
 
 from geomdp.bodies import BlockElliptope, Elliptope, TableMoments
 from geomdp.mechanisms import Cone, TightCone
-from geomdp.mechanisms.tight_cone import KEPT, tight_table_moments
+from geomdp.mechanisms.additive_noise.tight_cone import KEPT, tight_table_moments
 from geomdp.noise import ConeNoise, PairedNoise, uniform_moments
 from geomdp.noise.uniform_moments import UniformMoments
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities
-from geomdp.workloads.table_contrasts import table_contrasts
+from geomdp.workloads.structure.table_contrasts import table_contrasts
 from tests.stats import ks_uniform, mean_agrees
 
 PURE = PureDP(1.0)

@@ -7,17 +7,17 @@ import json
 import numpy as np
 import pytest
 
-from geomdp.mechanisms.distinguishers import EnumeratedQueries
-from geomdp.mechanisms.iterative import IterativeConstruction
-from geomdp.mechanisms.online import OnlineConstruction, replay
-from geomdp.mechanisms.transcript import (
+from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
+from geomdp.mechanisms.interactive.iterative import IterativeConstruction
+from geomdp.mechanisms.interactive.online import OnlineConstruction, replay
+from geomdp.mechanisms.interactive.transcript import (
     Answer,
     exchanges_from_json_lines,
     exchanges_to_json_lines,
 )
-from geomdp.mechanisms.updates import MultiplicativeWeights, SparseMultiplicativeWeights
+from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.privacy import ApproxDP
-from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunctions
+from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery, conjunctions
 
 APPROX = ApproxDP(1.0, 1e-6)
 

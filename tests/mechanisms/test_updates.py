@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp._typing import FloatArray
-from geomdp.mechanisms.updates import (
+from geomdp.mechanisms.interactive.updates import (
     Median,
     MultiplicativeWeights,
     Perceptron,
@@ -20,7 +20,7 @@ from geomdp.mechanisms.updates import (
     net,
     net_size,
 )
-from geomdp.workloads.single_query import DenseQuery, SparseQuery
+from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
 
 SIZE = 40
 ALPHA = 0.2

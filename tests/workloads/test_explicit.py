@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geomdp.workloads import Explicit, RandomSigns, diameters, explicit
+from geomdp.workloads import Explicit, RandomSigns, explicit
 from geomdp.workloads import base as workload_base
+from geomdp.workloads.structure import diameters
 
 
 @pytest.fixture

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from geomdp.workloads import Marginals, Parities
-from geomdp.workloads.quadratic_forms import INNER, LINE, quadratic_maximisers, quadratic_ranges
+from geomdp.workloads.structure.quadratic_forms import (
+    INNER,
+    LINE,
+    quadratic_maximisers,
+    quadratic_ranges,
+)
 
 
 def values(linear: np.ndarray, pairs: np.ndarray) -> np.ndarray:

@@ -12,8 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.workloads.query_records import query_from_record, query_to_record
-from geomdp.workloads.single_query import DenseQuery, SparseQuery, conjunction, conjunctions
+from geomdp.workloads.single_queries.query_records import query_from_record, query_to_record
+from geomdp.workloads.single_queries.single_query import (
+    DenseQuery,
+    SparseQuery,
+    conjunction,
+    conjunctions,
+)
 
 
 def test_one_query_from_every_source() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from geomdp import workloads as wl
 from geomdp._linalg import AffineHull
-from geomdp.workloads.single_query import SparseQuery, conjunctions
+from geomdp.workloads.single_queries.single_query import SparseQuery, conjunctions
 
 QUERIES = [
     SparseQuery.from_mapping({"a": 1.0, "b": 0.5, ("pair", 3): 0.25}),

@@ -1,6 +1,6 @@
 """Orthogonal lines: lengths and one-dimensional risks computed again.
 
-The argument is in `geomdp.bounds.orthogonal_lines` and `geomdp.bounds.private_line`.
+The argument is in `geomdp.bounds.lines.lines` and `geomdp.bounds.lines.one_line`.
 """
 
 from __future__ import annotations

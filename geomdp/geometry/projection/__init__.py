@@ -1,6 +1,5 @@
 """Euclidean projection on convex bodies with a duality-gap certificate."""
 
-from geomdp.geometry.projection.one_target import project, project_image
-from geomdp.geometry.projection.projector import Projector
+import lazy_loader
 
-__all__ = ["Projector", "project", "project_image"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

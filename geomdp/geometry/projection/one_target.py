@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from geomdp.bodies.oracles import Body
+from geomdp.bodies.base import Body
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
 

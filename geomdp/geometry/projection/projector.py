@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
-from geomdp.bodies.nearest.columns import OracleColumns, VertexColumns
-from geomdp.bodies.oracles import Body, MissingOracle
+from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.polytopes.nearest.point_sets import OracleColumns, VertexColumns
 from geomdp.geometry.results import Projection
 
 if TYPE_CHECKING:
-    from geomdp.bodies.nearest.search import Found
+    from geomdp.bodies.polytopes.nearest.column_generation import Found
 
 #: A body no larger than this share of its points' coordinates, the rounding of their mean, is a
 #: single point.
@@ -112,7 +112,9 @@ class Projector:
         tol = positive(tol, "tol")
         columns = self._vertices
         if columns is not None and len(targets) and not _is_point(columns):
-            from geomdp.bodies.nearest.search import search_many  # compiled: costs import time
+            from geomdp.bodies.polytopes.nearest.column_generation import (
+                search_many,  # compiled: costs import time
+            )
 
             every = search_many(columns, targets, tol)
             ends = [_End.of(columns, t, found) for t, found in zip(targets, every, strict=True)]
@@ -243,7 +245,10 @@ def _search(
     weights: FloatArray,
 ) -> Found:
     """The search, unless there is nothing to search."""
-    from geomdp.bodies.nearest.search import Found, search  # compiled: costs import time
+    from geomdp.bodies.polytopes.nearest.column_generation import (  # compiled: costs import time
+        Found,
+        search,
+    )
 
     if _is_point(columns):
         distance = float(np.abs(target - columns.centre).max())

@@ -6,8 +6,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.bodies import Difference, HPolytope, MissingOracle, SlabBody
+from geomdp.geometry.ellipsoids.least_volume import least_volume_ellipsoid
 from geomdp.geometry.sampling.rounding import Preimage, Walk
-from geomdp.geometry.volume_ellipsoid import least_volume_ellipsoid
 
 
 def round_by_ellipsoid(walk: Walk, rng: np.random.Generator) -> Walk:

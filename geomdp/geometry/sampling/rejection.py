@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import real_number, whole
 from geomdp.bodies import Body, Box, MissingOracle
-from geomdp.bodies.containment import largest_by_norm, largest_by_support
-from geomdp.bodies.oracles import MEMBERSHIP_TOLERANCE
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
+from geomdp.bodies.of_workloads.containment import largest_by_norm, largest_by_support
 from geomdp.privacy import Exact, SamplerStatus
 
 #: Proposals are drawn in batches of at most this many entries: 16 MB of float64.

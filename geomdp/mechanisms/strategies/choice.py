@@ -12,7 +12,7 @@ from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
-from geomdp.workloads.sign_products import sign_products
+from geomdp.workloads.structure.sign_products import sign_products
 
 #: Largest universe for which a p-identity strategy is tried unasked: two seconds on one core.
 MAX_QUICK = 1 << 8

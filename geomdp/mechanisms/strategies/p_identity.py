@@ -16,7 +16,7 @@ from geomdp.mechanisms.strategies.listed import listed_answers
 from geomdp.noise import LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
-from geomdp.workloads.diameters import l1_diameter
+from geomdp.workloads.structure.diameters import l1_diameter
 
 #: Largest universe for which rows are optimised: seconds at 256 elements and a minute at 1024 on
 #: one core, as each of the steps is a few products of p x N and N x N matrices.

@@ -17,7 +17,7 @@ from geomdp.noise import LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.sign_products import sign_products
+from geomdp.workloads.structure.sign_products import sign_products
 
 #: Most sets of columns that are all considered; beyond it only those of at most k columns are.
 MAX_SETS = 1 << 11

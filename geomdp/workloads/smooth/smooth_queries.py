@@ -12,7 +12,6 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.workloads.base import Totals, Workload
-from geomdp.workloads.records import Records
 from geomdp.workloads.smooth import moment_diameters
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import (
@@ -21,7 +20,8 @@ from geomdp.workloads.smooth.moments import (
     moment_transform,
     products,
 )
-from geomdp.workloads.universes import SymmetricCube
+from geomdp.workloads.universe.records import Records
+from geomdp.workloads.universe.universes import SymmetricCube
 
 
 @dataclass(frozen=True)

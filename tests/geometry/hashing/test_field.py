@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.geometry.hashing.field import REDUCTION, inverse, multiply
-from geomdp.geometry.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
+from geomdp.mechanisms.sparse.hashing.field import REDUCTION, inverse, multiply
+from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
 
 Words = npt.NDArray[np.uint64]
 

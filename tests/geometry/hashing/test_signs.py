@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from geomdp.geometry.hashing import HashedSigns
-from geomdp.geometry.hashing.field import inverse, multiply
-from geomdp.geometry.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
+from geomdp.mechanisms.sparse.hashing import HashedSigns
+from geomdp.mechanisms.sparse.hashing.field import inverse, multiply
+from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
 from tests.stats import mean_agrees
 
 Words = npt.NDArray[np.uint64]

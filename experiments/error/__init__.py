@@ -1,0 +1,1 @@
+"""How large is the error? Mechanisms measured against predictions and bounds."""

@@ -1,0 +1,241 @@
+"""Projection under zCDP: Gaussian noise and the sensitivity polytope, without a random map.
+
+Papers: Nikolov, Talwar and Zhang 2016; Nikolov 2022 (arXiv 2208.07410), Lemma 13 in its dual form.
+Formula sheet JL-GAUSS, JL-L13b.
+
+Claim: k queries with answers in [-1, 1] over N elements get Gaussian noise of scale
+sigma = Delta_2 / sqrt(2 rho), which errs exactly sigma on average however large k is; the nearest
+point of the sensitivity polytope K errs at most sqrt(sigma w(K) / k), and that is at most
+(2 sqrt(ln N / rho) / n)^(1/2). So where records are few projection turns the rate 1 / n into
+1 / sqrt(n), and the universe costs (ln N)^(1/4): no map to fewer dimensions is needed, as it is
+under pure privacy. Data are one element, or uniform.
+
+Run time on one core: quick 4 s, full 1 minute.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import (
+    agrees_with_prediction,
+    is_below,
+    predicted_columns,
+    slopes_by,
+    slopes_lie_within,
+    stays_below_prediction,
+)
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from geomdp.bounds.upper.offline import gaussian_projection
+
+QUERIES = 200
+RHO = 0.5
+#: Size of the universe in panel (a), and records of panel (b).
+SIZE, RECORDS = 1000, 20
+#: Up to here records are few: noise of the projected answers reaches beyond the polytope.
+FEW = 200
+
+
+class Family(enum.StrEnum):
+    """Mechanism and data, in the order of the legend."""
+
+    GAUSSIAN = "Gaussian noise"
+    ONE = "projected, one element"
+    UNIFORM = "projected, uniform data"
+
+
+PROJECTED = (Family.ONE, Family.UNIFORM)
+
+
+class Panel(enum.StrEnum):
+    """What varies."""
+
+    RECORDS = "records"
+    UNIVERSE = "universe"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    panel : Panel
+        Where it is shown.
+    family : Family
+        Mechanism and data.
+    n : int
+        Number of records.
+    size : int
+        Size N of the universe.
+    releases_per_trial : int
+        Independent releases in one cell.
+    """
+
+    panel: Panel
+    family: Family
+    n: int
+    size: int
+    releases_per_trial: int
+
+
+@cache
+def workload(size: int) -> gd.workloads.Workload:
+    """Random sign queries; which ones is part of the problem, so their seed is fixed."""
+    return gd.workloads.RandomSigns(QUERIES, size, rng=0)
+
+
+@cache
+def mechanism(projected: bool, n: int, size: int) -> gd.mechanisms.Mechanism:
+    """Gaussian noise, projected or not, at budget RHO."""
+    inner = gd.mechanisms.Gaussian(workload(size), n=n, privacy=gd.ZCDP(RHO))
+    return gd.mechanisms.Projected(inner) if projected else inner
+
+
+def closed_bound(n: int, size: int) -> float:
+    """(2 sqrt(ln N / rho) / n)^(1/2), JL-GAUSS; as records needed it is in `bounds.upper`."""
+    return math.sqrt(gaussian_projection(size, rho=RHO, alpha=1.0) / n)
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean squared error per query over the releases of one trial, beside its bounds."""
+    M = mechanism(config.family in PROJECTED, config.n, config.size)
+    elements = 1 if config.family is Family.ONE else config.size
+    squares = []
+    for _ in range(config.releases_per_trial):
+        records = rng.choice(rng.choice(config.size, elements, replace=False), config.n)
+        answers = M.release(records, rng=rng).answers
+        squares.append(float(np.mean((answers - M.workload.answers(records)) ** 2)))
+    return [
+        {
+            **MeanSquare.of(squares).columns(),
+            **predicted_columns(M.predicted_rmse),
+            "closed": closed_bound(config.n, config.size),
+        }
+    ]
+
+
+POINT = ("panel", "family", "n", "size")
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Predictions, the closed bound, rates, and where projection helps."""
+    projected = table[table.family.isin(PROJECTED)]
+    records = table[table.panel == Panel.RECORDS]
+    few = records[records.n <= FEW]
+    universe = table[table.panel == Panel.UNIVERSE].assign(logs=lambda rows: np.log(rows["size"]))
+    pooled = {family: pooled_by(few[few.family == family], ["n"]) for family in Family}
+    return [
+        agrees_with_prediction(
+            "Gaussian noise errs as predicted", "JL-GAUSS",
+            table[table.family == Family.GAUSSIAN], POINT,
+        ),
+        stays_below_prediction(
+            "projected noise stays below sqrt(sigma w / k)", "JL-L13b", projected, POINT
+        ),
+        closed(projected),
+        slopes_lie_within(
+            "few records: projected error falls as 1 / sqrt(n)", "JL-GAUSS",
+            slopes_by(few[few.family == Family.UNIFORM], ["family"], "n"), -0.65, -0.35,
+        ),
+        slopes_lie_within(
+            "and grows as (ln N)^(1/4)", "JL-GAUSS",
+            slopes_by(universe[universe.family == Family.UNIFORM], ["family"], "logs"), 0.05, 0.5,
+        ),
+        is_below(
+            "projection lowers the error where records are few", "JL-GAUSS",
+            pooled[Family.UNIFORM], pooled[Family.GAUSSIAN],
+        ),
+    ]  # fmt: skip
+
+
+def closed(projected: pd.DataFrame) -> Claim:
+    """Everything predicted and measured is below the closed bound."""
+    means = pooled_by(projected, POINT)
+    bound = projected.groupby([*POINT]).closed.first()
+    shares = {
+        key: (mean.value + quantile(LEVEL / len(means), mean.count) * mean.stderr) / bound[key] ** 2
+        for key, mean in means.items()
+    }
+    predicted = (projected.predicted / projected.closed).max()
+    return Claim(
+        "both stay below (2 sqrt(ln N / rho) / n)^(1/2)",
+        max(shares.values()) <= 1 and bool(predicted <= 1),
+        f"{len(means)} points, measured at most {math.sqrt(max(shares.values())):.3f} of it beyond "
+        f"chance, predicted {predicted:.3f}",
+        "at most 1",
+        "JL-GAUSS",
+    )
+
+
+LOOKS = {
+    Family.GAUSSIAN: Look("C1", "s"),
+    Family.ONE: Look("C3", "^", filled=False),
+    Family.UNIFORM: Look("C0", "o"),
+}
+EXACT = r"$\sigma$"
+DUAL = r"$\sqrt{\sigma\,w(K)/k}$"
+CLOSED = r"$(2\sqrt{\ln N/\rho}\,/\,n)^{1/2}$"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Error against records, and against the size of the universe."""
+    figure = Figure(figsize=(7.2, 4.2))
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, panel, column in zip(panels, Panel, ("n", "size"), strict=True):
+        draw(axes, table[table.panel == panel], column)
+    panels[0].set_xlabel("number of records $n$")
+    panels[0].set_ylabel("error per query (RMSE of means)")
+    panels[0].set_title(f"(a) {QUERIES} sign queries, $N={SIZE}$")
+    panels[1].set_xlabel("elements $N$")
+    panels[1].set_title(f"(b) $n={RECORDS}$")
+    shared_legend(figure, panels, {"measured": [*LOOKS], "theory": [EXACT, DUAL, CLOSED]})
+    return figure
+
+
+def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
+    """All curves of one panel with their bounds."""
+    for family, look in LOOKS.items():
+        mine = rows[rows.family == family]
+        means = pooled_by(mine, [column])
+        joined = family in PROJECTED
+        draw_measured(axes, [x for (x,) in means], [*means.values()], look, family, joined)
+    curves = (
+        (Family.GAUSSIAN, "predicted", EXACT, (4, 2)),
+        (Family.UNIFORM, "predicted", DUAL, (4, 1, 1, 1)),
+        (Family.UNIFORM, "closed", CLOSED, (1, 2)),
+    )
+    for family, name, label, dashes in curves:
+        theory = rows[rows.family == family].groupby(column)[name].first()
+        draw_theory(axes, theory.index, theory, "black", label, dashes)
+    log_axes(axes)
+
+
+def grid(ns: tuple[int, ...], sizes: tuple[int, ...], releases: int) -> tuple[Config, ...]:
+    """Both panels."""
+    return (
+        *[Config(Panel.RECORDS, family, n, SIZE, releases) for family in Family for n in ns],
+        *[Config(Panel.UNIVERSE, f, RECORDS, N, releases) for f in Family for N in sizes],
+    )
+
+
+QUICK = Sweep(grid((20, 60, 200, 2000), (64, 256, 1024), 60), trials=1, seed=0)
+FULL = Sweep(
+    grid(
+        (20, 35, 60, 110, 200, 600, 2000, 6000, 20_000), (64, 128, 256, 512, 1024, 2048, 4096), 100
+    ),
+    trials=2,
+    seed=0,
+)

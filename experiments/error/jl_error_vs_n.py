@@ -1,0 +1,338 @@
+"""Error against the number of records under pure DP: additive noise, projection and JL.
+
+Paper: Nikolov 2022, "Private query release via the Johnson-Lindenstrauss transform"
+(arXiv 2208.07410), Theorem 1 and Lemmas 13 to 15; formula sheet JL-T1, JL-L13b, JL-L14, JL-L15.
+
+Claim: additive pure-DP noise errs as 1/n, exactly as predicted before seeing data; K-norm noise
+errs less than Laplace noise; the projection onto the sensitivity polytope brings the rate to
+n^(-1/2) as long as the noise is larger than the polytope, and stays below its bound E h_K(Z)
+wherever the data lie. Workloads: all 2-way marginal tables of ten binary columns, on a real sample
+and on uniform data, and 200 random sign queries over 1000 elements. The marginals move in 55
+dimensions only: their error goes from the size of the polytope to 1/n within a decade of n, so the
+rate n^(-1/2) is claimed for the random signs.
+
+All noise here has an exact sampler, so every release is 1-DP (in real arithmetic). The JL map has
+(epsilon n)^(2/3) rows: the distortion falls as rows^(-1/2) and the noise of an exactly sampled
+body grows as rows^(1/4), and this balances their squares at n^(-2/3). Theorem 21 takes epsilon n
+rows, for K-norm noise that has no exact sampler known. From the dimension of the answers on there
+is nothing to project and JL is left out.
+
+Run time on one core: quick 10 s, full 3 minutes.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import (
+    agrees_with_prediction,
+    is_below,
+    predicted_columns,
+    slopes_are,
+    slopes_by,
+    slopes_lie_within,
+    stays_below_prediction,
+)
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.problems import Data, Queries, dimension, draw_records, workload
+
+EPSILON = 1.0
+
+
+class Family(enum.StrEnum):
+    """Mechanisms, in the order of the legend."""
+
+    LAPLACE = "Laplace"
+    BALL = "ball"
+    KNORM = "K-norm"
+    PROJECTED = "projected K-norm"
+    JL = "JL"
+
+
+ADDITIVE = (Family.LAPLACE, Family.BALL, Family.KNORM)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    queries : Queries
+        Workload.
+    data : Data
+        Records; drawn anew for each release.
+    family : Family
+        Mechanism.
+    n : int
+        Number of records.
+    releases_per_trial : int
+        Independent releases in one cell.
+    """
+
+    queries: Queries
+    data: Data
+    family: Family
+    n: int
+    releases_per_trial: int
+
+
+def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:
+    """Curves over `ns` for the three panels, and projected noise at `positions` in the body."""
+    curves = [
+        Config(queries, data, family, n, releases)
+        for queries, data in (
+            (Queries.MARGINALS, Data.REAL),
+            (Queries.MARGINALS, Data.UNIFORM),
+            (Queries.SIGNS, Data.UNIFORM),
+        )
+        for family in Family
+        for n in ns
+        if family is not Family.JL or rows_of_map(n) < dimension(queries)
+    ]
+    placed = [
+        Config(queries, data, Family.PROJECTED, n, releases)
+        for queries in Queries
+        for data in (Data.VERTEX, Data.MIX, Data.CENTRE)
+        for n in positions
+    ]
+    return (*curves, *placed)
+
+
+def rows_of_map(n: int) -> int:
+    """Rows of the JL map."""
+    return math.ceil(math.pow(EPSILON * n, 2 / 3))
+
+
+@cache
+def additive(queries: Queries, family: Family) -> gd.mechanisms.AdditiveMechanism:
+    """Additive mechanism for one record; `with_n` gives the others without new geometry."""
+    privacy = gd.PureDP(EPSILON)
+    Q = workload(queries)
+    builders: dict[Family, Callable[[], gd.mechanisms.AdditiveMechanism]] = {
+        Family.LAPLACE: lambda: gd.mechanisms.Laplace(Q, n=1, privacy=privacy),
+        Family.BALL: lambda: gd.mechanisms.Ball(Q, n=1, privacy=privacy),
+        Family.KNORM: lambda: gd.mechanisms.KNorm(Q, n=1, privacy=privacy, exact=True),
+    }
+    return builders[family]()
+
+
+@cache
+def projected(queries: Queries) -> gd.mechanisms.Projected:
+    """Projected K-norm noise for one record."""
+    return gd.mechanisms.Projected(additive(queries, Family.KNORM))
+
+
+def mechanism(config: Config, rng: np.random.Generator) -> gd.mechanisms.Mechanism:
+    """The mechanism of a configuration; `rng` draws the public JL map, anew for each trial."""
+    if config.family is Family.JL:
+        inner = additive(config.queries, Family.BALL).with_n(config.n)
+        return gd.mechanisms.JL(inner, rows_of_map(config.n), rng=rng)
+    if config.family is Family.PROJECTED:
+        return projected(config.queries).with_n(config.n)
+    return additive(config.queries, config.family).with_n(config.n)
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean squared error per query over the releases of one trial, beside the prediction."""
+    Q, M = workload(config.queries), mechanism(config, rng)
+    squares = np.empty(config.releases_per_trial)
+    for i in range(config.releases_per_trial):
+        data = draw_records(config.queries, config.data, config.n, rng)
+        squares[i] = np.mean((M.release(data, rng=rng).answers - Q.answers(data)) ** 2)
+    return [
+        {
+            **MeanSquare.of(squares).columns(),
+            **predicted_columns(M.predicted_rmse),
+            "sampler": str(M.guarantee.sampler),
+            "query_count": Q.n_queries,
+            "universe_size": Q.universe.size,
+        }
+    ]
+
+
+POINT = ("queries", "data", "family", "n")
+#: Range of n over which projected noise must fall as n^(-1/2) on the random signs.
+PROJECTED_RANGE = (100, 3000)
+#: Up to here K-norm noise is so large on all workloads that the projection must help.
+NOISY = 100
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Slopes, predictions and bounds, each at level 1e-6."""
+    noise_only = table[table.family.isin(ADDITIVE)]
+    bounded = table[table.family == Family.PROJECTED]
+    random_map = table[table.family == Family.JL]
+    uniform = bounded[bounded.data == Data.UNIFORM]
+    spread = uniform[(uniform.queries == Queries.SIGNS) & uniform.n.between(*PROJECTED_RANGE)]
+    placed = bounded[bounded.data.isin([Data.VERTEX, Data.MIX, Data.CENTRE])]
+    per_point = {
+        family: pooled_by(noise_only[noise_only.family == family], ["queries", "data", "n"])
+        for family in ADDITIVE
+    }
+    curve = ["queries", "data", "family"]
+    projected_points = pooled_by(bounded.drop(placed.index), ["queries", "data", "n"])
+    return [
+        slopes_are(
+            "additive noise errs as 1/n", "JL-L14", slopes_by(noise_only, curve, "n"), -1.0, 0.05
+        ),
+        agrees_with_prediction(
+            "additive noise errs as predicted", "JL-L14, JL-L15", noise_only, POINT
+        ),
+        is_below(
+            "K-norm noise errs less than Laplace noise",
+            "JL-L14",
+            per_point[Family.KNORM],
+            per_point[Family.LAPLACE],
+        ),
+        slopes_lie_within(
+            "projected noise errs as n^(-1/2) on uniform data: random signs, n = 100 to 3000",
+            "JL-T1, third term",
+            slopes_by(spread, ["queries"], "n"),
+            -0.6,
+            -0.3,
+        ),
+        is_below(
+            f"projection lowers the error of K-norm noise up to n = {NOISY}",
+            "JL-L13b",
+            {key: mean for key, mean in projected_points.items() if key[-1] <= NOISY},
+            {key: mean for key, mean in per_point[Family.KNORM].items() if key[-1] <= NOISY},
+        ),
+        stays_below_prediction(
+            "projected noise stays below its bound at a vertex, a mix of ten and the centre",
+            "JL-L13b",
+            placed,
+            POINT,
+        ),
+        stays_below_prediction(
+            "projected noise stays below its bound on the real sample and on uniform data",
+            "JL-L13b",
+            bounded.drop(placed.index),
+            POINT,
+        ),
+        stays_below_prediction("JL stays below its bound", "JL-L13", random_map, POINT),
+    ]
+
+
+LOOKS = {
+    Family.LAPLACE: Look("C1", "s"),
+    Family.BALL: Look("C5", "^"),
+    Family.KNORM: Look("C0", "o"),
+    Family.PROJECTED: Look("C3", "D"),
+    Family.JL: Look("C2", "v", filled=False),
+}
+PLACES = {
+    Data.VERTEX: Look("C4", "X"),
+    Data.MIX: Look("C3", "P"),
+    Data.CENTRE: Look("C6", "o", filled=False),
+}
+EXACT = r"exact: $\sqrt{\mathrm{E}\Vert Z\Vert^2/k}\,/\,n$"
+BOUND = r"bound: $\sqrt{\min\{\mathrm{E}\Vert Z\Vert^2/n^2,\ \mathrm{E}\,h_K(Z)/n\}\,/\,k}$"
+#: The three terms of Theorem 1: labels and dashes.
+RATES = {
+    r"Theorem 1, $C=1$: $k/(\varepsilon n)$": (1, 2),
+    r"Theorem 1, $C=1$: $\sqrt{k\ln N}/(\varepsilon n)$": (5, 2, 1, 2),
+    r"Theorem 1, $C=1$: $\sqrt{\ln N/(\varepsilon n)}$": (5, 2),
+}
+PANELS = (
+    (Queries.MARGINALS, Data.REAL),
+    (Queries.MARGINALS, Data.UNIFORM),
+    (Queries.SIGNS, Data.UNIFORM),
+)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Three panels of error against n, and one of projected error by position of the data."""
+    figure = Figure(figsize=(7.2, 7.6))
+    panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
+    for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):
+        draw_families(axes, table[(table.queries == queries) & (table.data == data)])
+        axes.set_title(f"({letter}) {queries}, {data}")
+    placed = table[table.data.isin(PLACES) & (table.queries == Queries.SIGNS)]
+    draw_places(panels[3], placed)
+    panels[3].set_title(f"(d) {Queries.SIGNS}, {Family.PROJECTED}")
+    for axes in panels:
+        log_axes(axes)
+    # Answering 0 to every query errs by at most 1.
+    panels[0].set_ylim(top=2)
+    for axes in panels[2:]:
+        axes.set_xlabel("number of records $n$")
+    for axes in panels[::2]:
+        axes.set_ylabel("error per query (RMSE of means)")
+    columns: dict[str, list[str]] = {
+        "measured": [*LOOKS],
+        "theory": [EXACT, BOUND, *RATES],
+        "data in (d)": [*PLACES],
+    }
+    shared_legend(figure, panels, columns)
+    return figure
+
+
+def draw_families(axes: Axes, table: pd.DataFrame) -> None:
+    """The mechanisms with their predictions, over the rates of Theorem 1."""
+    draw_rates(axes, table)
+    draw_theory(axes, [], [], "black", EXACT)
+    for family in ADDITIVE:
+        predicted = table[table.family == family].groupby("n").predicted.first()
+        draw_theory(axes, predicted.index, predicted, LOOKS[family].colour, label="_")
+    draw_bound(axes, table[table.family == Family.PROJECTED])
+    means = pooled_by(table, ["family", "n"])
+    for family, look in LOOKS.items():
+        found = {n: mean for (name, n), mean in means.items() if name == family}
+        joined = family not in ADDITIVE
+        draw_measured(axes, [*found], [*found.values()], look, family, joined)
+
+
+def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
+    """The terms of Theorem 1 solved for the error, k queries over N elements, with C = 1."""
+    n = np.array([table.n.min(), table.n.max()], dtype=float)
+    k, N = int(table.query_count.iloc[0]), int(table.universe_size.iloc[0])
+    terms = (
+        k / (EPSILON * n),
+        math.sqrt(k * math.log(N)) / (EPSILON * n),
+        np.sqrt(math.log(N) / (EPSILON * n)),
+    )
+    for error, (label, dashes) in zip(terms, RATES.items(), strict=True):
+        draw_theory(axes, n, error, "0.55", label, dashes)
+
+
+def draw_bound(axes: Axes, table: pd.DataFrame) -> None:
+    """The bound on projected noise, the same wherever the data lie."""
+    predicted = table.groupby("n").predicted.first()
+    draw_theory(axes, predicted.index, predicted, LOOKS[Family.PROJECTED].colour, BOUND)
+
+
+def draw_places(axes: Axes, table: pd.DataFrame) -> None:
+    """Projected error by position of the data, below one bound for all."""
+    draw_bound(axes, table)
+    means = pooled_by(table, ["data", "n"])
+    for data, look in PLACES.items():
+        found = {n: mean for (name, n), mean in means.items() if name == data}
+        draw_measured(axes, [*found], [*found.values()], look, data)
+
+
+QUICK = Sweep(
+    grid((30, 100, 300, 1000, 3000), positions=(100, 1000), releases=100), trials=1, seed=0
+)
+FULL = Sweep(
+    grid(
+        (30, 55, 100, 170, 300, 550, 1000, 1700, 3000, 5500, 10000, 20000),
+        positions=(30, 100, 300, 1000, 3000, 10000),
+        releases=125,
+    ),
+    trials=4,
+    seed=0,
+)

@@ -1,0 +1,1 @@
+"""What do the bodies look like? Widths, volumes, samplers and maps."""

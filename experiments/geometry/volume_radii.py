@@ -1,0 +1,283 @@
+"""Volume radii of sensitivity polytopes and of their projections, against Gaussian width.
+
+Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 17 and 20, equation (13); Urysohn 1924. Formula
+sheet JL-L17, JL-L20, JL-URY.
+
+Claim: the mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j), V a random subspace of
+dimension j, fall with j from Q_1 = w(K) / mu_k to Q_k = vr(K). That is Alexandrov and Fenchel's
+inequality; within the largest projection on i dimensions it is Lemma 17, and from end to end it is
+Urysohn's inequality vr(K) <= w(K) / mu_k: equality for balls, a share that falls to e^(-1/2) for
+cubes, and to 0 for long bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) in every dimension (Lemma 20).
+
+Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
+random subspaces, widths have certified intervals where they have no closed form. Run time on one
+core: quick 3 s, full 1 minute.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.spatial
+import scipy.stats
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import BAND_LEVEL, draw_theory, shared_legend
+from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared.volume_bodies import LOOKS, Family, FloatArray, symmetric_body, vertices
+from geomdp.bounds import volume_radii
+from geomdp.bounds.volume import urysohn
+
+#: Level of each certified width; a thousand of them miss with probability 1e-6 together.
+CERTIFIED = LEVEL / 1000
+#: Bodies whose projections are measured: hulls of few points.
+PROJECTED = (Family.CUBE, Family.MARGINALS, Family.HISTOGRAM, Family.SIGNS, Family.PREFIXES)
+
+
+class Part(enum.StrEnum):
+    """What is measured."""
+
+    PROJECTIONS = "projections"
+    WIDTHS = "widths"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One body.
+
+    Parameters
+    ----------
+    part : Part
+        What is measured.
+    family : Family
+        Body.
+    size : int
+        Number of queries k; dimension of the records for second moments.
+    draws : int
+        Random subspaces, or Gaussian directions.
+    """
+
+    part: Part
+    family: Family
+    size: int
+    draws: int
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean volumes of projections by their dimension, or volume radii and width."""
+    return {Part.PROJECTIONS: projections, Part.WIDTHS: widths}[config.part](config, rng)
+
+
+def projections(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Volumes of projections over those of unit balls, averaged over random subspaces."""
+    k, points = config.size, vertices(config.family, config.size)
+    shares = np.empty((config.draws, k))
+    for i in range(config.draws):
+        image = points @ scipy.stats.ortho_group.rvs(k, random_state=rng)
+        shares[i] = [hull_volume(image[:, :j]) / ball_volume(j) for j in range(1, k + 1)]
+    stderrs = shares.std(axis=0, ddof=1) / math.sqrt(config.draws)
+    cube = config.family is Family.CUBE
+    return [
+        {
+            "j": j,
+            "share": float(shares[:, j - 1].mean()),
+            "share_stderr": float(stderrs[j - 1]),
+            # Intrinsic volumes: C(k, j) 2^j of the cube, C(k, j) kappa_k / kappa_(k-j) of the ball.
+            "exact_share": 2.0**j * ball_volume(k - j) / ball_volume(k) if cube else None,
+        }
+        for j in range(1, k + 1)
+    ]
+
+
+def hull_volume(points: FloatArray) -> float:
+    """Volume of the hull of points (N, j), j >= 1."""
+    if points.shape[1] == 1:
+        return float(np.ptp(points))
+    return float(scipy.spatial.ConvexHull(points).volume)
+
+
+def ball_volume(dimension: int) -> float:
+    """kappa_j, 1 for j = 0."""
+    return gd.bodies.Ball(dimension).volume() if dimension else 1.0
+
+
+def widths(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Volume radii of the body and of its projections, and its Gaussian width."""
+    K = symmetric_body(config.family, config.size)
+    radii = volume_radii(K, rng)
+    width = gd.gaussian_width(K, rng=rng, samples=config.draws, level=CERTIFIED)
+    k = radii[-1].dimension
+    return [
+        {
+            "dimension": k,
+            "radius": gd.geometry.volume_radius(K).value,
+            "width": width.value,
+            "width_high": width.interval[1],
+            "urysohn": urysohn(width.value, k),
+            "lemma": max(r.dimension * r.lower / math.sqrt(r.dimension + 1) for r in radii),
+        }
+    ]
+
+
+def projection_radii(table: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Q_j of every body with an interval, at `level` for all points together."""
+    rows = table[table.part == Part.PROJECTIONS].sort_values(["family", "j"])
+    reach = quantile(level / (2 * len(rows)), int(rows.draws.min())) * rows.share_stderr
+    ends = {"low": rows.share - reach, "value": rows.share, "high": rows.share + reach}
+    radii = {name: np.maximum(end, 0.0) ** (1 / rows.j) for name, end in ends.items()}
+    return rows.assign(**radii, exact=rows.exact_share ** (1 / rows.j))
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Alexandrov and Fenchel, Urysohn, and Lemma 20."""
+    radii = projection_radii(table, LEVEL)
+    bodies = table[table.part == Part.WIDTHS]
+    share = bodies.radius / bodies.urysohn
+    most = bodies.urysohn * bodies.width_high / bodies.width
+    balls = bodies[bodies.family == Family.MEANS]
+    equality = float((balls.radius / balls.urysohn - 1).abs().max())
+    lemma = bodies.lemma / bodies.width
+    return [
+        falling(radii),
+        of_the_cube(radii[radii.exact.notna()]),
+        Claim(
+            "no body beats Urysohn's inequality, and balls attain it",
+            bool((bodies.radius <= most * (1 + 1e-9)).all()) and equality <= 1e-9,
+            f"{len(bodies)} bodies, volume radius {share.min():.1g} to {share.max():.3f} of the "
+            f"bound; balls off by {equality:.0e}",
+            "at most 1, with equality for balls",
+            "JL-URY",
+        ),
+        cube_share(bodies[bodies.family == Family.CUBE]),
+        Claim(
+            "i vr_i stays below sqrt(i + 1) times the width",
+            bool((bodies.lemma <= bodies.width_high).all()),
+            f"{len(bodies)} bodies, all i, at most {lemma.max():.3f} of it",
+            "at most 1",
+            "JL-L20",
+        ),
+    ]
+
+
+def falling(radii: pd.DataFrame) -> Claim:
+    """Mean projection radii fall with the dimension, beyond chance."""
+    groups = [rows for _, rows in radii.groupby("family")]
+    rises = [
+        low - high
+        for rows in groups
+        for low, high in zip(rows.low.iloc[1:], rows.high.iloc[:-1], strict=True)
+    ]
+    ends = [rows.value.iloc[-1] / rows.value.iloc[0] for rows in groups]
+    return Claim(
+        "mean projection radii fall with the dimension",
+        # No rise beyond chance, and none at all in what was measured.
+        max(rises) <= 0 and all(rows.value.is_monotonic_decreasing for rows in groups),
+        f"{len(rises)} steps, none upwards; last over first {min(ends):.3f} to {max(ends):.3f} "
+        f"for {len(groups)} bodies",
+        "falling",
+        "JL-L17",
+    )
+
+
+def of_the_cube(cube: pd.DataFrame) -> Claim:
+    """Mean projection radii of the cube are known."""
+    rounding = 1e-9 * cube.exact
+    inside = (cube.low - rounding <= cube.exact) & (cube.exact <= cube.high + rounding)
+    off = float((cube.value / cube.exact - 1).abs().max())
+    return Claim(
+        "those of the cube are 2 (kappa_(k-j) / kappa_k)^(1/j)",
+        bool(inside.all()),
+        f"{len(cube)} dimensions, off by {off:.2%} at most, all within their intervals",
+        "equal",
+        "JL-L17",
+    )
+
+
+def cube_share(cubes: pd.DataFrame) -> Claim:
+    """Urysohn's share for cubes falls to e^(-1/2)."""
+    cubes = cubes.sort_values("dimension")
+    shares = cubes.radius / cubes.urysohn
+    limit = math.exp(-0.5)
+    return Claim(
+        "cubes: the share of Urysohn's bound falls to e^(-1/2)",
+        bool(shares.is_monotonic_decreasing and limit < shares.iloc[-1] < 1.15 * limit),
+        f"{shares.iloc[0]:.4f} to {shares.iloc[-1]:.4f} in dimension {cubes.dimension.iloc[-1]:g}",
+        f"falling to {limit:.4f}, within 15% of it at the end",
+        "JL-URY",
+    )
+
+
+EXACT = r"cube: $2\,(\kappa_{k-j}/\kappa_k)^{1/j}$"
+ONE = r"Urysohn: $\mathrm{vr}\leq w/\mu_k$"
+LIMIT = r"cube: $e^{-1/2}$"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Mean projection radii by dimension, and Urysohn's share against the dimension."""
+    figure = Figure(figsize=(7.2, 4.4))
+    left, right = figure.subplots(1, 2)
+    draw_projections(left, projection_radii(table, BAND_LEVEL * len(table)))
+    bodies = table[table.part == Part.WIDTHS]
+    for family, look in LOOKS.items():
+        mine = bodies[bodies.family == family].sort_values("dimension")
+        right.plot(
+            mine.dimension, mine.radius / mine.urysohn, label=family, color=look.colour,
+            marker=look.marker, markerfacecolor=look.colour if look.filled else "white",
+        )  # fmt: skip
+    right.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)), label=ONE)
+    right.axhline(math.exp(-0.5), color="C1", lw=1.1, ls=(0, (4, 2)), label=LIMIT)
+    right.set_xscale("log", base=2)
+    right.set_xlabel("dimension $k$")
+    right.set_ylabel(r"$\mathrm{vr}(K)\,/\,(w(K)/\mu_k)$")
+    right.set_title("(b) Urysohn's inequality")
+    for axes in (left, right):
+        axes.set_ylim(0, 1.05)
+    names = [*LOOKS]
+    columns = {"body": names[:4], " ": names[4:], "theory": [EXACT, ONE, LIMIT]}
+    shared_legend(figure, (right, left), columns)
+    return figure
+
+
+def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
+    """Q_j over the measured Q_1 for each body."""
+    for family in PROJECTED:
+        mine, look = radii[radii.family == family], LOOKS[family]
+        first = mine.value.iloc[0]
+        low, high = mine.low / first, mine.high / first
+        axes.fill_between(mine.j, low, high, color=look.colour, alpha=0.25, lw=0)
+        axes.plot(
+            mine.j, mine.value / first, label=family, color=look.colour, marker=look.marker,
+            markerfacecolor=look.colour if look.filled else "white",
+        )  # fmt: skip
+        if family is Family.CUBE:
+            draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
+    axes.set_xlabel("dimension $j$ of the projection")
+    axes.set_ylabel(r"mean radius $Q_j\,/\,Q_1$")
+    axes.set_title(f"(a) projections of bodies in dimension {radii['size'].iloc[0]}")
+    axes.set_xticks(radii.j.unique())
+
+
+def grid(
+    dimension: int, subspaces: int, sizes: tuple[int, ...], moments: tuple[int, ...], count: int
+) -> tuple[Config, ...]:
+    """Projections in one dimension, and all bodies at their sizes."""
+    special = {Family.MOMENTS: moments, Family.SIGNS: tuple(range(2, dimension + 1))}
+    return (
+        *[Config(Part.PROJECTIONS, family, dimension, subspaces) for family in PROJECTED],
+        *[Config(Part.WIDTHS, family, k, count)
+          for family in Family for k in special.get(family, sizes)],
+    )  # fmt: skip
+
+
+QUICK = Sweep(grid(4, 200, (2, 4, 8, 16), (1, 2, 3), 2000), trials=1, seed=0)
+FULL = Sweep(
+    grid(6, 600, (2, 3, 4, 6, 8, 12, 16, 24, 32), (1, 2, 3, 4, 5, 7), 20_000), trials=1, seed=0
+)

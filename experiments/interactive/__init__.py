@@ -1,0 +1,1 @@
+"""What do queries cost that come one at a time?"""

@@ -1,0 +1,1 @@
+"""What can no mechanism do? Packings, lines, volumes and brackets."""

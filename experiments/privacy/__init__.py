@@ -1,0 +1,1 @@
+"""What does privacy cost, alone and composed, and what breaks it?"""

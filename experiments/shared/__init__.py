@@ -1,0 +1,1 @@
+"""What several scripts need: workloads, releases and error tables."""

@@ -1,0 +1,126 @@
+"""Errors of the accuracy frontier: predicted, excluded, or found by walks, one row each."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.benchmarks.accuracy_lines import (
+    PRIVACY,
+    Line,
+    Method,
+    excluded_error,
+    for_records,
+    workload,
+)
+from experiments.engine.cells import Row
+from experiments.engine.statistics import MeanSquare
+from experiments.shared.frontier_walks import (
+    Framed,
+    cut_tables,
+    difference,
+    polytope,
+    squares_of_chains,
+)
+from geomdp.bounds import RMS, additive_noise_error
+from geomdp.geometry.sampling import bulk_ess, split_r_hat
+from geomdp.workloads import MarginalTables
+
+RECORDS = 5000
+#: Public draws behind a prediction that is not in closed form.
+PUBLIC_DRAWS = 1024
+
+
+class Source(enum.StrEnum):
+    """What has an error, or excludes one, in the order of the figure."""
+
+    MATRIX = "matrix"
+    HIERARCHICAL = "K-norm on levels"
+    CONE = "cone"
+    TIGHT_CONE = "cone, cut"
+    PAIRED = "pairs in the polytope"
+    CUT = "pairs, all cuts"
+    KNORM = "K-norm, difference body"
+    ADDITIVE = "excluded for additive noise"
+    ALL = "excluded for all mechanisms"
+
+
+EXACT = {
+    Source.MATRIX: Method.MATRIX,
+    Source.HIERARCHICAL: Method.HIERARCHICAL,
+    Source.CONE: Method.CONE,
+    Source.TIGHT_CONE: Method.TIGHT_CONE,
+}
+OURS = (Source.HIERARCHICAL, Source.CONE, Source.TIGHT_CONE)
+HEURISTIC = (Source.PAIRED, Source.CUT, Source.KNORM)
+EXCLUDED = (Source.ADDITIVE, Source.ALL)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One error on one line.
+
+    Parameters
+    ----------
+    line : Line
+        Workload.
+    source : Source
+        What has the error.
+    chains, steps : int
+        Independent chains and their steps, of which the first quarter is burn-in; 0 where nothing
+        is walked.
+    """
+
+    line: Line
+    source: Source
+    chains: int = 0
+    steps: int = 0
+
+
+def excluded(config: Config) -> Row:
+    """The square of an error that no mechanism has, or none of noise added to the answers."""
+    if config.source is Source.ALL:
+        error = excluded_error(config.line, RECORDS)
+    else:
+        Q, epsilon = workload(config.line), PRIVACY.epsilon
+        error = additive_noise_error(Q, RECORDS, epsilon=epsilon, metric=RMS())
+    return {**MeanSquare(error**2, 0.0, PUBLIC_DRAWS).columns(), "known": "bound"}
+
+
+def predicted(line: Line, method: Method) -> Row:
+    """The prediction of a mechanism, exact or from public draws."""
+    M = for_records(line, method, RECORDS)
+    error = M.predicted_rmse
+    square = MeanSquare(error.value**2, 2 * error.value * error.stderr, PUBLIC_DRAWS)
+    return {**square.columns(), "known": str(M.guarantee.sampler)}
+
+
+def walked(config: Config, rng: np.random.Generator) -> Row:
+    """The error that uniform points of a body would give, from chains with diagnostics.
+
+    Of Z = R U for U in K - K, R ~ Gamma(r + 1); of Z = R (U_1 - U_2) for U_i in K with centroid 0,
+    R ~ Gamma(2 r + 1).
+    """
+    framed, Q = body_of(config), workload(config.line)
+    r = framed.body.dimension
+    pairs = config.source is not Source.KNORM
+    radius = 2 * (2 * r + 1) * (2 * r + 2) if pairs else (r + 1) * (r + 2)
+    scale = radius / (Q.n_queries * (RECORDS * PRIVACY.epsilon) ** 2)
+    squares = scale * squares_of_chains(framed, config.chains, config.steps, rng)
+    return {
+        **MeanSquare.of(squares.mean(axis=1)).columns(),
+        "known": "heuristic",
+        "split_r_hat": float(split_r_hat(squares[..., None])[0]),
+        "bulk_ess": float(bulk_ess(squares[..., None])[0]),
+    }
+
+
+def body_of(config: Config) -> Framed:
+    """Where the chains of a source walk."""
+    Q = workload(config.line)
+    if config.source is Source.CUT:
+        assert isinstance(Q, MarginalTables)
+        return cut_tables(Q)
+    return polytope(Q) if config.source is Source.PAIRED else difference(polytope(Q))

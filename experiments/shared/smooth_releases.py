@@ -1,0 +1,108 @@
+"""Releases that two scripts on smooth queries share: three summaries and their worst errors."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+import geomdp as gd
+from experiments.engine.cells import Row
+from experiments.engine.statistics import LEVEL, MeanSquare
+from experiments.shared.smooth_problems import (
+    kernel_family,
+    random_places,
+    records_at,
+    stacked,
+    true_answers,
+)
+from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
+
+PRIVACY = gd.PureDP(1.0)
+#: Answers over all releases together, at most: for the level of single answers.
+ANSWERS = 10**6
+#: A sum of independent Laplace variables has a log-concave density, so it exceeds u standard
+#: deviations with probability at most exp(1 - u).
+SPREAD = 1 + math.log(ANSWERS / LEVEL)
+
+
+class Method(enum.StrEnum):
+    """Noise and filter, in the order of the legend."""
+
+    PAPER = "uniform noise, Jackson (paper)"
+    TRUNCATED = "uniform noise, truncated"
+    WEIGHTED = "weighted noise, truncated"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    d : int
+        Number of variables.
+    smoothness : int
+        K.
+    method : Method
+        Noise and filter.
+    n : int
+        Number of records.
+    queries : int
+        Size of the family.
+    draws : int
+        Releases in one cell, each of records at new places.
+    """
+
+    d: int
+    smoothness: int
+    method: Method
+    n: int
+    queries: int
+    draws: int
+
+
+@cache
+def mechanism(config: Config) -> gd.SmoothSummary:
+    """The summary of a configuration."""
+    noise = None if config.method is Method.WEIGHTED else gd.mechanisms.UniformLaplace()
+    theorem = None if config.method is Method.WEIGHTED else gd.mechanisms.TheoremDegree()
+    return gd.SmoothSummary(
+        config.d,
+        n=config.n,
+        smoothness=config.smoothness,
+        privacy=PRIVACY,
+        degree=theorem,
+        noise=noise,
+    )
+
+
+@cache
+def coefficients(config: Config) -> tuple[Coefficients, ...]:
+    """Coefficients of the family under the filter of a configuration."""
+    M = mechanism(config)
+    chosen = Jackson(config.smoothness) if config.method is Method.PAPER else Truncation()
+    family = kernel_family(config.d, config.smoothness, config.queries)
+    return approximate_many(family, M.degree, config.d, chosen)
+
+
+def worst_errors(config: Config, rng: np.random.Generator) -> Row:
+    """Mean square of the worst error over the family, and the largest share of a stated error."""
+    M, combine = mechanism(config), coefficients(config)
+    family = kernel_family(config.d, config.smoothness, config.queries)
+    matrix = stacked(combine)
+    stated = np.array([each.error_bound + SPREAD * each.noise_std(M.noise_std) for each in combine])
+    places = random_places(config.d, config.draws, rng)
+    truths = true_answers(family, places, config.n)
+    errors = np.empty(truths.shape)
+    for row, here, truth in zip(errors, places, truths, strict=True):
+        moments = M.release(records_at(here, config.n), rng=rng).moments
+        row[:] = np.abs(matrix @ moments.ravel() - truth)
+    return {
+        **MeanSquare.of(errors.max(axis=1) ** 2).columns(),
+        "chosen_degree": M.degree,
+        "largest_share": float((errors / stated).max()),
+    }

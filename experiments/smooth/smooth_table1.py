@@ -1,0 +1,300 @@
+"""Smooth queries, Table 1: exponents of accuracy, of summary time and of answer time.
+
+Paper: Wang, Fan, Zhang and Wang 2013, "Efficient algorithm for privately releasing smooth queries",
+Table 1 and Theorem 3.1; formula sheet SM-TAB, SM-T3.1, SM-JK.
+
+One variable, K = 1, K = 2 = 2d and K = 8, t = n^(1/(2d+K)), uniform Laplace noise of the corrected
+scale, kernel mixtures in C^K_1 and n real records at ten random places as in `smooth_error_vs_n`.
+Times are seconds of one core: of the summary by the paper's direct sums and as the library computes
+it, and of one answer with its coefficients.
+
+Claims: with truncated series and K <= 2d the error falls at least as fast as in the table; at K = 8
+t is 2 to 4 at all n here, too small for a rate, and the measured one is only shown. The direct
+summary takes time of the table's exponent at most, the library's less than that, as it does not
+depend on t per record; an answer takes time of at most the table's exponent, since one cosine
+transform replaces quadrature. The Jackson operator of the paper is shown beside: where
+t <= (K + 3) / 2 it answers by the query's mean over the cube: at K = 8 its error does not fall.
+
+Run time on one core: quick 4 s, full 30 s.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+import timeit
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from rich.table import Table
+
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import slopes_by
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.statistics import MeanSquare, Slope, pooled_by
+from experiments.shared import smooth_exponents
+from experiments.shared import smooth_releases as releases
+from experiments.shared.smooth_problems import kernel_family, random_places, records_at
+from geomdp.workloads.smooth import Truncation, approximate
+from geomdp.workloads.smooth.moments import Recurrences
+
+
+class Measure(enum.StrEnum):
+    """What is measured."""
+
+    TRUNCATED = "error, truncated"
+    JACKSON = "error, Jackson"
+    DIRECT = "summary, direct sums"
+    SUMMARY = "summary"
+    ANSWER = "answer"
+
+
+METHODS = {
+    Measure.TRUNCATED: releases.Method.TRUNCATED,
+    Measure.JACKSON: releases.Method.PAPER,
+}
+TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
+D = 1
+#: Its cells run one by one.
+TIMED = "summaries and answers"
+#: Excess of a fitted exponent of time over one decade of n or more that a busy machine explains:
+#: a factor of 2.
+CLOCK = 0.3
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point.
+
+    Parameters
+    ----------
+    measure : Measure
+        What is measured.
+    smoothness : int
+        K.
+    n : int
+        Number of records.
+    repetitions : int
+        Releases for an error, repetitions for a time.
+    """
+
+    measure: Measure
+    smoothness: int
+    n: int
+    repetitions: int
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean square of worst errors, or of seconds."""
+    if config.measure in METHODS:
+        row = releases.worst_errors(error_point(config), rng)
+        return [{k: row[k] for k in ("mean_square", "mean_square_stderr", "releases")}]
+    return [MeanSquare.of(seconds_of(config, rng) ** 2).columns()]
+
+
+def error_point(config: Config) -> releases.Config:
+    """The releases with the same summary."""
+    method = METHODS.get(config.measure, releases.Method.TRUNCATED)
+    return releases.Config(D, config.smoothness, method, config.n, 100, config.repetitions)
+
+
+def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Processor seconds of each repetition, after one that does not count."""
+    M = releases.mechanism(error_point(config))
+    query = kernel_family(D, config.smoothness, 1)[0]
+    records = records_at(random_places(D, 1, rng)[0], config.n)
+    recurrences = Recurrences(D, M.degree)
+    tasks: dict[Measure, Callable[[], object]] = {
+        Measure.DIRECT: lambda: recurrences.sums([records]),
+        Measure.SUMMARY: lambda: M.release(records, rng=rng),
+        Measure.ANSWER: lambda: approximate(query, M.degree, D, Truncation()),
+    }
+    timer = timeit.Timer(tasks[config.measure], timer=time.process_time)
+    return np.array(timer.repeat(config.repetitions + 1, number=1)[1:])
+
+
+#: Exponents of n for D variables by K; minus them for errors.
+THEORY: dict[Measure, Callable[[int, int], float]] = {
+    Measure.TRUNCATED: smooth_exponents.accuracy,
+    Measure.JACKSON: smooth_exponents.accuracy,
+    Measure.DIRECT: smooth_exponents.summary_time,
+    Measure.SUMMARY: smooth_exponents.summary_time,
+    Measure.ANSWER: smooth_exponents.answer_time,
+}
+
+
+def theory(measure: Measure, K: int) -> float:
+    """Exponent of n in Table 1."""
+    sign = -1 if measure in METHODS else 1
+    return sign * THEORY[measure](D, K)
+
+
+def fitted(table: pd.DataFrame) -> dict[tuple[str, int], Slope]:
+    """Slope of each curve."""
+    found = slopes_by(table, ["measure", "smoothness"], "n")
+    return {(measure, int(K)): slope for (measure, K), slope in found.items()}
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Each measured exponent against the table's."""
+    slopes = fitted(table)
+    return [
+        at_least_as_steep(slopes),
+        *(not_above(slopes, measure) for measure in TIMES),
+        mean_only(table),
+    ]
+
+
+def at_least_as_steep(slopes: dict[tuple[str, int], Slope]) -> Claim:
+    """No fitted exponent of the error is shallower than the table's, beyond chance."""
+    found = {K: s for K, s in of_measure(slopes, Measure.TRUNCATED).items() if K <= 2 * D}
+    return Claim(
+        f"error, truncated: falls at least as fast as in Table 1, K <= {2 * D}",
+        all(slope.low <= theory(Measure.TRUNCATED, K) for K, slope in found.items()),
+        beside(found, Measure.TRUNCATED),
+        "not above",
+        "SM-TAB",
+    )
+
+
+def not_above(slopes: dict[tuple[str, int], Slope], measure: Measure) -> Claim:
+    """No fitted exponent of a time is above the table's by more than a busy machine explains."""
+    found = of_measure(slopes, measure)
+    return Claim(
+        f"{measure}: time grows at most as in Table 1",
+        all(slope.value <= theory(measure, K) + CLOCK for K, slope in found.items()),
+        beside(found, measure),
+        f"not above by more than {CLOCK:g}",
+        "SM-TAB",
+    )
+
+
+def of_measure(slopes: dict[tuple[str, int], Slope], measure: Measure) -> dict[int, Slope]:
+    """Slopes of one measure by K."""
+    return {K: slope for (m, K), slope in slopes.items() if m == measure}
+
+
+def beside(found: dict[int, Slope], measure: Measure) -> str:
+    """Measured exponents beside those of the theorem."""
+    return ", ".join(
+        f"K={K}: {slope.value:.2f} beside {theory(measure, K):.2f}" for K, slope in found.items()
+    )
+
+
+def mean_only(table: pd.DataFrame) -> Claim:
+    """With t <= r the Jackson operator keeps the mean alone, and the error cannot fall."""
+    largest = int(table.smoothness.max())
+    slope = fitted(table)[Measure.JACKSON, largest]
+    return Claim(
+        f"Jackson operator at K = {largest}: the error does not fall at these n",
+        abs(slope.value) < 0.1,
+        f"exponent {slope}",
+        "0, as t <= r = ceil((K + 3) / 2)",
+        "SM-JK",
+    )
+
+
+COLOURS = {1: "C1", 2: "C0", 8: "C2"}
+#: Open triangles; what the library does has filled circles.
+PAPERS = (Measure.JACKSON, Measure.DIRECT)
+#: Measures whose rates start at their first points.
+ANCHORED = (Measure.TRUNCATED, Measure.DIRECT, Measure.ANSWER)
+PANELS = (
+    ("(a) accuracy", "worst error of an answer (RMS)", (Measure.TRUNCATED, Measure.JACKSON)),
+    ("(b) summary", "seconds of one core", (Measure.SUMMARY, Measure.DIRECT)),
+    ("(c) one answer", "seconds of one core", (Measure.ANSWER,)),
+)
+RATE = "Table 1"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Error, summary time and answer time against n, with the rates of Table 1."""
+    figure = Figure(figsize=(7.2, 4.2))
+    panels = figure.subplots(1, 3)
+    for axes, (title, unit, measures) in zip(panels, PANELS, strict=True):
+        for measure in measures:
+            draw(axes, table[table.measure == measure], measure)
+        axes.set_title(title)
+        axes.set_ylabel(unit)
+        axes.set_xlabel("number of records $n$")
+        log_axes(axes)
+    columns = {
+        "paper's way": [str(measure) for measure in PAPERS],
+        "as released here": [str(measure) for measure in Measure if measure not in PAPERS],
+        "smoothness": [f"$K={K}$" for K in COLOURS],
+        "theory": [RATE],
+    }
+    shared_legend(figure, panels, columns)
+    return figure
+
+
+def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
+    """Curves of one measure for every K; rates start at its first points."""
+    marker, filled = ("^", False) if measure in PAPERS else ("o", True)
+    face = "0.3" if filled else "white"
+    axes.plot([], [], color="0.3", marker=marker, markerfacecolor=face, label=str(measure))
+    draw_theory(axes, [], [], "0.3", RATE)
+    for K, colour in COLOURS.items():
+        axes.plot([], [], color=colour, label=f"$K={K}$")
+        means = {n: mean for (n,), mean in pooled_by(table[table.smoothness == K], ["n"]).items()}
+        if not means:
+            continue
+        if measure in METHODS:
+            draw_measured(axes, [*means], [*means.values()], Look(colour, marker, filled), "_")
+        else:  # a band for the mean of five times would say little
+            times = [mean.root for mean in means.values()]
+            face = colour if filled else "white"
+            axes.plot([*means], times, color=colour, marker=marker, markerfacecolor=face)
+        if measure in ANCHORED:
+            n = np.array([min(means), max(means)], dtype=float)
+            rate = means[min(means)].root * (n / n[0]) ** theory(measure, K)
+            draw_theory(axes, n, rate, colour, "_")
+
+
+def report(table: pd.DataFrame) -> Table:
+    """Table 1 with what was measured beside it."""
+    shown = Table(
+        "K", *(str(m) for m in Measure), title=f"Exponents of n, d = {D}: measured / Theorem 3.1"
+    )
+    slopes = fitted(table)
+    for K in COLOURS:
+        cells = [
+            f"{slopes[m, K].value:.2f} / {theory(m, K):.2f}" if (m, K) in slopes else ""
+            for m in Measure
+        ]
+        shown.add_row(str(K), *cells)
+    return shown
+
+
+def grid(
+    errors: tuple[int, ...], times: tuple[int, ...], draws: Callable[[int], int], repetitions: int
+) -> tuple[Config, ...]:
+    """Errors over some n, times over larger ones."""
+    measured = [
+        Config(measure, K, n, draws(n)) for measure in METHODS for K in COLOURS for n in errors
+    ]
+    timed = [
+        Config(measure, K, n, repetitions) for measure in TIMES for K in COLOURS for n in times
+    ]
+    return (*measured, *timed)
+
+
+QUICK = Sweep(
+    grid((10**3, 10**4), (10**5, 10**6), draws=lambda _: 80, repetitions=3), trials=1, seed=0
+)
+FULL = Sweep(
+    grid(
+        (10**3, 10**4, 10**5, 10**6),
+        (10**5, 3 * 10**5, 10**6),
+        draws=lambda n: 200 if n <= 10**4 else 30,
+        repetitions=5,
+    ),
+    trials=1,
+    seed=0,
+)

@@ -1,0 +1,1 @@
+"""How well are sparse queries answered?"""

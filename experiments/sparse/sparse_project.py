@@ -1,0 +1,267 @@
+"""Sparse projection: error against n, sparsity and rows, with Gaussian and with Laplace noise.
+
+Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Algorithm 2,
+Lemma 4.6, Theorem 4.9; formula sheet BR-PROJ, BR-JL, X-GF.
+
+Claim: the error of an answer is that of its noise, sigma ||Q|| / n, together with what the
+projection changes, at most sqrt(2 / T) ||Q||, on average over keys and noise. With T = (eps n)^2
+rows it falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
+vector is smaller than Laplace noise on its rows; the error of all queries stays below Theorem 4.9
+with far fewer rows than the paper's. Every release draws a new key: one data set has one.
+
+Run time on one core: quick 3 s, full 3 minutes.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.stats
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import is_below, slopes_are, slopes_by, stays_below_prediction
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from geomdp.bounds.upper.sparse_projection import paper_accuracy
+from geomdp.mechanisms.sparse.hashing import HashedSigns
+from geomdp.mechanisms.sparse.summary import measured_distortion
+from geomdp.workloads import SparseQuery
+
+PRIVACY = gd.ApproxDP(1.0, 1e-6)
+BETA = 0.05
+#: Queries asked of each summary, and elements that carry the records.
+QUERIES, ATOMS = 20, 64
+#: Independence of the signs where only their distortion is measured.
+INDEPENDENCE = 64
+#: Most rows used here.
+MOST_ROWS = 1 << 16
+
+
+class Panel(enum.StrEnum):
+    """What varies."""
+
+    RECORDS = "records"
+    SPARSITY = "sparsity"
+    ROWS = "rows"
+
+
+class Noise(enum.StrEnum):
+    """Noise of the summary; none where only the projection is measured."""
+
+    GAUSSIAN = "Gaussian noise"
+    LAPLACE = "Laplace noise"
+    NONE = "projection alone"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure.
+
+    Parameters
+    ----------
+    panel : Panel
+        Where it is shown.
+    noise : Noise
+        Noise of the summary.
+    n : int
+        Number of records.
+    sparsity : int
+        Sparsity of the queries.
+    rows : int
+        Number of rows T.
+    releases_per_trial : int
+        Independent keys and releases in one cell.
+    """
+
+    panel: Panel
+    noise: Noise
+    n: int
+    sparsity: int
+    rows: int
+    releases_per_trial: int
+
+
+def balanced_rows(n: int) -> int:
+    """T = n^2, rounded up to a power of two, at most 2^16: distortion and noise fall together."""
+    return min(1 << math.ceil(2 * math.log2(n)), MOST_ROWS)
+
+
+def squared_errors(config: Config, rng: np.random.Generator) -> tuple[np.ndarray, int, float]:
+    """Mean squared errors of the releases, how many stay below Theorem 4.9, and sigma."""
+    noise = {
+        Noise.GAUSSIAN: gd.mechanisms.GaussianRows(),
+        Noise.LAPLACE: gd.mechanisms.LaplaceRows(),
+    }[config.noise]
+    n, m = config.n, config.sparsity
+    bound = paper_accuracy(PRIVACY, n=n, sparsity=m, queries=QUERIES, beta=BETA)
+    squares, within, sigma = np.empty(config.releases_per_trial), 0, 0.0
+    for i in range(config.releases_per_trial):
+        # Half of a query's elements carry records, as far as there are so many.
+        records = rng.integers(ATOMS, size=n)
+        queries = [
+            SparseQuery.counting(
+                [
+                    *rng.choice(ATOMS, min((m + 1) // 2, ATOMS), replace=False).tolist(),
+                    *range(ATOMS + 1000 * q, ATOMS + 1000 * q + m - min((m + 1) // 2, ATOMS)),
+                ]
+            )
+            for q in range(QUERIES)
+        ]
+        project = gd.SparseProject(
+            n=n, sparsity=m, queries=QUERIES, privacy=PRIVACY, rows=config.rows, beta=BETA,
+            noise=noise, adjacency=gd.Adjacency.ADD_REMOVE, rng=rng,
+        )  # fmt: skip
+        sigma = project.sigma
+        summary = project.release(records, rng=rng)
+        tally = queries[0].tally(records)
+        errors = np.array([summary.answer(q).value - q.total(tally) / n for q in queries])
+        squares[i] = np.mean(errors**2)
+        within += bool(np.abs(errors).max() <= bound)
+    return squares, within, sigma
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean squared error over the releases of one trial, beside its bound."""
+    if config.panel is Panel.ROWS:
+        errors = [
+            measured_distortion(
+                HashedSigns.draw(config.rows, INDEPENDENCE, rng),
+                sparsity=config.sparsity, trials=1, rng=rng,
+            )
+            for _ in range(config.releases_per_trial)
+        ]  # fmt: skip
+        squares, within = np.concatenate(errors) ** 2, 0
+        predicted = math.sqrt(2 / config.rows)
+    else:
+        squares, within, sigma = squared_errors(config, rng)
+        noise = sigma**2 * config.sparsity / config.n**2
+        predicted = math.sqrt(noise + 2 * config.sparsity / config.rows)
+    return [
+        {
+            **MeanSquare.of(squares).columns(),
+            "predicted": predicted,
+            "predicted_stderr": 0.0,
+            "prediction": "upper_bound",
+            "within": within,
+        }
+    ]
+
+
+POINT = ("panel", "noise", "n", "sparsity", "rows")
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Slopes, bounds, the order of the noises and Theorem 4.9."""
+    panels = {panel: table[table.panel == panel] for panel in Panel}
+    records = panels[Panel.RECORDS]
+    balanced = records[records.rows == records.n**2]
+    means = {
+        noise: pooled_by(records[records.noise == noise], ["n"])
+        for noise in (Noise.GAUSSIAN, Noise.LAPLACE)
+    }
+    return [
+        slopes_are("error falls as 1/n with T = n^2 rows", "BR-PROJ",
+                   slopes_by(balanced, ["noise"], "n"), -1.0, 0.25),
+        slopes_are("error grows as m^(1/2)", "BR-PROJ",
+                   slopes_by(panels[Panel.SPARSITY], ["noise"], "sparsity"), 0.5, 0.25),
+        slopes_are("distortion falls as T^(-1/2)", "BR-JL",
+                   slopes_by(panels[Panel.ROWS], ["noise"], "rows"), -0.5, 0.15),
+        stays_below_prediction("errors stay below noise and distortion together", "BR-PROJ",
+                               table, POINT),
+        is_below("Gaussian noise errs less than Laplace noise", "BR-PROJ",
+                 means[Noise.GAUSSIAN], means[Noise.LAPLACE]),
+        theorem(records[records.noise == Noise.LAPLACE]),
+    ]  # fmt: skip
+
+
+def theorem(table: pd.DataFrame) -> Claim:
+    """Theorem 4.9 at every n, by binomial tests."""
+    points = table.groupby("n").agg(within=("within", "sum"), releases=("releases", "sum"))
+    tails = scipy.stats.binom.cdf(points.within, points.releases, 1 - BETA)
+    return Claim(
+        f"all {QUERIES} answers are within Theorem 4.9, Laplace noise",
+        bool((tails > LEVEL / len(points)).all()),
+        f"{points.within.sum()} of {points.releases.sum()} releases",
+        f"probability at least {1 - BETA}",
+        "BR-PROJ, T4.9",
+    )
+
+
+LOOKS = {
+    Noise.GAUSSIAN: Look("C0", "o"),
+    Noise.LAPLACE: Look("C1", "s"),
+    Noise.NONE: Look("C2", "v", filled=False),
+}
+BOUND = r"$\sqrt{\sigma^2 m/n^2 + 2m/T}$, and $\sqrt{2/T}$"
+PAPER = r"Theorem 4.9, all queries: $\beta=0.05$"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Error against n, against m, and distortion against T."""
+    figure = Figure(figsize=(7.2, 3.9))
+    axes = figure.subplots(1, 3)
+    columns = {Panel.RECORDS: "n", Panel.SPARSITY: "sparsity", Panel.ROWS: "rows"}
+    for panel, (name, column) in zip(axes, columns.items(), strict=True):
+        rows = table[table.panel == name]
+        for noise in rows.noise.unique():
+            curve(panel, rows[rows.noise == noise], column, Noise(noise))
+        log_axes(panel)
+    records = table[(table.panel == Panel.RECORDS) & (table.noise == Noise.LAPLACE)]
+    n = np.array(sorted(records.n.unique()))
+    m = int(records.sparsity.iloc[0])
+    paper = [paper_accuracy(PRIVACY, n=int(x), sparsity=m, queries=QUERIES, beta=BETA) for x in n]
+    draw_theory(axes[0], n, paper, "black", PAPER, (1, 2))
+    axes[0].set_title(f"(a) $m={m}$")
+    axes[0].set_xlabel("number of records $n$")
+    axes[0].set_ylabel("error per query (RMSE of means)")
+    second = table[table.panel == Panel.SPARSITY]
+    axes[1].set_title(f"(b) $n={second.n.iloc[0]}$")
+    axes[1].set_xlabel("sparsity $m$")
+    axes[2].set_title("(c) no noise")
+    axes[2].set_xlabel("rows $T$")
+    axes[2].set_ylabel("relative distortion")
+    shared_legend(figure, axes, {"measured": [*LOOKS], "theory": [BOUND, PAPER]})
+    return figure
+
+
+def curve(axes: Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
+    """Measured errors with their bound."""
+    means = pooled_by(table, [column])
+    bound = table.groupby(column).predicted.first()
+    draw_theory(axes, bound.index, bound, LOOKS[noise].colour, BOUND)
+    draw_measured(axes, [x for (x,) in means], [*means.values()], LOOKS[noise], noise)
+
+
+def grid(
+    ns: tuple[int, ...], sparsities: tuple[int, ...], rows: tuple[int, ...], releases: int
+) -> tuple[Config, ...]:
+    """The three panels."""
+    noises = (Noise.GAUSSIAN, Noise.LAPLACE)
+    return (
+        *(Config(Panel.RECORDS, noise, n, 10, balanced_rows(n), releases)
+          for noise in noises for n in ns),
+        *(Config(Panel.SPARSITY, noise, 64, m, balanced_rows(64), releases)
+          for noise in noises for m in sparsities),
+        *(Config(Panel.ROWS, Noise.NONE, 1, 16, T, 10 * releases) for T in rows),
+    )  # fmt: skip
+
+
+QUICK = Sweep(grid((16, 32, 64), (1, 4, 16), (64, 256, 1024), 60), trials=1, seed=0)
+FULL = Sweep(
+    grid(
+        (16, 32, 64, 128, 256, 1024, 4096),
+        (1, 4, 16, 64, 256),
+        (64, 256, 1024, 4096, 16384, 65536),
+        50,
+    ),
+    trials=4,
+    seed=0,
+)

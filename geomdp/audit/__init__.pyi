@@ -1,0 +1,10 @@
+from .binomial import lower_bound as lower_bound
+from .binomial import upper_bound as upper_bound
+from .refutation import AuditResult as AuditResult
+from .refutation import audit as audit
+from .refutation import audit_event as audit_event
+from .samplers import Event as Event
+from .samplers import Sampler as Sampler
+from .samplers import Score as Score
+from .samplers import fisher_score as fisher_score
+from .samplers import repeat as repeat

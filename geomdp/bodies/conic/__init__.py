@@ -1,0 +1,1 @@
+"""Bodies of positive semidefinite matrices, and bodies given to a conic solver."""

@@ -1,0 +1,67 @@
+"""CVXPY problems that are compiled once and solved for many parameter values."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from geomdp._typing import FloatArray
+from geomdp.bodies.polytopes.linear_programs import SolverError
+
+#: Residuals at which Clarabel stops.
+CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+#: Residuals at which SCS stops; left alone, first-order methods stop at 1e-4.
+SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
+
+
+class KeptProblem:
+    """A parametrised CVXPY problem, compiled once and solved for many parameter values.
+
+    `reduced` are the residuals with which Clarabel may stop where it cannot go on.
+    """
+
+    def __init__(
+        self,
+        objective: Any,
+        constraints: list[Any],
+        parameters: list[Any],
+        wanted: Any,
+        solver: str,
+        reduced: float = 1e-8,
+    ) -> None:
+        import cvxpy as cp
+
+        self._problem = cp.Problem(objective, constraints)
+        self._parameters = parameters
+        self._wanted = wanted
+        self._solver = solver
+        names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
+        known: dict[str, dict[str, Any]] = {
+            cp.CLARABEL: CLARABEL_SETTINGS | dict.fromkeys(names, reduced),
+            cp.SCS: SCS_SETTINGS,
+        }
+        self._settings = dict(known.get(solver, {}))
+        # With the settings above "inaccurate" means the residuals allowed for Clarabel.
+        self._accepted = (
+            (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == cp.CLARABEL else (cp.OPTIMAL,)
+        )
+
+    def solve(self, *values: FloatArray) -> tuple[str, Any]:
+        """Status (optimal, infeasible or unbounded) and, if optimal, the value wanted."""
+        import cvxpy as cp
+
+        for parameter, value in zip(self._parameters, values, strict=True):
+            parameter.value = value
+        try:
+            with warnings.catch_warnings():
+                # The status is judged below.
+                warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+                self._problem.solve(solver=self._solver, **self._settings)
+        except cp.error.SolverError as error:
+            raise SolverError(f"{self._solver} failed: {error}") from error
+        status = self._problem.status
+        if status in self._accepted:
+            return "optimal", self._wanted.value
+        if status in (cp.INFEASIBLE, cp.UNBOUNDED):
+            return status, None
+        raise SolverError(f"{self._solver} stopped with status {status}")

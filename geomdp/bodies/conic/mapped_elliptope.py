@@ -1,0 +1,168 @@
+"""Images of the elliptope under maps that stretch products of signs, with closed projections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import rays
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.conic.elliptope import Elliptope
+from geomdp.bodies.conic.projection import nearest_with_diagonal
+
+#: Relative error at which T^T T counts as Diag(w_i w_j).
+STRETCH_ERROR = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class MappedElliptope(Body):
+    """The body {c + T r : r in the elliptope of order p}, where T^T T = Diag(w_i w_j for i < j).
+
+    With X_ij = (w_i w_j)^(1/2) R_ij, squared distances of the image are half of those of the psd
+    matrices X with diagonal w, so that projecting is finding the nearest of these. All tables of at
+    most two of d two-level columns have such a T, with w proportional to (d - 1, 1, .., 1): each
+    single sign occurs in d - 1 tables, each product of two in one.
+
+    Parameters
+    ----------
+    matrix : (m, p (p - 1) / 2) sparse array
+        T; columns are pairs i < j in row-major order.
+    weights : (p,) array
+        w, above 0.
+    constant : (m,) array
+        c.
+
+    Raises
+    ------
+    ValueError
+        If T^T T is not Diag(w_i w_j) to a relative 1e-12.
+    """
+
+    matrix: sp.csr_array
+    weights: FloatArray
+    constant: FloatArray
+
+    def __post_init__(self) -> None:
+        weights = vector(self.weights, len(self.weights), "weights")
+        if not (weights > 0).all():
+            raise ValueError(f"weights must be above 0, got {weights}")
+        object.__setattr__(self, "weights", weights)
+        vector(self.constant, self.matrix.shape[0], "constant")
+        if self.matrix.shape[1] != self._elliptope.dimension:
+            raise ValueError(
+                f"matrix must have {self._elliptope.dimension} columns for {len(weights)} weights, "
+                f"got shape {self.matrix.shape}"
+            )
+        off = abs(self.matrix.T @ self.matrix - sp.diags_array(self._stretch**2))
+        if off.max() > STRETCH_ERROR * (self._stretch**2).max():
+            raise ValueError("matrix must stretch each product of signs by (w_i w_j)^(1/2)")
+
+    def __repr__(self) -> str:
+        return f"MappedElliptope(order={len(self.weights)}, dimension={self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates m."""
+        return int(self.matrix.shape[0])
+
+    @cached_property
+    def _elliptope(self) -> Elliptope:
+        return Elliptope(len(self.weights))
+
+    @cached_property
+    def _stretch(self) -> FloatArray:
+        """(w_i w_j)^(1/2) for i < j, (p (p - 1) / 2,)."""
+        rows, columns = np.triu_indices(len(self.weights), 1)
+        return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Upper bounds, too large by at most a relative 1e-9; see `Elliptope.support`."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(
+            self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
+        )
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """A point at which <u, y> is within a relative 1e-9 of its maximum."""
+        directions = batch(directions, self.dimension, "directions")
+        best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
+        return np.asarray((self.matrix @ best.T).T + self.constant)
+
+    def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v with T v nearest to directions u (b, m), and the distances (b,) of T v from u."""
+        back = (self.matrix.T @ directions.T).T / self._stretch**2
+        return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the point is an image, up to rounding, of a correlation matrix; O(p^3)."""
+        back, off = self._pulled_back(batch(points, self.dimension, "points") - self.constant)
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chord of the elliptope through the point and direction pulled back; 0 off the span."""
+        points, directions = rays(points, directions, self.dimension)
+        starts, _ = self._pulled_back(points - self.constant)
+        ways, off = self._pulled_back(directions)
+        along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        low[along], high[along] = self._elliptope.chord(starts[along], ways[along])
+        return low, high
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest points, each by some ten eigendecompositions of order p."""
+        points = batch(points, self.dimension, "points")
+        # Columns of T are orthogonal with these lengths, so this is the projection on their span.
+        stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
+        rows, columns = np.triu_indices(len(self.weights), 1)
+        nearest = np.empty(stretched.shape)
+        for i, matrix in enumerate(self._elliptope.matrices(stretched)):
+            nearest[i] = nearest_with_diagonal(matrix, self.weights)[rows, columns]
+        return np.asarray((self.matrix @ (nearest / self._stretch).T).T + self.constant)
+
+    def radius(self) -> float:
+        """||c|| + (sum of w_i w_j)^(1/2), since entries of correlation matrices are at most 1."""
+        return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
+
+    def diameter(self) -> float:
+        """2 (sum of w_i w_j)^(1/2): no point is further from c than half of it."""
+        return 2 * float(np.linalg.norm(self._stretch))
+
+    def affine_hull(self) -> AffineHull:
+        """Through c along the columns of T, orthogonal; dense, m p (p - 1) / 2 numbers."""
+        basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
+        return AffineHull(self.constant, basis)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """One semidefinite constraint of order p."""
+        import cvxpy as cp
+
+        products = cp.Variable(self._elliptope.dimension)
+        image = self.matrix @ products + self.constant
+        return [*self._elliptope.cvxpy_constraints(products), variable == image]
+
+
+def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
+    """w (p,) with T^T T = Diag(w_i w_j), or None if there is none; order p of at least 3.
+
+    With g_ij the squared length of column ij, w_i^2 = g_ij g_ik / g_jk for any i, j, k.
+    """
+    lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
+    if order < 3 or not (lengths > 0).all():
+        return None
+    squares = np.zeros((order, order))
+    rows, columns = np.triu_indices(order, 1)
+    squares[rows, columns] = squares[columns, rows] = lengths
+    weights = np.empty(order)
+    for i in range(order):
+        j, k = [other for other in range(3) if other != i][:2]
+        weights[i] = np.sqrt(squares[i, j] * squares[i, k] / squares[j, k])
+    off = abs(matrix.T @ matrix - sp.diags_array(weights[rows] * weights[columns]))
+    return None if off.max() > STRETCH_ERROR * lengths.max() else weights

@@ -1,0 +1,112 @@
+"""Positive semidefinite matrices with bounded diagonal: second moments of data in a cube."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import svec, unsvec
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import batch, whole
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.conic.elliptope import Elliptope
+from geomdp.bodies.spectral.eigenvalues import half_vector
+
+
+@dataclass(frozen=True)
+class PsdBox(Body):
+    """The matrices {M psd : M_ii <= 1} of order d in svec coordinates.
+
+    It holds x x^T for all x in [-1, 1]^d, and so the second moments of all data there; it is
+    larger than their hull from d = 3 on, where the elliptope is larger than the cut polytope.
+
+    Parameters
+    ----------
+    d : int
+        Order of the matrices; the dimension is D = d (d + 1) / 2.
+
+    References
+    ----------
+    X-PSDBOX, X-LKJ.
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole(self.d, "d"))
+
+    @property
+    def dimension(self) -> int:
+        """Dimension D = d (d + 1) / 2."""
+        return self.d * (self.d + 1) // 2
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """Row and column of each coordinate."""
+        rows, columns = np.triu_indices(self.d)
+        return rows.astype(np.int64), columns.astype(np.int64)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether no eigenvalue is below -`tolerance` d and no M_ii above 1 + `tolerance`."""
+        matrices = unsvec(batch(points, self.dimension, "points"))
+        lowest = np.linalg.eigvalsh(matrices)[:, 0]
+        largest = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1)
+        # Eigenvalues of matrices in the body reach d, and with them their rounding.
+        return np.asarray((lowest >= -tolerance * self.d) & (largest <= 1 + tolerance))
+
+    def radius(self) -> float:
+        """d, at the sign matrices s s^T."""
+        return float(self.d)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """S R S with R uniform on the elliptope, S_ii = U_i^(1/(d+1)), exact (X-PSDBOX).
+
+        In M = D^(1/2) R D^(1/2) the Jacobian is prod D_ii^((d - 1) / 2), so that D_ii = S_ii^2 is
+        distributed as U^(2 / (d + 1)), independently of R.
+        """
+        scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
+        rows, columns = self._places
+        points = scales[:, rows] * scales[:, columns]
+        if self.d > 1:
+            above = rows != columns
+            points[:, above] *= math.sqrt(2) * Elliptope(self.d).sample_uniform(n, rng)
+        return points
+
+    def centroid(self) -> FloatArray:
+        """(d + 1) / (d + 3) times svec(I): E S_ii^2 with S_ii^2 ~ U^(2 / (d + 1))."""
+        return np.asarray((self.d + 1) / (self.d + 3) * svec(np.eye(self.d)))
+
+    def second_moment(self) -> FloatArray:
+        """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1).
+
+        a = E S_ii^2 = (d + 1) / (d + 3); E S_ii^4 = (d + 1) / (d + 5); entries of R have mean 0,
+        variance 1 / (d + 1) and no correlation.
+        """
+        a = (self.d + 1) / (self.d + 3)
+        rows, columns = self._places
+        on = (rows == columns).astype(float)
+        moment = a**2 * np.outer(on, on)
+        own = np.where(on > 0, (self.d + 1) / (self.d + 5), 2 * a**2 / (self.d + 1))
+        np.fill_diagonal(moment, own)
+        return np.asarray(moment)
+
+    def volume(self) -> float:
+        """2^(d (d - 1) / 4) vol(E_d) (2 / (d + 1))^d, E_d the elliptope.
+
+        The Jacobian prod D_ii^((d - 1) / 2) integrates to 2 / (d + 1) per coordinate, and svec
+        stretches each entry off the diagonal by sqrt(2).
+        """
+        d = self.d
+        elliptope = Elliptope(d).volume() if d > 1 else 1.0
+        return float(2 ** (d * (d - 1) / 4) * elliptope * (2 / (d + 1)) ** d)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """One semidefinite cone and d linear inequalities."""
+        import cvxpy as cp
+
+        matrix = cp.Variable((self.d, self.d), PSD=True)
+        return [half_vector(matrix, self.d) == variable, cp.diag(matrix) <= 1]

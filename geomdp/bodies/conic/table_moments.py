@@ -1,0 +1,249 @@
+"""The moment body of tables: psd matrices that look like all two-way tables of some records."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+import scipy.special
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import batch, whole
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
+from geomdp.bodies.conic.table_draws import draw_tables, violations
+from geomdp.workloads.finite import zero_sum_basis
+
+#: Entries of matrices held at a time while sampling: 2^23 float64 are 64 MB.
+SAMPLE_ENTRIES = 1 << 23
+
+
+@dataclass(frozen=True, init=False)
+class TableMoments(Body):
+    """One- and two-way tables m_i, M_ij of categorical columns, with a psd matrix of moments.
+
+    With e_i(x) the unit vector of the level of column i, the body holds (e_i(x), e_i(x) e_j(x)^T)
+    of all records x. It consists of all shares m_i (non-negative, sum 1) and tables M_ij with row
+    sums m_i and column sums m_j for which the matrix of order L with blocks M_ij, and
+    M_ii = diag(m_i), is psd. For columns of two levels that is the elliptope of order d + 1.
+
+    With `violation` it is cut: the violations of the inequalities M_ij(a, b) >= 0 and of the
+    triangle inequalities of events a, b, c of three columns,
+
+        1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
+
+    the second with each of a, b, c in front, must add up to at most that. Records violate none.
+
+    Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j, H_i
+    the Helmert contrasts of l_i levels (`zero_sum_basis`): r = sum q_i + sum q_i q_j of them, q_i =
+    l_i - 1. The centroid, 0, has all levels alike and columns independent.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Numbers of levels l_i, each at least 2.
+    violation : float
+        Largest total violation, at least 0; inf for the body that is not cut.
+
+    References
+    ----------
+    Formula sheet X-LKJ, generalised to more levels; the proof is that of `sample_uniform`.
+    """
+
+    levels: tuple[int, ...]
+    violation: float
+
+    def __init__(self, levels: Sequence[int], violation: float = math.inf) -> None:
+        checked = tuple(whole(count, "levels", minimum=2) for count in levels)
+        if not checked:
+            raise ValueError("levels must hold at least 1 column, got none")
+        # `not >=` also refuses nan.
+        if not violation >= 0:
+            raise ValueError(f"violation must be at least 0, got {violation}")
+        object.__setattr__(self, "levels", checked)
+        object.__setattr__(self, "violation", float(violation))
+
+    @property
+    def _order(self) -> int:
+        """P = sum of q_i."""
+        return sum(self.levels) - len(self.levels)
+
+    @property
+    def dimension(self) -> int:
+        """r, the sum of q_i and of q_i q_j for i < j."""
+        squares = sum((count - 1) ** 2 for count in self.levels)
+        return self._order + (self._order**2 - squares) // 2
+
+    @property
+    def cut(self) -> bool:
+        """Whether violations are limited."""
+        return self.violation < math.inf
+
+    def implements(self, verb: str) -> bool:
+        """A cut body has neither volume nor second moment in closed form."""
+        return super().implements(verb) and not (self.cut and verb in ("volume", "second_moment"))
+
+    @cached_property
+    def _starts(self) -> IntArray:
+        """Where the events of each column start, and their number L at the end."""
+        return np.cumsum([0, *self.levels]).astype(np.int64)
+
+    @cached_property
+    def _contrasts(self) -> FloatArray:
+        """H, block diagonal: (L, P)."""
+        return np.asarray(scipy.linalg.block_diag(*map(zero_sum_basis, self.levels)))
+
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """Row and column among the P contrasts of each coordinate of a two-way table."""
+        owns = [
+            np.arange(a, b) - i
+            for i, (a, b) in enumerate(itertools.pairwise(self._starts.tolist()))
+        ]
+        contrasts = [own[:-1] for own in owns]
+        pairs = list(itertools.combinations(contrasts, 2))
+        rows = [np.repeat(first, len(second)) for first, second in pairs]
+        columns = [np.tile(second, len(first)) for first, second in pairs]
+        empty = np.zeros(0, dtype=np.int64)
+        return np.concatenate([empty, *rows]), np.concatenate([empty, *columns])
+
+    def tables(self, points: FloatArray) -> FloatArray:
+        """Matrices (b, L, L) of moments of points (b, r): M_ij, and diag(m_i) on the diagonal."""
+        points = batch(points, self.dimension, "points")
+        rows, columns = self._places
+        inner = np.zeros((len(points), self._order, self._order))
+        inner[:, rows, columns] = points[:, self._order :]
+        even = np.repeat(1 / np.array(self.levels), self.levels)
+        shares = even + points[:, : self._order] @ self._contrasts.T
+        crossed = self._contrasts @ inner @ self._contrasts.T
+        crossed += np.swapaxes(crossed, 1, 2)
+        # M_ij = 1 / (l_i l_j) + what the shares say + the interaction.
+        products = shares[:, :, None] * even + even[:, None] * shares[:, None, :]
+        found = crossed + products - np.outer(even, even)
+        column = np.repeat(np.arange(len(self.levels)), self.levels)
+        found[:, column[:, None] == column] = 0.0
+        events = np.arange(len(even))
+        found[:, events, events] = shares
+        return np.asarray(found)
+
+    def points(self, tables: FloatArray) -> FloatArray:
+        """Coordinates (b, r) of matrices of moments (b, L, L)."""
+        rows, columns = self._places
+        shares = np.diagonal(tables, axis1=1, axis2=2) @ self._contrasts
+        inner = self._contrasts.T @ tables @ self._contrasts
+        return np.hstack([shares, inner[:, rows, columns]])
+
+    def violations(self, points: FloatArray) -> FloatArray:
+        """Total violation (b,) of the cell and triangle inequalities at points (b, r)."""
+        return np.asarray(violations(self.tables(points), self._starts))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether no eigenvalue is below -`tolerance` b, b columns, and violations are allowed."""
+        tables = self.tables(points)
+        # Columns add up to the constant 1 each, which leaves the matrices of order L singular:
+        # one constant and all contrasts span what they act on.
+        frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
+        lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
+        inside = lowest >= -tolerance * len(self.levels)
+        if self.cut:
+            inside &= violations(tables, self._starts) <= self.violation + tolerance
+        return np.asarray(inside)
+
+    def radius(self) -> float:
+        """(sum of (1 - 1 / l_i) + b (b - 1) / 2)^(1/2) for b columns, an upper bound.
+
+        ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i, and H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2) with
+        ||R|| <= 1 and D_i = H_i^T diag(m_i) H_i, of trace and norm at most 1.
+        """
+        shares = sum(1 - 1 / count for count in self.levels)
+        pairs = len(self.levels) * (len(self.levels) - 1) / 2
+        return math.sqrt(shares + pairs)
+
+    def affine_hull(self) -> AffineHull:
+        """The whole space of contrasts."""
+        return AffineHull.whole_space(self.dimension)
+
+    def centroid(self) -> FloatArray:
+        """0: levels of a column may be permuted, and no contrast is left alone by that."""
+        return np.zeros(self.dimension)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Exact: shares from Dirichlet laws, a matrix of blocks, and rejection where it is cut.
+
+        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. The matrix of moments is psd if and only if
+        that of the blocks H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T and S_i is (Schur complement of
+        the constant 1), that is, if these are S_i^(1/2) R_ij S_j^(1/2) with R psd of order P and
+        R_ii = I. The Jacobian from R to M is the product of det(S_i)^((P - q_i) / 2), and det S_i
+        is l_i times the product of m_i. Hence m_i ~ Dirichlet((P - q_i) / 2 + 1, ...),
+        independent of each other and of R, which is uniform: the blocks
+        W_ii^(-1/2) W_ij W_jj^(-1/2) of a Wishart matrix with P + 1 degrees of freedom, whose
+        density e^(-tr W / 2) is flat in W_ij. These are Q_i Q_j^T with Q_i (q_i, P + 1) of uniform
+        orthonormal rows.
+
+        O(L^2 P) a draw. A cut body takes draws until one is inside: as many as 1 over the share
+        of the volume that is left.
+        """
+        size = int(self._starts[-1])
+        points = np.empty((n, self.dimension))
+        step = max(1, SAMPLE_ENTRIES // size**2)
+        for start in range(0, n, step):
+            tables = np.empty((min(step, n - start), size, size))
+            draw_tables(rng, tables, self._starts, self.violation)
+            points[start : start + len(tables)] = self.points(tables)
+        return points
+
+    def entry_variances(self) -> FloatArray:
+        """Variances (r,) of the coordinates, which are uncorrelated, where the body is not cut.
+
+        Of H_i^T m_i each u_i = 1 / (l_i (l_i a_i + 1)), a_i the parameter of the Dirichlet law; of
+        H_i^T M_ij H_j each u_i u_j + s_i s_j / (P + 1), s_i = a_i / (l_i a_i + 1) = E tr S_i / q_i.
+        """
+        levels = np.array(self.levels, dtype=float)
+        a = (self._order - levels + 1) / 2 + 1
+        shares, spread = 1 / (levels * (levels * a + 1)), a / (levels * a + 1)
+        column = np.repeat(np.arange(len(levels)), np.array(self.levels) - 1)
+        rows, columns = column[self._places[0]], column[self._places[1]]
+        pairs = shares[rows] * shares[columns]
+        pairs += spread[rows] * spread[columns] / (self._order + 1)
+        return np.concatenate([shares[column], pairs])
+
+    def block_means(self, values: FloatArray) -> FloatArray:
+        """Values (..., r), one a coordinate, averaged over those of each column and of each pair.
+
+        The moments of uniform points, also of a cut body, are so made as symmetric as they are:
+        levels of a column may be permuted, and under that the contrasts of a column, and the
+        products of those of a pair, are irreducible, no two such blocks alike. By Schur's lemma
+        coordinates are uncorrelated, of one variance in each block.
+        """
+        own = [count - 1 for count in self.levels]
+        sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
+        starts = np.cumsum(sizes) - sizes
+        return np.repeat(np.add.reduceat(values, starts, axis=-1) / sizes, sizes, axis=-1)
+
+    def second_moment(self) -> FloatArray:
+        """E[x x^T] (r, r), diagonal: `entry_variances`."""
+        if self.cut:
+            raise MissingOracle(self, "second_moment", "a closed form")
+        return np.diag(self.entry_variances())
+
+    def volume(self) -> float:
+        """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1.
+
+        B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the integral of the Dirichlet density; Gamma_q,
+        the multivariate gamma function, gives those of Wishart densities.
+        """
+        if self.cut:
+            raise MissingOracle(self, "volume", "a closed form")
+        half = (self._order + 1) / 2
+        log = float(scipy.special.multigammaln(half, self._order))
+        for count in self.levels:
+            a = (self._order - count + 1) / 2 + 1
+            log -= float(scipy.special.multigammaln(half, count - 1))
+            log += count * math.lgamma(a) - math.lgamma(count * a)
+            log += (a - 0.5) * math.log(count)
+        return math.exp(log)

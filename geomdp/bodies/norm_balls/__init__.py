@@ -1,0 +1,1 @@
+"""Balls of norms: l_p balls, boxes, ellipsoids, and hulls made from them."""

@@ -1,0 +1,163 @@
+"""Axis-parallel boxes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch, finite_array
+from geomdp.bodies.arguments import frozen_array, rays
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+
+
+@dataclass(frozen=True, eq=False)
+class Box(Body):
+    """The box {x in R^m : lower <= x <= upper}. Every verb in closed form, O(m) per point.
+
+    Parameters
+    ----------
+    lower, upper : (m,) array
+        Finite, lower <= upper entry by entry; equal entries make the box lower-dimensional.
+
+    Raises
+    ------
+    ValueError
+        Shapes that differ, or an entry of `lower` above that of `upper`.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        lower = frozen_array(self.lower, "lower", ndim=1)
+        upper = frozen_array(self.upper, "upper", ndim=1)
+        if lower.shape != upper.shape or not lower.size:
+            raise ValueError(
+                f"lower and upper must have one shape (m,), m >= 1, got {lower.shape} and "
+                f"{upper.shape}"
+            )
+        if (lower > upper).any():
+            i = int(np.argmax(lower > upper))
+            raise ValueError(f"lower must be at most upper, got {lower[i]} > {upper[i]} at {i}")
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @classmethod
+    def centred(cls, half_widths: npt.ArrayLike) -> Self:
+        """The box [-w_1, w_1] x ... x [-w_m, w_m] for half-widths w >= 0 (m,)."""
+        half_widths = finite_array(half_widths, "half_widths", ndim=1)
+        return cls(-half_widths, half_widths)
+
+    def __repr__(self) -> str:
+        return f"Box(dimension={self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return len(self.lower)
+
+    @cached_property
+    def _widths(self) -> FloatArray:
+        return self.upper - self.lower
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        inside = (self.lower < 0) & (self.upper > 0)
+        flat = (self.lower == 0) & (self.upper == 0)
+        return bool((inside | flat).all())
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether lower = -upper."""
+        return bool((self.lower == -self.upper).all())
+
+    def implements(self, verb: str) -> bool:
+        """All verbs; `gauge` only if 0 is in the relative interior."""
+        return super().implements(verb) and (verb != "gauge" or self._has_gauge)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Sum of max(u_i lower_i, u_i upper_i)."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(
+            np.maximum(directions, 0) @ self.upper + np.minimum(directions, 0) @ self.lower
+        )
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """upper_i where u_i > 0, else lower_i."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.where(directions > 0, self.upper, self.lower)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Largest of x_i / upper_i and x_i / lower_i; inf off the span of a flat box.
+
+        Raises
+        ------
+        ValueError
+            If the box does not hold 0 in its relative interior.
+        """
+        points = batch(points, self.dimension, "points")
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        bounds = np.where(points > 0, self.upper, -self.lower)
+        ratios = np.zeros_like(points)
+        np.divide(np.abs(points), bounds, out=ratios, where=bounds > 0)
+        ratios[(bounds == 0) & (points != 0)] = np.inf
+        return np.asarray(ratios.max(axis=1))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether no entry is outside by more than `tolerance` times the largest modulus."""
+        points = batch(points, self.dimension, "points")
+        slack = tolerance * max(np.abs(self.lower).max(), np.abs(self.upper).max())
+        inside = (points >= self.lower - slack) & (points <= self.upper + slack)
+        return np.asarray(inside.all(axis=1))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Largest t before a bound is met, each way; 0 along a flat axis."""
+        points, directions = rays(points, directions, self.dimension)
+        ends = []
+        for way in (-directions, directions):
+            room = np.where(way > 0, self.upper - points, points - self.lower)
+            times = np.full(points.shape, np.inf)
+            np.divide(np.maximum(room, 0), np.abs(way), out=times, where=way != 0)
+            ends.append(times.min(axis=1))
+        return -ends[0], ends[1]
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Each entry moved to the nearest point of its interval."""
+        return np.clip(batch(points, self.dimension, "points"), self.lower, self.upper)
+
+    def radius(self) -> float:
+        """Norm of the farthest corner."""
+        return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
+
+    def affine_hull(self) -> AffineHull:
+        """The axes along which the box is not flat, through its centre."""
+        offset = (self.lower + self.upper) / 2
+        return AffineHull(offset, np.eye(self.dimension)[:, self._widths > 0])
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Independent uniform entries, exact (SAM-4)."""
+        return np.asarray(self.lower + self._widths * rng.random((n, self.dimension)))
+
+    def centroid(self) -> FloatArray:
+        """(lower + upper) / 2."""
+        return np.asarray((self.lower + self.upper) / 2)
+
+    def second_moment(self) -> FloatArray:
+        """diag(width_i^2 / 12) + centre centre^T (12: variance of a unit interval is 1/12)."""
+        centre = (self.lower + self.upper) / 2
+        return np.asarray(np.diag(self._widths**2 / 12) + np.outer(centre, centre))
+
+    def volume(self) -> float:
+        """Product of the widths of the axes that are not flat."""
+        return float(np.prod(self._widths[self._widths > 0]))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Two linear inequalities per entry."""
+        return [variable >= self.lower, variable <= self.upper]

@@ -1,0 +1,131 @@
+"""Ellipsoids centred at 0, possibly lower-dimensional."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.arguments import frozen_array, off_span, rays
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.balls import ball_chord, log_unit_ball_volume, unit_ball_points
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid(Body):
+    """The ellipsoid {root @ u : ||u||_2 <= 1} in R^m.
+
+    Parameters
+    ----------
+    root : (m, r) array
+        Any matrix; its rank is the dimension of the ellipsoid, which is {0} for r = 0.
+        For a covariance-like shape S, the ellipsoid {z : z^T S^(-1) z <= 1} has root S^(1/2).
+    """
+
+    root: FloatArray
+
+    def __post_init__(self) -> None:
+        root = frozen_array(self.root, "root", ndim=2)
+        if root.shape[0] == 0:
+            raise ValueError(f"root must have shape (m, r), m >= 1, got {root.shape}")
+        object.__setattr__(self, "root", root)
+
+    def __repr__(self) -> str:
+        return f"Ellipsoid(dimension={self.dimension}, rank={len(self._axes[1])})"
+
+    @cached_property
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
+        """Orthonormal axis directions (m, rank) and semi-axis lengths (rank,)."""
+        left, lengths, _ = np.linalg.svd(self.root, full_matrices=False)
+        kept = lengths > RANK_TOLERANCE * lengths.max(initial=0.0)
+        return np.ascontiguousarray(left[:, kept]), lengths[kept]
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.root.shape[0])
+
+    @property
+    def symmetric(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def shortest_axis(self) -> float:
+        """Length of the shortest semi-axis, 0 for a single point."""
+        return float(self._axes[1].min()) if len(self._axes[1]) else 0.0
+
+    def _whiten(self, points: FloatArray) -> FloatArray:
+        """Coordinates (b, rank) in which the ellipsoid is the unit ball."""
+        directions, lengths = self._axes
+        return np.asarray(points @ directions / lengths)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """||root^T u||_2."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """root w / ||w||_2 with w = root^T u; 0, which is then a maximiser, where w = 0."""
+        directions = batch(directions, self.dimension, "directions")
+        images = directions @ self.root
+        norms = np.linalg.norm(images, axis=1, keepdims=True)
+        units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
+        return np.asarray(units @ self.root.T)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Norm in the coordinates of the unit ball; inf off the span."""
+        points = batch(points, self.dimension, "points")
+        norms = np.linalg.norm(self._whiten(points), axis=1)
+        return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Roots of a quadratic in the coordinates of the unit ball; 0 off the span."""
+        points, directions = rays(points, directions, self.dimension)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        along = ~off_span(directions, self._axes[0])
+        low[along], high[along] = ball_chord(
+            self._whiten(points[along]), self._whiten(directions[along])
+        )
+        return low, high
+
+    def radius(self) -> float:
+        """Longest semi-axis."""
+        return float(self._axes[1].max(initial=0.0))
+
+    def affine_hull(self) -> AffineHull:
+        """The span of the axes."""
+        return AffineHull(np.zeros(self.dimension), self._axes[0])
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Linear image of uniform points of the unit ball, exact (SAM-4)."""
+        directions, lengths = self._axes
+        if len(lengths) == 0:
+            return np.zeros((n, self.dimension))
+        return np.asarray(unit_ball_points(n, len(lengths), rng) * lengths @ directions.T)
+
+    def second_moment(self) -> FloatArray:
+        """root root^T / (rank + 2) (JL-L14)."""
+        directions, lengths = self._axes
+        return np.asarray((directions * lengths**2) @ directions.T / (len(lengths) + 2))
+
+    def volume(self) -> float:
+        """kappa_rank times the product of the semi-axes."""
+        lengths = self._axes[1]
+        return math.exp(log_unit_ball_volume(len(lengths)) + float(np.log(lengths).sum()))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """One second-order cone on an auxiliary vector."""
+        import cvxpy as cp
+
+        directions, lengths = self._axes
+        if len(lengths) == 0:
+            return [variable == 0]
+        unit = cp.Variable(len(lengths))
+        return [variable == (directions * lengths) @ unit, cp.norm(unit, 2) <= 1]

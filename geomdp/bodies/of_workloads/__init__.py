@@ -1,0 +1,1 @@
+"""The bodies of a workload: sensitivity polytope, neighbour body, relaxations."""

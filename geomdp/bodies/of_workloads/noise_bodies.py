@@ -1,0 +1,145 @@
+"""Symmetric bodies that contain a neighbour body and have exact uniform samplers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import FloatArray
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
+from geomdp.bodies.norm_balls.boxes import Box
+from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
+from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.products import Product
+from geomdp.bodies.polytopes.triangulated import TriangulatedPolytope
+from geomdp.bodies.polytopes.triangulation import can_triangulate, hull_vertices
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Block, Workload
+
+#: Largest N^2 m of the differences of N vertices: 2^24 float64 are 128 MB.
+MAX_PAIR_ENTRIES = 1 << 24
+#: Relative inflation of computed half-widths, far above their rounding (SAM-5).
+INFLATION = 1e-9
+
+
+@dataclass(frozen=True)
+class NamedBody:
+    """A symmetric body that contains the neighbour body, with the reason.
+
+    Parameters
+    ----------
+    name : str
+        A short name.
+    body : Body
+        The body in R^m, for sums of answers.
+    containment : str
+        Why it contains n (Q(X) - Q(X')) for all neighbours X, X'.
+    """
+
+    name: str
+    body: Body
+    containment: str
+
+
+def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
+    """The neighbour body cut into simplices, if it is small enough."""
+    if not K.implements("vertex_list"):
+        return []
+    points = K.vertex_list()
+    rank = K.affine_hull().dimension
+    dimension, fewest = rank, (rank + 1) ** 2
+    if adjacency is Adjacency.ADD_REMOVE:
+        dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
+        fewest = 2 * (rank + 1)
+    # K has rank + 1 vertices or more. If so few were too many already, none need be found, which
+    # in twenty dimensions takes many seconds.
+    if not (can_triangulate(len(points), rank) and can_triangulate(fewest, dimension)):
+        return []
+    points = hull_vertices(points)
+    if adjacency is Adjacency.ADD_REMOVE:
+        extreme = np.vstack([points, -points])
+    elif points.size * len(points) <= MAX_PAIR_ENTRIES:
+        extreme = (points[:, None] - points).reshape(-1, points.shape[1])
+    else:
+        return []
+    if not can_triangulate(len(extreme), dimension):
+        return []
+    body = TriangulatedPolytope(extreme)
+    return [NamedBody("triangulated neighbour body", body, "it is the neighbour body")]
+
+
+def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
+    """The product of balls over orthogonal blocks, one-dimensional ones as one box."""
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            parts = [(block.basis, block.diameter) for block in workload.blocks()]
+            what = "diameter"
+        case Adjacency.ADD_REMOVE:
+            parts = [(block.basis, _radius(block, K)) for block in workload.blocks()]
+            parts += _common_part(workload)
+            what = "largest norm"
+    parts = [(basis, reach) for basis, reach in parts if reach > 0]
+    if len(parts) < 2:
+        return []  # the l2 ball
+    lines = [part for part in parts if part[0].shape[1] == 1]
+    wide = [part for part in parts if part[0].shape[1] > 1]
+    factors: list[Body] = [Ball(basis.shape[1], reach) for basis, reach in wide]
+    if lines:
+        factors.insert(0, Box.centred([reach for _, reach in lines]))
+    axes = np.hstack([basis for basis, _ in lines + wide])
+    reason = f"the radius of each factor is the {what} of the answers in an orthogonal block"
+    return [NamedBody("blocks", LinearImage(axes, Product(factors)), reason)]
+
+
+def _radius(block: Block, K: Body) -> float:
+    """Largest ||basis^T Q(x)||_2: the block's bound, or the listed answers' if that is smaller."""
+    if not K.implements("vertex_list"):
+        return block.radius
+    listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
+    return min(block.radius, listed * (1 + INFLATION))
+
+
+def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
+    """The direction orthogonal to the affine hull in which all answers agree."""
+    hull = workload.affine_hull()
+    common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+    length = float(np.linalg.norm(common))
+    if length <= RANK_TOLERANCE * workload.l2_radius():
+        return []
+    return [(common[:, None] / length, length * (1 + INFLATION))]
+
+
+def axis_boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> list[NamedBody]:
+    """Boxes in the standard axes and in the principal axes of the listed answers."""
+    basis = neighbours.affine_hull().basis
+    centre = points.mean(axis=0) if adjacency is Adjacency.REPLACE_ONE else 0.0
+    within = (points - centre) @ basis
+    axes = basis @ np.linalg.eigh(within.T @ within)[1]
+    reason = "half-widths are the support function of the neighbour body along the axes"
+    standard = Box.centred(neighbours.support(np.eye(len(basis))) * (1 + INFLATION))
+    principal = Box.centred(neighbours.support(axes.T) * (1 + INFLATION))
+    return [
+        NamedBody("box", standard, reason),
+        NamedBody("principal box", LinearImage(axes, principal), reason),
+    ]
+
+
+def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
+    """The l2 ball in the span and the l1 ball, by the workload's own diameters or radii."""
+    basis = neighbours.affine_hull().basis
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            l1, l2, what = workload.l1_diameter(), workload.l2_diameter(), "diameter"
+        case Adjacency.ADD_REMOVE:
+            l1, l2, what = workload.l1_radius(), workload.l2_radius(), "norm"
+    return [
+        NamedBody("l2 ball", Ellipsoid(l2 * basis), f"its radius is the l2 {what} of the answers"),
+        NamedBody(
+            "l1 ball",
+            CrossPolytope(workload.n_queries, l1),
+            f"its radius is the l1 {what} of the answers",
+        ),
+    ]

@@ -1,0 +1,296 @@
+"""Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
+
+Means of products of signs over records form psd matrices (`moment_matrix`). Keeping just that fact
+gives a body that holds the sensitivity polytope and over which linear functions, gauges and
+projections cost a semidefinite program of order p instead of 2^d scores. Outer bodies may carry
+noise or receive projections; they never enter a lower bound.
+
+References
+----------
+Lasserre 2001 (moment matrices); Grothendieck 1953 and Alon and Naor 2006 (how loose the first
+level is); Nikolov 2022, section 5 (2-way marginals): JL-T23.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import rays
+from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle
+from geomdp.bodies.conic.conic_programs import KeptProblem
+from geomdp.bodies.conic.cvx_body import CONIC_TOLERANCE
+from geomdp.bodies.conic.elliptope import Elliptope
+from geomdp.bodies.conic.mapped_elliptope import MappedElliptope, stretching_weights
+from geomdp.bodies.conic.sign_moments import REDUCED, MomentMatrix, Multiplied
+from geomdp.bodies.of_workloads.sensitivity import sensitivity_polytope
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads.structure.sign_products import sign_products
+
+
+@dataclass(frozen=True, eq=False)
+class MomentRelaxation(Body):
+    """The body {c + L z : M(z) psd}, M(z) a matrix of moments of signs.
+
+    `moment_relaxation` builds it for a workload.
+
+    Parameters
+    ----------
+    matrix : MomentMatrix
+        M.
+    terms : sequence of dict
+        For each coordinate y of the body the coefficients of its z_T, by set T as an ascending
+        tuple; the coefficient of the empty tuple is the constant c. Every T must occur in M.
+    """
+
+    matrix: MomentMatrix
+    terms: Sequence[dict[tuple[int, ...], float]]
+
+    def __post_init__(self) -> None:
+        missing = {T for term in self.terms for T in term if T} - set(self.matrix.numbers)
+        if missing:
+            raise ValueError(f"no entry of the moment matrix is the moment of {min(missing)}")
+
+    def __repr__(self) -> str:
+        return f"MomentRelaxation(order={self.matrix.order}, dimension={self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates m."""
+        return len(self.terms)
+
+    @cached_property
+    def _map(self) -> tuple[sp.csr_array, FloatArray]:
+        """L (m, q) and c (m,)."""
+        numbers = self.matrix.numbers
+        linear, constant = sp.lil_array((self.dimension, len(numbers))), np.zeros(self.dimension)
+        for row, term in enumerate(self.terms):
+            for T, coefficient in term.items():
+                if T:
+                    linear[row, numbers[T]] = coefficient
+                else:
+                    constant[row] = coefficient
+        return linear.tocsr(), constant
+
+    def _normal(self, point: Any) -> tuple[Any, Any, Any]:
+        """A direction v (m,), the expression h(v) - <v, x>, and the constraint that makes it so."""
+        import cvxpy as cp
+
+        linear, constant = self._map
+        normal = cp.Variable(self.dimension)
+        slack, sums = self.matrix.slack(linear.T @ normal)
+        return normal, cp.trace(slack) + constant @ normal - point @ normal, sums
+
+    @cached_property
+    def _exit(self) -> KeptProblem:
+        """Largest t with x + t u in the body, as min h(v) - <v, x> over <v, u> = 1."""
+        import cvxpy as cp
+
+        point, direction = cp.Parameter(self.dimension), cp.Parameter(self.dimension)
+        normal, height, sums = self._normal(point)
+        goal, found = cp.Minimize(height), Multiplied(normal, sums)
+        constraints = [sums, direction @ normal == 1]
+        return KeptProblem(goal, constraints, [point, direction], found, cp.CLARABEL, REDUCED)
+
+    @cached_property
+    def _distance(self) -> KeptProblem:
+        """Distance from x to the body, as max <v, x> - h(v) over ||v|| <= 1."""
+        import cvxpy as cp
+
+        point = cp.Parameter(self.dimension)
+        normal, height, sums = self._normal(point)
+        goal, found = cp.Minimize(height), Multiplied(normal, sums)
+        constraints = [sums, cp.norm(normal, 2) <= 1]
+        return KeptProblem(goal, constraints, [point], found, cp.CLARABEL, REDUCED)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Upper bounds on the largest <u, y>, from dual matrices: they hold to rounding.
+
+        Too large by a relative 1e-9 for 2-way marginals, else by about 1e-8 (one semidefinite
+        program each); see `MomentMatrix.highest`.
+        """
+        linear, constant = self._map
+        directions = batch(directions, self.dimension, "directions")
+        weights = (linear.T @ directions.T).T
+        return np.asarray(self.matrix.highest(weights).bounds + directions @ constant)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Points of the body that maximise <u, y>, to about the accuracy of `support`."""
+        linear, constant = self._map
+        weights = (linear.T @ batch(directions, self.dimension, "directions").T).T
+        return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
+
+    def radius(self) -> float:
+        """sqrt(sum of (|c_i| + ||L_i||_1)^2), since |z_T| <= 1."""
+        linear, constant = self._map
+        return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
+
+    def implements(self, verb: str) -> bool:
+        """`gauge` and `facets` only if c = 0, for z = 0 is inside. Marginals have 0 on the edge."""
+        known = super().implements(verb)
+        return known and (verb not in ("gauge", "facets") or not self._map[1].any())
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """One semidefinite program each."""
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and normals, one semidefinite program each.
+
+        Raises
+        ------
+        MissingOracle
+            For marginals, whose body has 0 on its boundary.
+        """
+        points = batch(points, self.dimension, "points")
+        if not self.implements("facets"):
+            raise MissingOracle(self, "gauge", "0 in its interior")
+        normals = np.zeros(points.shape)
+        for i in np.flatnonzero(points.any(axis=1)):
+            way = points[i] * self.radius() / np.linalg.norm(points[i])
+            _, (normal, _) = self._exit.solve(np.zeros(self.dimension), way)
+            normals[i] = normal / float(self.support(normal[None])[0])
+        return Facets(np.einsum("bm,bm->b", normals, points), normals)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Two semidefinite programs each; 0 for points outside."""
+        points, directions = rays(points, directions, self.dimension)
+        lengths = np.linalg.norm(directions, axis=1) / self.radius()
+        ends = [np.zeros(len(points)), np.zeros(len(points))]
+        for end, sign in zip(ends, (-1.0, 1.0), strict=True):
+            for i, way in enumerate(sign * directions / lengths[:, None]):
+                status, found = self._exit.solve(points[i], way)
+                if status == "optimal":  # unbounded where the line misses the body
+                    normal = found[0]
+                    height = float(self.support(normal[None])[0]) - float(normal @ points[i])
+                    end[i] = max(0.0, height) / lengths[i]
+        return -ends[0], ends[1]
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Nearest points to about 1e-5 of the radius, one semidefinite program each."""
+        points = batch(points, self.dimension, "points")
+        linear, constant = self._map
+        nearest = np.empty(points.shape)
+        for i, point in enumerate(points):
+            _, (_, multipliers) = self._distance.solve(point)
+            nearest[i] = linear @ self.matrix.repaired(multipliers) + constant
+        return nearest
+
+    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
+        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
+        points = batch(points, self.dimension, "points")
+        distances = np.linalg.norm(points - self.project(points), axis=1)
+        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The halfspace at the nearest point, moved out to the support function."""
+        point = vector(point, self.dimension, "point")
+        normal = point - self.project(point[None])[0]
+        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
+            return None
+        return Halfspace(normal, float(self.support(normal[None])[0]))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """One semidefinite constraint of order p."""
+        import cvxpy as cp
+
+        linear, constant = self._map
+        moments = cp.Variable(len(self.matrix.numbers))
+        image = linear @ moments + constant
+        return [*self.matrix.constraints(moments), variable == image]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The description alone: kept problems hold solver state."""
+        return {"matrix": self.matrix, "terms": self.terms}
+
+
+@functools.singledispatch
+def moment_relaxation(workload: Workload) -> Body:
+    """A semidefinite body that holds the sensitivity polytope of a workload on the Boolean cube.
+
+    =====================  ========================================================================
+    workload               rows of the matrix of moments
+    =====================  ========================================================================
+    Marginals, Parities    k = 1: none; the box is the sensitivity polytope itself
+    Marginals, k >= 2      all sets of up to ceil(k / 2) attributes; for k = 2 that is E[(1, x)
+                           (1, x)^T] psd with its diagonal equal to its first row
+    Parities, k = 2        single attributes: the `Elliptope` of order d
+    Parities, k > 2        sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
+    MarginalTables, k = 2  of two-level columns: a constant and single attributes, as an image of
+                           the elliptope of order d + 1 with a closed projection, of any order
+    =====================  ========================================================================
+
+    Parameters
+    ----------
+    workload : Marginals, Parities or MarginalTables
+        Q, with at most 200 rows of the matrix but for tables.
+
+    Returns
+    -------
+    Body
+        In R^m, in the order of the workload's queries.
+
+    Raises
+    ------
+    ValueError
+        For other workloads and for matrices of order above 200.
+    """
+    raise ValueError(
+        "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns, got "
+        f"{type(workload).__name__}: no relaxation"
+    )
+
+
+@moment_relaxation.register
+def _(workload: Marginals) -> Body:
+    if workload.k == 1:
+        return sensitivity_polytope(workload)
+    sizes = range((workload.k + 1) // 2 + 1)
+    share = 0.5**workload.k  # prod (1 + s_i) / 2 over S is the mean of s_T over T within S
+
+    def term(subset: IntArray) -> dict[tuple[int, ...], float]:
+        inside = tuple(int(i) for i in subset)
+        return dict.fromkeys(_subsets(inside, range(len(inside) + 1)), share)
+
+    matrix = MomentMatrix(_subsets(range(workload.d), sizes))
+    return MomentRelaxation(matrix, [term(subset) for subset in workload.subsets])
+
+
+@moment_relaxation.register
+def _(workload: Parities) -> Body:
+    d, k = workload.d, workload.k
+    if k in (1, d):  # a cube, and the segment of a single query
+        return sensitivity_polytope(workload)
+    if k == 2:
+        return Elliptope(d)
+    matrix = MomentMatrix(_subsets(range(d), sorted({k // 2, (k + 1) // 2})))
+    terms = [{tuple(int(i) for i in subset): 1.0} for subset in workload.subsets]
+    return MomentRelaxation(matrix, terms)
+
+
+@moment_relaxation.register
+def _(workload: MarginalTables) -> Body:
+    products = sign_products(workload)
+    weights = None
+    if products is not None and workload.k == 2:
+        weights = stretching_weights(products.matrix, products.order)
+    if products is None or weights is None:
+        raise ValueError(
+            f"tables must be 2-way, of two-level columns, got levels {workload.levels}, "
+            f"k = {workload.k}: no relaxation"
+        )
+    return MappedElliptope(products.matrix, weights, products.constant)
+
+
+def _subsets(elements: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, ...]]:
+    """All subsets of the given sizes, by size and then lexicographically."""
+    return [each for size in sizes for each in itertools.combinations(elements, size)]

@@ -1,0 +1,228 @@
+"""From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
+
+With `workload_polytope`, `noise_bodies` and `containment` the only modules of this layer that know
+workloads. Everything is computed from the workload alone; no records are involved.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, singledispatch
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.balls import Ball
+from geomdp.bodies.norm_balls.boxes import Box
+from geomdp.bodies.of_workloads.noise_bodies import (
+    NamedBody,
+    axis_boxes,
+    block_products,
+    norm_balls,
+    triangulated_neighbours,
+)
+from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
+from geomdp.bodies.operations.difference import difference_body, symmetric_hull
+from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.polytopes.simplex import Simplex
+from geomdp.bodies.polytopes.vpolytope import VPolytope
+from geomdp.bodies.spectral.spectraplex import Spectraplex
+from geomdp.privacy import Adjacency
+from geomdp.workloads import (
+    Coarsened,
+    Histogram,
+    LinearMap,
+    Marginals,
+    Means,
+    Parities,
+    Prefixes,
+    Ranges,
+    SecondMoment,
+    SparseQueries,
+    Workload,
+    explicit_answers,
+)
+
+#: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Beyond it the workload's own oracle
+#: serves, which for tables and marginals is also faster than a product with all vertices.
+MAX_LISTED_ENTRIES = 1 << 24
+#: Workloads whose polytope and noise bodies are kept: the one asked about and, for JL, its image
+#: under a map.
+KEPT_QUESTIONS = 2
+
+
+@singledispatch
+def sensitivity_polytope(workload: Workload) -> Body:
+    """The body K_Q = conv{Q(x) : x in the universe} of attainable mean answers (JL-DEF).
+
+    Boxes for one-way marginals and parities, simplices for histograms, prefixes and ranges and for
+    any other small workload with affinely independent answers, the unit ball for means in it, the
+    spectraplex for second moments, the distinct answers as a `VPolytope` for other universes with
+    N m <= 2^24, mapped bodies for linear maps, and the workload's own oracle (`WorkloadPolytope`)
+    otherwise.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+
+    Returns
+    -------
+    Body
+        K_Q in R^m.
+    """
+    if not isinstance(workload, Workload):
+        raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+    if not _can_list(workload):
+        return WorkloadPolytope(workload)
+    return _kept_polytope(workload)
+
+
+@lru_cache(maxsize=KEPT_QUESTIONS)
+def _kept_polytope(workload: Workload) -> Body:
+    """The hull of all answers, which mechanisms compared for one workload share."""
+    return hull_of(explicit_answers(workload))
+
+
+@sensitivity_polytope.register
+def _(workload: Marginals) -> Body:
+    if workload.k == 1:
+        return Box(np.zeros(workload.d), np.ones(workload.d))
+    return sensitivity_polytope.dispatch(Workload)(workload)
+
+
+@sensitivity_polytope.register
+def _(workload: Parities) -> Body:
+    if workload.k == 1:
+        return Box.centred(np.ones(workload.d))
+    return sensitivity_polytope.dispatch(Workload)(workload)
+
+
+@sensitivity_polytope.register(Histogram)
+@sensitivity_polytope.register(Prefixes)
+@sensitivity_polytope.register(Ranges)
+def _(workload: Histogram | Prefixes | Ranges) -> Body:
+    if not _can_list(workload):
+        return WorkloadPolytope(workload)
+    return Simplex(explicit_answers(workload))
+
+
+@sensitivity_polytope.register
+def _(workload: Means) -> Body:
+    return Ball(workload.d, 1.0)
+
+
+@sensitivity_polytope.register
+def _(workload: SecondMoment) -> Body:
+    return Spectraplex(workload.d)
+
+
+@sensitivity_polytope.register
+def _(workload: SparseQueries) -> Body:
+    return sensitivity_polytope(workload.explicit)
+
+
+@sensitivity_polytope.register
+def _(workload: Coarsened) -> Body:
+    return hull_of(workload.centres)
+
+
+@sensitivity_polytope.register
+def _(workload: LinearMap) -> Body:
+    inner = sensitivity_polytope(workload.workload)
+    if isinstance(inner, WorkloadPolytope):
+        return WorkloadPolytope(workload)
+    if inner.implements("vertex_list"):
+        return hull_of(inner.vertex_list() @ workload.matrix.T)
+    return LinearImage(workload.matrix, inner)
+
+
+def _can_list(workload: Workload) -> bool:
+    size = workload.universe.size
+    return size is not None and size * workload.n_queries <= MAX_LISTED_ENTRIES
+
+
+def hull_of(points: FloatArray) -> Body:
+    """conv of rows (N, m), without repeated rows: a `Simplex` if they are affinely independent."""
+    distinct = np.unique(points, axis=0)
+    small = len(distinct) <= distinct.shape[1] + 1
+    if small and AffineHull.of_points(distinct).dimension == len(distinct) - 1:
+        return Simplex(distinct)
+    return VPolytope(distinct)
+
+
+def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
+    """The symmetric body B with n (Q(X) - Q(X')) in B for all neighbours X, X', tight.
+
+    Replace-one: B = K - K, K the sensitivity polytope. Add/remove (with means over a public,
+    fixed normaliser n, so that sums change by one Q(x)): B = conv(K u -K), in the linear span.
+    Scaled by 1/n it is the body for mean answers (JL-DEF).
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    adjacency : Adjacency
+        The neighbour relation.
+
+    Returns
+    -------
+    Body
+        B in R^m, for sums of answers (not divided by n).
+    """
+    K = sensitivity_polytope(workload)
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            return difference_body(K)
+        case Adjacency.ADD_REMOVE:
+            return symmetric_hull(K)
+
+
+def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
+    """Symmetric bodies with exact uniform samplers and closed second moments for K-norm noise.
+
+    Each contains the neighbour body, so K-norm noise of any of them is private (SAM-5); they
+    differ in error. The list holds, where they exist: the neighbour body itself; the neighbour
+    body cut into simplices; the product of balls over the workload's orthogonal blocks; boxes in
+    the standard and in the principal axes of a workload with listed answers; the l2 ball in the
+    span; the l1 ball.
+
+    Half-widths found by an oracle are rounded up by the factor 1 + 1e-9.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with m queries.
+    adjacency : Adjacency
+        The neighbour relation.
+
+    Returns
+    -------
+    list of NamedBody
+        At least one, in no order of merit; all implement `sample_uniform` and `second_moment`.
+
+    Notes
+    -----
+    The bodies of the last questions are kept: the mechanisms compared for one workload share them,
+    with all that they have computed.
+    """
+    return list(_kept_noise_bodies(workload, adjacency))
+
+
+@lru_cache(maxsize=KEPT_QUESTIONS)
+def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedBody, ...]:
+    if isinstance(workload, SparseQueries):
+        workload = workload.explicit  # the same answers on a finite universe
+    K = sensitivity_polytope(workload)
+    neighbours = neighbour_body(workload, adjacency)
+    if neighbours.implements("sample_uniform") and neighbours.implements("second_moment"):
+        found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
+        if neighbours.affine_hull().dimension == 0:
+            return tuple(found)
+    else:
+        found = triangulated_neighbours(K, adjacency)
+    found += block_products(workload, K, adjacency)
+    if K.implements("vertex_list"):
+        found += axis_boxes(neighbours, K.vertex_list(), adjacency)
+    return (*found, *norm_balls(workload, neighbours, adjacency))

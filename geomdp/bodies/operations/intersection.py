@@ -1,0 +1,117 @@
+"""Intersections of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import rays
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+
+#: Verbs an intersection has where all its parts have them.
+_SHARED = frozenset({"gauge", "facets", "chord", "cvxpy_constraints"})
+
+
+@dataclass(frozen=True, eq=False)
+class Intersection(Body):
+    """The body K_1 and ... and K_s, which must have inner points of each other's hulls in common.
+
+    Gauges, chords and membership are those of the parts combined. Support functions are not: they
+    cost a convex program (`CvxBody` with the constraints of this one).
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        At least one, all in R^m and all full-dimensional.
+
+    Raises
+    ------
+    ValueError
+        For no bodies, other things than bodies, different dimensions or a flat body.
+    """
+
+    bodies: Sequence[Body]
+
+    def __post_init__(self) -> None:
+        bodies = tuple(self.bodies)
+        if not bodies or not all(isinstance(body, Body) for body in bodies):
+            raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
+        dimensions = {body.dimension for body in bodies}
+        if len(dimensions) > 1:
+            raise ValueError(f"bodies must share one dimension, got {sorted(dimensions)}")
+        flat = [body for body in bodies if body.effective_dimension < body.dimension]
+        if flat:
+            raise ValueError(f"bodies must be full-dimensional, got {flat[0]!r}")
+        object.__setattr__(self, "bodies", bodies)
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m."""
+        return self.bodies[0].dimension
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether all parts are."""
+        return all(body.symmetric for body in self.bodies)
+
+    def implements(self, verb: str) -> bool:
+        """Whether all parts do; chords also where they are derived."""
+        if verb == "chord":
+            return all(
+                any(body.implements(each) for each in ("chord", "contains", "gauge", "project"))
+                for body in self.bodies
+            )
+        if verb in _SHARED:
+            return all(body.implements(verb) for body in self.bodies)
+        return super().implements(verb)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """The largest gauge of the parts."""
+        points = batch(points, self.dimension, "points")
+        return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauge and normal of the part with the largest gauge."""
+        points = batch(points, self.dimension, "points")
+        found = [body.facets(points) for body in self.bodies]
+        gauges = np.array([each.gauges for each in found])
+        first = gauges.argmax(axis=0)
+        normals = np.array([each.normals for each in found])
+        return Facets(gauges.max(axis=0), normals[first, np.arange(len(points))])
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether every part holds the point."""
+        points = batch(points, self.dimension, "points")
+        return np.asarray(
+            np.all([body.contains(points, tolerance) for body in self.bodies], axis=0)
+        )
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The halfspace of the first part that does not hold the point."""
+        point = vector(point, self.dimension, "point")
+        for body in self.bodies:
+            found = body.separate(point)
+            if found is not None:
+                return found
+        return None
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The intersection of the parts' chords."""
+        points, directions = rays(points, directions, self.dimension)
+        chords = [body.chord(points, directions) for body in self.bodies]
+        low = np.max([low for low, _ in chords], axis=0)
+        high = np.min([high for _, high in chords], axis=0)
+        return np.asarray(low), np.asarray(high)
+
+    def radius(self) -> float:
+        """Upper bound: the smallest radius of the parts."""
+        return min(body.radius() for body in self.bodies)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Those of all parts."""
+        return [each for body in self.bodies for each in body.cvxpy_constraints(variable)]

@@ -1,0 +1,219 @@
+"""Linear images of bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.arguments import ROUNDING, frozen_array, off_hull, off_span, rays
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
+
+#: Verbs of a linear image that need a map one-to-one on the body.
+_PULLED_BACK = frozenset(
+    {
+        "gauge",
+        "facets",
+        "contains",
+        "chord",
+        "sample_uniform",
+        "centroid",
+        "second_moment",
+        "volume",
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearImage(Body):
+    """The image {matrix @ x : x in K} in R^p of a body K in R^m.
+
+    `support` and `extreme_point` always forward to K. If the matrix is one-to-one on the affine
+    hull of K (even if it is not on R^m) all other verbs of K are served by pulling points back.
+    `project` is served where the matrix moreover multiplies all lengths by one number.
+
+    Parameters
+    ----------
+    matrix : (p, m) array
+        Any matrix.
+    body : Body
+        K.
+    """
+
+    matrix: FloatArray
+    body: Body
+
+    def __post_init__(self) -> None:
+        matrix = frozen_array(self.matrix, "matrix", ndim=2)
+        if matrix.shape[0] == 0 or matrix.shape[1] != self.body.dimension:
+            raise ValueError(
+                f"matrix must have shape (p, {self.body.dimension}), p >= 1, got {matrix.shape}"
+            )
+        object.__setattr__(self, "matrix", matrix)
+
+    def __repr__(self) -> str:
+        return f"LinearImage({self.matrix.shape[0]} x {self.matrix.shape[1]}, {self.body!r})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension p of the image space."""
+        return int(self.matrix.shape[0])
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the inner body is."""
+        return self.body.symmetric
+
+    @cached_property
+    def _inner_hull(self) -> AffineHull:
+        return self.body.affine_hull()
+
+    @cached_property
+    def _factors(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Singular value decomposition of matrix @ (inner basis), without zero singular values."""
+        image = self.matrix @ self._inner_hull.basis
+        left, singular, right = np.linalg.svd(image, full_matrices=False)
+        kept = singular > RANK_TOLERANCE * singular.max(initial=0.0)
+        return left[:, kept], singular[kept], right[kept]
+
+    @cached_property
+    def one_to_one(self) -> bool:
+        """Whether the matrix is one-to-one on the affine hull of K."""
+        return len(self._factors[1]) == self._inner_hull.dimension
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """Matrix (m, p) that pulls the image of a direction of K's hull back to that direction.
+
+        Raises
+        ------
+        MissingOracle
+            If the matrix is not one-to-one on the affine hull of K.
+        """
+        self._check_one_to_one()
+        left, singular, right = self._factors
+        return np.asarray(self._inner_hull.basis @ (right.T / singular) @ left.T)
+
+    def _check_one_to_one(self) -> None:
+        if not self.one_to_one:
+            raise MissingOracle(self, "inverse", "a matrix that is one-to-one on the body")
+
+    @cached_property
+    def _stretch(self) -> float | None:
+        """The number by which all lengths are multiplied, if there is one."""
+        singular = self._factors[1]
+        if not self.one_to_one or len(singular) == 0:
+            return None
+        return float(singular[0]) if np.ptp(singular) <= ROUNDING * singular[0] else None
+
+    def implements(self, verb: str) -> bool:
+        """Whether the inner body does and, for verbs that pull back, the map is one-to-one."""
+        if not super().implements(verb) or not self.body.implements(verb):
+            return verb in ("affine_hull", "radius")
+        if verb == "project":
+            return self._stretch is not None
+        return verb not in _PULLED_BACK or self.one_to_one
+
+    def _pull_back(self, points: FloatArray) -> FloatArray:
+        """Points of the inner affine hull whose images are nearest to `points`."""
+        offset = self._inner_hull.offset
+        return np.asarray(offset + (points - self.matrix @ offset) @ self.inverse.T)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """h_K(matrix^T u)."""
+        return self.body.support(batch(directions, self.dimension, "directions") @ self.matrix)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """That of K along matrix^T u."""
+        return self.body.breadth(batch(directions, self.dimension, "directions") @ self.matrix)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Image of the extreme point of K for matrix^T u."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Gauge in K of the point pulled back; inf off the span of the image."""
+        points = batch(points, self.dimension, "points")
+        outside = off_span(points, self.affine_hull().basis, self.radius())
+        return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and facet normals of K, normals taken through the inverse."""
+        points = batch(points, self.dimension, "points")
+        inverse = self.inverse
+        outside = off_span(points, self.affine_hull().basis, self.radius())
+        found = self.body.facets(points @ inverse.T)
+        return Facets(np.where(outside, np.inf, found.gauges), found.normals @ inverse)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the point is an image, up to rounding, of a point of K."""
+        points = batch(points, self.dimension, "points")
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        inside = self.body.contains(self._pull_back(points), tolerance)
+        return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chord of K through the point and direction pulled back; 0 off the span."""
+        points, directions = rays(points, directions, self.dimension)
+        along = ~off_span(directions, self.affine_hull().basis)
+        low, high = np.zeros(len(points)), np.zeros(len(points))
+        low[along], high[along] = self.body.chord(
+            self._pull_back(points[along]), directions[along] @ self.inverse.T
+        )
+        return low, high
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Image of the nearest point of K, for a map that multiplies all lengths by one number."""
+        points = batch(points, self.dimension, "points")
+        if self._stretch is None:
+            raise MissingOracle(self, "project", "a matrix that multiplies all lengths alike")
+        return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
+
+    def radius(self) -> float:
+        """Upper bound: norm of the image of a hull point plus operator norm times diameter."""
+        if self.symmetric:
+            return float(self._factors[1].max(initial=0.0) * self.body.radius())
+        centre = np.linalg.norm(self.matrix @ self._inner_hull.offset)
+        return float(centre + 2 * self._factors[1].max(initial=0.0) * self.body.radius())
+
+    def affine_hull(self) -> AffineHull:
+        """Image of the inner affine hull, by a singular value decomposition."""
+        left = np.ascontiguousarray(self._factors[0])
+        return AffineHull(self.matrix @ self._inner_hull.offset, left)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Images of uniform points of K, exact where those are (SAM-4)."""
+        self._check_one_to_one()
+        return np.asarray(self.body.sample_uniform(n, rng) @ self.matrix.T)
+
+    def centroid(self) -> FloatArray:
+        """Image of the centroid."""
+        self._check_one_to_one()
+        return np.asarray(self.matrix @ self.body.centroid())
+
+    def second_moment(self) -> FloatArray:
+        """matrix S matrix^T for the second moment S of K."""
+        self._check_one_to_one()
+        return np.asarray(self.matrix @ self.body.second_moment() @ self.matrix.T)
+
+    def volume(self) -> float:
+        """Volume of K times the product of the singular values on its hull."""
+        self._check_one_to_one()
+        return float(self.body.volume() * np.prod(self._factors[1]))
+
+    def vertex_list(self) -> FloatArray:
+        """Images of the listed points of K."""
+        return np.asarray(self.body.vertex_list() @ self.matrix.T)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """An auxiliary vector in K and its image."""
+        import cvxpy as cp
+
+        inner = cp.Variable(self.body.dimension)
+        return [variable == self.matrix @ inner, *self.body.cvxpy_constraints(inner)]

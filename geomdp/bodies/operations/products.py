@@ -1,0 +1,150 @@
+"""Products of bodies in orthogonal coordinate blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.linalg
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.arguments import rays
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Body):
+    """The product K_1 x ... x K_s = {(x_1, ..., x_s) : x_i in K_i} in R^(m_1 + ... + m_s).
+
+    Every verb asks the factors for the same verb.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        The factors, at least one.
+    """
+
+    bodies: Sequence[Body]
+
+    def __post_init__(self) -> None:
+        bodies = tuple(self.bodies)
+        if not bodies or not all(isinstance(body, Body) for body in bodies):
+            raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
+        object.__setattr__(self, "bodies", bodies)
+
+    def __repr__(self) -> str:
+        return f"Product(dimension={self.dimension}, factors={len(self.bodies)})"
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Coordinates of each factor."""
+        ends = np.cumsum([body.dimension for body in self.bodies])
+        starts = [0, *ends[:-1]]
+        return tuple(slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True))
+
+    @property
+    def dimension(self) -> int:
+        """Sum of the dimensions of the factors."""
+        return int(self.slices[-1].stop)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether all factors are."""
+        return all(body.symmetric for body in self.bodies)
+
+    def implements(self, verb: str) -> bool:
+        """Whether all factors do, for verbs defined here."""
+        return super().implements(verb) and all(body.implements(verb) for body in self.bodies)
+
+    def _each(self, verb: Callable[[Body, FloatArray], Result], rows: FloatArray) -> list[Result]:
+        return [
+            verb(body, rows[:, part]) for body, part in zip(self.bodies, self.slices, strict=True)
+        ]
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Sum of the support functions."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """Sum of those of the factors."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Extreme points side by side."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Largest gauge."""
+        points = batch(points, self.dimension, "points")
+        return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether every factor holds its part."""
+        points = batch(points, self.dimension, "points")
+        return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Intersection of the factors' chords, over the factors the direction moves in."""
+        points, directions = rays(points, directions, self.dimension)
+        low, high = np.full(len(points), -np.inf), np.full(len(points), np.inf)
+        for body, part in zip(self.bodies, self.slices, strict=True):
+            moving = directions[:, part].any(axis=1)
+            ends = body.chord(points[moving, part], directions[moving, part])
+            low[moving] = np.maximum(low[moving], ends[0])
+            high[moving] = np.minimum(high[moving], ends[1])
+        return low, high
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Projections side by side."""
+        points = batch(points, self.dimension, "points")
+        return np.hstack(self._each(lambda K, x: K.project(x), points))
+
+    def radius(self) -> float:
+        """Root of the sum of squared radii: the maximum if those of the factors are."""
+        return math.hypot(*(body.radius() for body in self.bodies))
+
+    def affine_hull(self) -> AffineHull:
+        """Product of the affine hulls."""
+        hulls = [body.affine_hull() for body in self.bodies]
+        basis = scipy.linalg.block_diag(*(hull.basis for hull in hulls))
+        return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Independent samples of the factors side by side, exact."""
+        return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
+
+    def centroid(self) -> FloatArray:
+        """Centroids side by side."""
+        return np.concatenate([body.centroid() for body in self.bodies])
+
+    def second_moment(self) -> FloatArray:
+        """Second moments on the diagonal, products of centroids elsewhere."""
+        moment = scipy.linalg.block_diag(*(body.second_moment() for body in self.bodies))
+        if self.symmetric:
+            return np.asarray(moment)
+        means = scipy.linalg.block_diag(*(body.centroid()[:, None] for body in self.bodies))
+        everywhere = means.sum(axis=1)
+        return np.asarray(moment + np.outer(everywhere, everywhere) - means @ means.T)
+
+    def volume(self) -> float:
+        """Product of the volumes."""
+        return math.prod(body.volume() for body in self.bodies)
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Constraints of all factors."""
+        return [
+            constraint
+            for body, part in zip(self.bodies, self.slices, strict=True)
+            for constraint in body.cvxpy_constraints(variable[part])
+        ]

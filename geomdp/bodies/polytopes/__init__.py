@@ -1,0 +1,1 @@
+"""Polytopes: hulls of points, intersections of halfspaces, simplices, triangulations."""

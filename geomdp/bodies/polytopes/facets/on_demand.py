@@ -1,0 +1,140 @@
+"""Exact ray shooting in polytopes known by their extreme points only: column generation.
+
+The rays are shot in the hull of the points known so far, which is inside the body. The extreme
+point in the direction of the facet found either proves that facet to be one of the body, or lies
+beyond it and is added. Each round adds a new vertex or ends, so it ends after finitely many; in
+practice after as many as there are vertices near the rays. The points are kept from call to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.polytopes.facets.ray_shooting import SEED, Exits, RayShooter
+
+#: A facet is one of the body if no point of it is further out than this share.
+BEYOND = 1e-10
+#: Rounds of one call before it gives up; a few dozen are usual.
+ROUNDS = 2000
+
+
+class OracleShooter:
+    """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
+
+    Not thread safe: a call may add to the points known.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with extreme points.
+    frame : AffineHull
+        The coordinates (b, r) in which rays are shot.
+    build : callable
+        From the coordinates of known points to a `RayShooter` of what they span.
+    height : callable
+        From the largest and the smallest product of z with points of K, (b,) each, to the support
+        function at z of what is shot at.
+    """
+
+    def __init__(
+        self,
+        body: Body,
+        frame: AffineHull,
+        build: Callable[[FloatArray], RayShooter],
+        height: Callable[[FloatArray, FloatArray], FloatArray],
+    ) -> None:
+        self._body = body
+        self._frame = frame
+        self._build = build
+        self._height = height
+        self._points = frame.coordinates(independent_points(body))
+        self._shooter = build(self._points)
+
+    def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
+        """Where the rays p + t u, t >= 0, leave the body; see `RayShooter.exits`."""
+        apart = points.any(axis=1)
+        if apart.any():
+            # The hull of known points must hold a ray's point before the ray can be shot from it.
+            self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
+        return self._shoot(points, directions, enough=np.inf)
+
+    def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
+        """Exits from the body, or from the hull of known points where that is after `enough`."""
+        found = self._shooter.exits(points, directions)
+        unproved = found.converged & (found.times < enough)
+        for _ in range(ROUNDS):
+            rays = np.flatnonzero(unproved)
+            if not len(rays):
+                return found
+            unproved[rays] = self._learn(found.normals[rays])
+            rays = np.flatnonzero(unproved)
+            again = self._shooter.exits(points[rays], directions[rays])
+            for old, new in (
+                (found.times, again.times),
+                (found.normals, again.normals),
+                (found.converged, again.converged),
+            ):
+                old[rays] = new
+            found.pivots[rays] += again.pivots
+            unproved[rays] = again.converged & (again.times < enough)
+        found.converged[unproved] = False
+        return found
+
+    def _learn(self, normals: FloatArray) -> BoolArray:
+        """Add extreme points beyond the slabs of `normals`; for which slabs (b,) there were any."""
+        directions = normals @ self._frame.basis.T
+        best = self._frame.coordinates(self._body.extreme_point(directions))
+        worst = self._frame.coordinates(self._body.extreme_point(-directions))
+        largest = np.einsum("br,br->b", best, normals)
+        smallest = np.einsum("br,br->b", worst, normals)
+        beyond = self._height(largest, smallest) > 1 + BEYOND
+        if beyond.any():
+            points = np.vstack([self._points, best[beyond], worst[beyond]])
+            self._points = np.unique(points, axis=0)
+            self._shooter = self._build(self._points)
+        return np.asarray(beyond)
+
+
+def independent_points(body: Body) -> FloatArray:
+    """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
+
+    Each new one is the further of the two in a direction orthogonal to the differences before it:
+    a Gaussian one of fixed, public seed, with its part along them taken off. 2 r extreme points and
+    O(r^3) for the differences, kept orthonormal.
+
+    Parameters
+    ----------
+    body : Body
+        In R^m, with extreme points.
+
+    Raises
+    ------
+    ValueError
+        If the body does not fill its affine hull.
+    """
+    hull, rng = body.affine_hull(), np.random.default_rng(SEED)
+    size = hull.dimension
+    found = np.empty((size + 1, body.dimension))
+    found[0] = body.extreme_point(np.ones((1, body.dimension)))[0]
+    spanned = np.empty((size, size))  # rows: an orthonormal basis of the differences so far
+    for k in range(size):
+        direction = hull.basis @ _across(spanned[:k], rng.standard_normal(size))
+        ends = body.extreme_point(np.stack([direction, -direction]))
+        heights = np.abs((ends - found[0]) @ direction)
+        if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
+            raise ValueError(f"body must have dimension {size} as its hull has, got {k}")
+        found[k + 1] = ends[np.argmax(heights)]
+        spanned[k] = _across(spanned[:k], (found[k + 1] - found[0]) @ hull.basis)
+    return found
+
+
+def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
+    """The unit vector along the part of `vector` (r,) orthogonal to orthonormal `rows` (k, r)."""
+    for _ in range(2):  # once more than exact arithmetic needs
+        vector = vector - (rows @ vector) @ rows
+    return np.asarray(vector / np.linalg.norm(vector))

@@ -1,0 +1,236 @@
+"""Compiled simplex pivots on the facets of conv(+-v_i) or conv(v_i), used by ray shooting.
+
+A facet is kept as the indices and signs of m vertices b_1..b_m on it and the inverse of the matrix
+they form; its normal z solves <z, b_k> = (bound of b_k). See `ray_shooting` for the algorithm.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies.polytopes.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
+from geomdp.bodies.polytopes.facets.ray_shooting import PIVOT
+
+#: A coordinate above minus this share of the sum of all their sizes counts as not negative.
+NEGATIVE = 1e-11
+#: Pivots between two recomputations of the inverse.
+REFACTOR = 100
+#: The pivot is computed along its row and along its column; where they differ by more than this
+#: share, the inverse has lost its digits.
+DISAGREEMENT = 1e-6
+#: Most facets of earlier rays among which the next one looks for its start. At most half as many
+#: as there are vertices, which is as dear as one pivot.
+POOL = 512
+#: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
+PIVOTS_PER_DIMENSION = 200
+#: The second try of a ray takes no pivot below this share of the largest one offered, ...
+CAREFUL_PIVOT = 1e-5
+#: ... and recomputes the inverse after so many.
+CAREFUL_REFACTOR = 10
+
+
+class Facet(NamedTuple):
+    """A facet with the ray that is to leave through it; changed in place.
+
+    Parameters
+    ----------
+    basis : (m,) array
+        Indices of the vertices b_k on it.
+    signs : (m,) array
+        Their signs.
+    inverse : (m, m) array
+        Row j is the solution w of <w, b_k> = (1 if k == j else 0).
+    normal : (m,) array
+        The normal z.
+    along : (2, m) array
+        Coordinates in the b_k of the ray's point and of its direction.
+    """
+
+    basis: IntArray
+    signs: FloatArray
+    inverse: FloatArray
+    normal: FloatArray
+    along: FloatArray
+
+
+@numba.njit(cache=True)
+def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
+    """Compute everything from `basis` and `signs` afresh; False if the vertices are dependent."""
+    size = columns.shape[1]
+    matrix = np.empty((size, size))
+    for k in range(size):
+        matrix[k] = facet.signs[k] * columns[facet.basis[k]]
+    try:
+        facet.inverse[:] = np.linalg.inv(matrix).T
+    except Exception:  # numba can tell no kinds apart; the only one is an exactly singular matrix
+        return False
+    facet.normal[:] = bounds[facet.basis] @ facet.inverse
+    facet.along[0] = facet.inverse @ ray[0]
+    facet.along[1] = facet.inverse @ ray[1]
+    return True
+
+
+@numba.njit(cache=True)
+def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
+    """Coordinates in the basis of the point where the ray meets the plane of the facet."""
+    reach = facet.normal @ ray[1]
+    if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
+        return facet.along[1].copy()  # the plane is met at infinity
+    time = (1.0 - facet.normal @ ray[0]) / reach
+    return facet.along[0] + time * facet.along[1]
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
+    """The negative coordinate with the steepest edge, or -1 if none is negative."""
+    tolerance = -NEGATIVE * np.abs(coordinates).sum()
+    best, leaving = 0.0, -1
+    for k in range(len(coordinates)):
+        if coordinates[k] < tolerance:
+            row, square = inverse[k], 0.0
+            for i in range(len(row)):
+                square += row[i] * row[i]
+            gain = coordinates[k] * coordinates[k] / square
+            if gain > best:
+                best, leaving = gain, k
+    return leaving
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
+def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
+    """Put the vertex with coordinates `column` in the place of `leaving`: rank-one updates."""
+    inverse, along, size = facet.inverse, facet.along, len(column)
+    # z moves against the row that leaves, by the length of the step.
+    for i in range(size):
+        facet.normal[i] -= length * inverse[leaving, i]
+    pivot = column[leaving]
+    for i in range(size):
+        inverse[leaving, i] /= pivot
+    along[0, leaving] /= pivot
+    along[1, leaving] /= pivot
+    pivot_row = inverse[leaving]
+    for k in range(size):
+        factor = column[k]
+        if k != leaving and factor != 0.0:
+            row = inverse[k]
+            for i in range(size):
+                row[i] -= factor * pivot_row[i]
+            along[0, k] -= factor * along[0, leaving]
+            along[1, k] -= factor * along[1, leaving]
+
+
+@numba.njit(cache=True)
+def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
+    """Pivot `facet` to the one the ray leaves through; pivots used, and whether it was found.
+
+    Slopes below `share` of the largest are not pivots; the inverse is recomputed every `period`.
+    """
+    if not _factor(facet, columns, bounds, ray):
+        return 0, False
+    if two_sided and facet.normal @ ray[1] < 0:  # the opposite facet is met first
+        facet.signs[:] = -facet.signs
+        facet.inverse[:] = -facet.inverse
+        facet.normal[:] = -facet.normal
+        facet.along[:] = -facet.along
+    values, times = columns @ facet.normal, np.empty(len(columns))
+    fresh = True
+    for pivots in range(PIVOTS_PER_DIMENSION * columns.shape[1]):
+        leaving = _steepest(facet.inverse, _coordinates(facet, ray))
+        if leaving < 0:
+            return pivots, True
+        slopes = columns @ -facet.inverse[leaving]
+        smallest = share * steepest_slope(slopes, two_sided)
+        entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
+        if entering < 0:  # an unbounded edge: 0 is on the boundary, to rounding
+            return pivots, False
+        sign = 1.0 if slopes[entering] > 0 else -1.0
+        column = facet.inverse @ (sign * columns[entering])
+        size = abs(slopes[entering])
+        trusted = abs(column[leaving] + size) <= DISAGREEMENT * size
+        if trusted:
+            _exchange(facet, column, leaving, length)
+            facet.basis[leaving], facet.signs[leaving] = entering, sign
+            values += length * slopes
+        elif fresh:
+            return pivots, False
+        fresh = not trusted or (pivots + 1) % period == 0
+        if fresh:
+            if not _factor(facet, columns, bounds, ray):
+                return pivots, False
+            values = columns @ facet.normal
+    return PIVOTS_PER_DIMENSION * columns.shape[1], False
+
+
+@numba.njit(cache=True)
+def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
+    """The normal with true bounds 1 on the same vertices, scaled to make the slab hold all."""
+    normal = np.ones(len(facet.basis)) @ facet.inverse
+    rest = np.empty(len(facet.basis))
+    for k in range(len(rest)):
+        rest[k] = 1.0 - facet.signs[k] * (columns[facet.basis[k]] @ normal)
+    normal += rest @ facet.inverse  # one step of refinement after the updates
+    values = columns @ normal
+    height = values.max()
+    if two_sided:
+        height = max(height, -values.min())
+    return normal / height
+
+
+@numba.njit(cache=True, fastmath=FREE_ORDER)
+def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
+    """Which of the last `pool` facets cuts the ray shortest, counted from 1; 0 if none does."""
+    start, best = 0, np.inf
+    for k in range(max(0, rays - pool), rays):
+        reach, depth = 0.0, 0.0
+        for i in range(normals.shape[1]):
+            reach += normals[k, i] * ray[1, i]
+            depth += normals[k, i] * ray[0, i]
+        time = np.inf
+        if reach > 0:
+            time = (1.0 - depth) / reach
+        elif reach < 0 and two_sided:  # the opposite facet
+            time = (1.0 + depth) / -reach
+        if time < best:
+            start, best = k + 1, time
+    return start
+
+
+@numba.njit(cache=True)
+def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
+    """Exit facets of a batch of rays, each started at the best of the last facets found.
+
+    A ray that fails there is tried once more from the first facet, with larger pivots and a
+    fresher inverse. Normals of rays that fail again are not to be used.
+    """
+    rays, size = points.shape
+    normals = np.zeros((rays, size))
+    pivots = np.zeros(rays, dtype=np.int64)
+    converged = np.zeros(rays, dtype=np.bool_)
+    bases = np.empty((rays + 1, size), dtype=np.int64)
+    orientations = np.empty((rays + 1, size))
+    bases[0], orientations[0] = basis, signs
+    inverse, normal = np.empty((size, size)), np.empty(size)
+    ray = np.empty((2, size))
+    pool = min(POOL, len(columns) // 2)
+    for k in range(rays):
+        ray[0], ray[1] = points[k], directions[k]
+        facet = Facet(bases[k + 1], orientations[k + 1], inverse, normal, np.empty((2, size)))
+        for careful in range(2):
+            start = 0 if careful else _best_start(normals, ray, k, pool, two_sided)
+            facet.basis[:], facet.signs[:] = bases[start], orientations[start]
+            share = CAREFUL_PIVOT if careful else PIVOT
+            period = CAREFUL_REFACTOR if careful else REFACTOR
+            used, converged[k] = _pivot_to_exit(
+                facet, columns, bounds, two_sided, ray, share, period
+            )
+            pivots[k] += used
+            if converged[k]:
+                normals[k] = _true_normal(facet, columns, two_sided)
+                break
+        if not converged[k]:
+            bases[k + 1], orientations[k + 1] = basis, signs
+    return normals, pivots, converged

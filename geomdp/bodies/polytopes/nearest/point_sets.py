@@ -1,0 +1,197 @@
+"""Where a projection gets its points from: a list of vertices, or extreme points found on demand.
+
+Both kinds offer the same few verbs. Points are known by integer keys; an image map A takes them to
+the space in which distances are measured (A = I unless given).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies.base import Body
+
+#: Products held at a time: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+
+
+class Columns(Protocol):
+    """A set of points p_j = A s_j with hull A K, seen through linear maximisation.
+
+    Attributes
+    ----------
+    centre : (d,) array
+        A point of the affine hull of the images.
+    scale : float
+        Largest distance of an image known so far from `centre`.
+    """
+
+    centre: FloatArray
+    scale: float
+
+    def start(self, target: FloatArray) -> int:
+        """Key of a point to begin with for this `target` (d,)."""
+
+    def price(self, direction: FloatArray, count: int) -> IntArray:
+        """Keys of about `count` points with large <direction, p>, the best over K included."""
+
+    def offsets(self, keys: IntArray) -> FloatArray:
+        """Points p - centre (b, d) of the `keys`."""
+
+    def originals(self, keys: IntArray) -> FloatArray:
+        """Points s (b, m) of the `keys`."""
+
+
+class VertexColumns:
+    """All vertices at once: pricing is one matrix-vector product.
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        The points s_j.
+    matrix : (d, m) array or None
+        A; None for the identity.
+    """
+
+    def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
+        from geomdp.bodies.polytopes.nearest.moments import (
+            mean_and_squares,  # compiled: slow import
+        )
+
+        self._vertices = np.ascontiguousarray(vertices)
+        self._images = self._vertices
+        if matrix is not None:
+            self._images = np.ascontiguousarray(vertices @ matrix.T)
+        self.centre, self._squares = mean_and_squares(self._images)
+        farthest = int(np.argmax(self._squares - 2 * (self._images @ self.centre)))
+        self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
+
+    def __len__(self) -> int:
+        return len(self._vertices)
+
+    def start(self, target: FloatArray) -> int:
+        """Key of the vertex nearest to `target` (d,)."""
+        return int(np.argmin(self._squares - 2 * (self._images @ target)))
+
+    def price(self, direction: FloatArray, count: int) -> IntArray:
+        """Keys of the `count` points with the largest <direction, p>, or of all."""
+        if count >= len(self):
+            return np.arange(len(self))
+        return _smallest(self._images @ -direction, count)
+
+    def start_many(self, targets: FloatArray) -> IntArray:
+        """`start` for each row of (b, d): (b,)."""
+        found = np.empty(len(targets), dtype=np.int64)
+        for rows in self._blocks(len(targets)):
+            found[rows] = (self._squares - 2 * targets[rows] @ self._images.T).argmin(axis=1)
+        return found
+
+    def price_many(self, directions: FloatArray, count: int) -> IntArray:
+        """`price` for each row of (b, d): (b, count) or (b, N)."""
+        if count >= len(self):
+            return np.tile(np.arange(len(self)), (len(directions), 1))
+        found = np.empty((len(directions), count), dtype=np.int64)
+        for rows in self._blocks(len(directions)):
+            found[rows] = _smallest(-directions[rows] @ self._images.T, count)
+        return found
+
+    def _blocks(self, rows: int) -> Iterator[slice]:
+        """Rows whose products with all points are held at a time."""
+        height = max(1, BLOCK_ENTRIES // len(self))
+        for start in range(0, rows, height):
+            yield slice(start, start + height)
+
+    def offsets(self, keys: IntArray) -> FloatArray:
+        """Points p - centre (b, d) of the `keys`."""
+        return np.asarray(self._images[keys] - self.centre)
+
+    def originals(self, keys: IntArray) -> FloatArray:
+        """Vertices s (b, m) of the `keys`."""
+        return np.asarray(self._vertices[keys])
+
+
+def _smallest(scores: FloatArray, count: int) -> IntArray:
+    """Numbers of the `count` smallest entries, fewer than all, along the last axis."""
+    if count == 1:
+        return np.asarray(scores.argmin(axis=-1, keepdims=True))
+    return np.argpartition(scores, count, axis=-1)[..., :count]
+
+
+class OracleColumns:
+    """Extreme points of a body, asked for one at a time and kept.
+
+    Parameters
+    ----------
+    body : Body
+        Offers `extreme_point`.
+    matrix : (d, m) array or None
+        A; None for the identity.
+    seeds : (b, m) array or None
+        Points of the body to begin with, known from an earlier projection; their keys are 0..b-1.
+    """
+
+    def __init__(self, body: Body, matrix: FloatArray | None, seeds: FloatArray | None) -> None:
+        self._body, self._matrix = body, matrix
+        self._originals = np.empty((0, body.dimension))
+        self._images = np.empty((0, body.dimension if matrix is None else len(matrix)))
+        self._count = 0
+        self.calls = 0
+        self.scale = 0.0
+        if seeds is not None:
+            self._append(seeds)
+        # The extreme points along one direction and its opposite tell position and size; for a
+        # direction in general position they coincide only if the image is a single point.
+        width = self._images.shape[1]
+        probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
+        self._append(self._ask(np.stack([probe, -probe])))
+        self.centre = self._images[self._count - 2 : self._count].mean(axis=0)
+        self._measure(0)
+
+    def _ask(self, directions: FloatArray) -> FloatArray:
+        self.calls += len(directions)
+        return self._body.extreme_point(directions)
+
+    def _pull_back(self, direction: FloatArray) -> FloatArray:
+        return direction if self._matrix is None else direction @ self._matrix
+
+    def _append(self, points: FloatArray) -> None:
+        end = self._count + len(points)
+        if end > len(self._originals):
+            room = max(end, 2 * len(self._originals)) - self._count
+            self._originals, self._images = (
+                np.concatenate([table[: self._count], np.empty((room, table.shape[1]))])
+                for table in (self._originals, self._images)
+            )
+        self._originals[self._count : end] = points
+        self._images[self._count : end] = (
+            points if self._matrix is None else points @ self._matrix.T
+        )
+        self._count = end
+
+    def _measure(self, first: int) -> None:
+        offsets = self._images[first : self._count] - self.centre
+        self.scale = max(self.scale, float(np.linalg.norm(offsets, axis=1).max()))
+
+    def start(self, target: FloatArray) -> int:
+        """Key of the known point nearest to `target` (d,)."""
+        offsets = self._images[: self._count] - target
+        return int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))
+
+    def price(self, direction: FloatArray, count: int) -> IntArray:
+        """Keys of a new extreme point and of the best known points."""
+        self._append(self._ask(self._pull_back(direction)[None]))
+        self._measure(self._count - 1)
+        if count >= self._count:
+            return np.arange(self._count)
+        return np.argpartition(self._images[: self._count] @ -direction, count)[:count]
+
+    def offsets(self, keys: IntArray) -> FloatArray:
+        """Points p - centre (b, d) of the `keys`."""
+        return np.asarray(self._images[keys] - self.centre)
+
+    def originals(self, keys: IntArray) -> FloatArray:
+        """Points s (b, m) of the `keys`."""
+        return np.asarray(self._originals[keys])

@@ -1,0 +1,141 @@
+"""Intersections of symmetric slabs, the outer bodies of K-norm noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE
+from geomdp._typing import FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.arguments import frozen_array, rays
+from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.polytopes.linear_programs import ConicProgram
+
+
+@dataclass(frozen=True, eq=False)
+class SlabBody(Body):
+    """The symmetric body {y in R^r : |<z_j, y>| <= w_j for all j}.
+
+    Gauge, facets and chords in closed form, O(F r) per point; support and extreme points by linear
+    programs with r rows and 2 F columns, warm-started from one direction to the next.
+
+    Parameters
+    ----------
+    directions : (F, r) array
+        Rows z_j, none of them 0; they must span R^r.
+    widths : (F,) array
+        Half-widths w_j > 0. With w_j >= h_K(z_j) the body holds the symmetric body K (X-OUT).
+
+    Raises
+    ------
+    ValueError
+        At construction for bad shapes, NaN, infinite entries, a row that is 0 or a half-width that
+        is not above 0; at first use if the directions do not span the space.
+    """
+
+    directions: FloatArray
+    widths: FloatArray
+
+    def __post_init__(self) -> None:
+        directions = frozen_array(self.directions, "directions", ndim=2)
+        widths = frozen_array(self.widths, "widths", ndim=1)
+        if 0 in directions.shape or len(directions) != len(widths):
+            raise ValueError(
+                f"directions and widths must have shapes (F, r) and (F,), F, r >= 1, got "
+                f"{directions.shape} and {widths.shape}"
+            )
+        zero = ~directions.any(axis=1)
+        if zero.any():
+            raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
+        if (widths <= 0).any():
+            j = int(np.argmax(widths <= 0))
+            raise ValueError(f"widths must be above 0, got {widths[j]} at {j}")
+        object.__setattr__(self, "directions", directions)
+        object.__setattr__(self, "widths", widths)
+
+    def __repr__(self) -> str:
+        return f"SlabBody({len(self.widths)} slabs in dimension {self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension r."""
+        return int(self.directions.shape[1])
+
+    @property
+    def symmetric(self) -> bool:
+        """True."""
+        return True
+
+    @cached_property
+    def normals(self) -> FloatArray:
+        """Rows z_j / w_j (F, r), so that the body is {y : |normals @ y| <= 1}."""
+        normals = self.directions / self.widths[:, None]
+        units = self.directions / np.linalg.norm(self.directions, axis=1, keepdims=True)
+        rank = np.linalg.matrix_rank(units, tol=RANK_TOLERANCE)
+        if rank < self.dimension:
+            raise ValueError(
+                f"{self!r} is unbounded: its directions span only {rank} of its dimensions"
+            )
+        normals.setflags(write=False)
+        return normals
+
+    @cached_property
+    def _program(self) -> ConicProgram:
+        """Polar program: h(u) = min {sum a + sum b : normals^T (a - b) = u}, a, b >= 0."""
+        columns = np.vstack([self.normals, -self.normals]).T
+        return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Largest <u, y>, one linear program each."""
+        directions = batch(directions, self.dimension, "directions")
+        return self._program.solve(directions)[0]
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """A vertex that attains the support function; for u = 0 one for the first axis."""
+        directions = batch(directions, self.dimension, "directions").copy()
+        directions[~directions.any(axis=1), 0] = 1.0
+        return self._program.solve(directions)[1]
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """max_j |<z_j, y>| / w_j."""
+        points = batch(points, self.dimension, "points")
+        return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
+
+    def facets(self, points: FloatArray) -> Facets:
+        """+-z_j / w_j of the largest ratio."""
+        points = batch(points, self.dimension, "points")
+        ratios = points @ self.normals.T
+        winners = np.abs(ratios).argmax(axis=1)
+        top = np.take_along_axis(ratios, winners[:, None], axis=1)
+        return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ratio test over all slabs."""
+        points, directions = rays(points, directions, self.dimension)
+        heights = np.clip(points @ self.normals.T, -1.0, 1.0)
+        slopes = directions @ self.normals.T
+        # With s = |slope| and c the height seen along it, the slab allows (-1 - c)/s .. (1 - c)/s.
+        along = np.where(slopes < 0, -heights, heights)
+        steep = np.abs(slopes)
+        low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)
+        np.divide(-1 - along, steep, out=low, where=steep > 0)
+        np.divide(1 - along, steep, out=high, where=steep > 0)
+        return low.max(axis=1), high.min(axis=1)
+
+    @cached_property
+    def _radius(self) -> float:
+        return float(np.linalg.norm(self.support(np.eye(self.dimension))))
+
+    def radius(self) -> float:
+        """Half-diagonal of the bounding box, an upper bound (r linear programs, once)."""
+        return self._radius
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """The inequalities, as a bound on the largest modulus."""
+        import cvxpy as cp
+
+        return [cp.abs(self.normals @ variable) <= 1]

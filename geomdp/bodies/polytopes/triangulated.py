@@ -1,0 +1,234 @@
+"""Small polytopes cut into simplices: exact volume, moments and uniform samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.arguments import (
+    closed_under_negation,
+    frozen_array,
+    holds_origin,
+    off_hull,
+    off_span,
+    rays,
+)
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets
+from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
+
+
+@dataclass(frozen=True, eq=False)
+class TriangulatedPolytope(Body):
+    """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
+
+    Exact uniform sampler, volume, centroid and second moment; as its facets are found on the way,
+    membership, gauge and chords are closed forms too, O(F r) per point. The triangulation is
+    computed at first use.
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        Rows whose hull is the body; repeated points and points that are no vertices are allowed.
+
+    Raises
+    ------
+    ValueError
+        NaN or infinite entries, no rows or columns; at first use, if N points in dimension r allow
+        more than 2^20 simplices (upper bound theorem): N up to about 1400 for r = 3, 180 for
+        r = 5, 70 for r = 7.
+
+    References
+    ----------
+    JL-L14 (second moment and sampler by triangulation), SAM-4.
+    """
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        if 0 in vertices.shape:
+            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
+        object.__setattr__(self, "vertices", vertices)
+
+    def __repr__(self) -> str:
+        return f"TriangulatedPolytope({len(self.vertices)} points in dimension {self.dimension})"
+
+    @cached_property
+    def _parts(self) -> tuple[AffineHull, Triangulation]:
+        return triangulate(self.vertices)
+
+    @property
+    def _cells(self) -> Triangulation:
+        return self._parts[1]
+
+    @cached_property
+    def _corners(self) -> FloatArray:
+        """The points that are vertices (k, m)."""
+        return self._parts[0].embed(self._cells.points)
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.vertices.shape[1])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the list of points is closed under negation, entry for entry."""
+        return closed_under_negation(self.vertices)
+
+    @cached_property
+    def _linear_offsets(self) -> FloatArray:
+        """Offsets of the facets in coordinates whose origin is 0 of R^m."""
+        hull, cells = self._parts
+        return np.asarray(cells.offsets + cells.normals @ (hull.offset @ hull.basis))
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        inside = (self._linear_offsets > RANK_TOLERANCE * self.radius()).all()
+        return bool(inside and holds_origin(self._parts[0], self.radius()))
+
+    def implements(self, verb: str) -> bool:
+        """`gauge` and `facets` only if 0 is in the relative interior."""
+        own = super().implements(verb)
+        return own and (verb not in ("gauge", "facets") or self._has_gauge)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Largest <u, v_i>."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray((directions @ self._corners.T).max(axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The first vertex with the largest <u, v_i>."""
+        directions = batch(directions, self.dimension, "directions")
+        return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Largest <a_i, x> / b_i over the facets; inf off the span.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """The scaled facet normal a_i / b_i of the largest ratio.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        points = batch(points, self.dimension, "points")
+        rows = self.facet_normals()
+        outside = off_span(points, self._parts[0].basis, self.radius())
+        if len(rows) == 0:
+            return Facets(np.where(outside, np.inf, 0.0), np.zeros(points.shape))
+        ratios = points @ rows.T
+        gauges = np.where(outside, np.inf, np.maximum(ratios.max(axis=1), 0.0))
+        return Facets(gauges, rows[ratios.argmax(axis=1)])
+
+    def facet_normals(self) -> FloatArray:
+        """Rows a_i / b_i (F, m), so that the body is {x in its span : <row, x> <= 1 for all rows}.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        rows = self._cells.normals / self._linear_offsets[:, None]
+        return np.asarray(rows @ self._parts[0].basis.T)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether no facet is exceeded by more than `tolerance` times the radius."""
+        points = batch(points, self.dimension, "points")
+        hull, cells = self._parts
+        heights = hull.coordinates(points) @ cells.normals.T
+        inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)
+        slack = max(tolerance, RANK_TOLERANCE) * self.radius()
+        return np.asarray(inside & ~off_hull(points, hull, slack))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ratio test over all facets, each way; 0 off the span."""
+        points, directions = rays(points, directions, self.dimension)
+        hull, cells = self._parts
+        room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
+        slopes = directions @ hull.basis @ cells.normals.T
+        flat = off_span(directions, hull.basis)
+        ends = []
+        for way in (-slopes, slopes):
+            times = np.full(room.shape, np.inf)
+            np.divide(room, way, out=times, where=way > 0)
+            ends.append(np.where(flat, 0.0, times.min(axis=1, initial=np.inf)))
+        return -ends[0], ends[1]
+
+    def radius(self) -> float:
+        """Largest norm of a vertex."""
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the vertices, by a singular value decomposition."""
+        return self._parts[0]
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """A simplex by volume, then Dirichlet(1, ..., 1) weights on its vertices, exact (SAM-4)."""
+        hull, cells = self._parts
+        shares = cells.volumes / cells.volumes.sum()
+        chosen = cells.simplices[rng.choice(len(shares), size=n, p=shares)]
+        weights = rng.standard_exponential(chosen.shape)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return hull.embed(np.einsum("nk,nkr->nr", weights, cells.points[chosen]))
+
+    def centroid(self) -> FloatArray:
+        """Mean of the simplices' centroids, weighted by volume."""
+        hull, cells = self._parts
+        centres = cells.points[cells.simplices].mean(axis=1)
+        return np.asarray(hull.embed((cells.volumes @ centres / cells.volumes.sum())[None])[0])
+
+    def second_moment(self) -> FloatArray:
+        """Mean of the simplices' second moments, weighted by volume (JL-L14).
+
+        Each is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)), v_i in R^m.
+        """
+        cells = self._cells
+        corners = self._corners[cells.simplices]
+        count = cells.simplices.shape[1]
+        shares = cells.volumes / cells.volumes.sum() / (count * (count + 1))
+        totals = corners.sum(axis=1)
+        weighted = corners * shares[:, None, None]
+        each = np.einsum("ski,skj->ij", weighted, corners, optimize=True)
+        return np.asarray(each + totals.T @ (totals * shares[:, None]))
+
+    def volume(self) -> float:
+        """Sum of the simplices' volumes, within the affine hull."""
+        return float(self._cells.volumes.sum())
+
+    def vertex_list(self) -> FloatArray:
+        """The vertices (read-only)."""
+        return self.vertices
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Convex weights as auxiliary variables."""
+        import cvxpy as cp
+
+        weights = cp.Variable(len(self._corners), nonneg=True)
+        return [variable == self._corners.T @ weights, cp.sum(weights) == 1]
+
+
+def triangulated(body: Body) -> TriangulatedPolytope | None:
+    """The body cut into simplices, if it lists vertices and they are few enough; None otherwise."""
+    if not body.implements("vertex_list"):
+        return None
+    vertices = body.vertex_list()
+    if not can_triangulate(len(vertices), body.affine_hull().dimension):
+        return None
+    return TriangulatedPolytope(vertices)

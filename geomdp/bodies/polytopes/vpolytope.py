@@ -1,0 +1,220 @@
+"""Polytopes given by vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import batch, vector
+from geomdp.bodies.arguments import (
+    closed_under_negation,
+    frozen_array,
+    holds_origin,
+)
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+from geomdp.bodies.polytopes.facets.gauges import CentredGauge, VertexGauge
+from geomdp.bodies.polytopes.facets.ray_shooting import RayShooter
+from geomdp.bodies.polytopes.linear_programs import origin_depth
+from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
+
+#: Scores held at a time: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+#: A gap, in squared scales, that no point of the body exceeds: the search goes on only to decide
+#: whether its target is inside.
+ANY_GAP = 1e3
+
+
+@dataclass(frozen=True, eq=False)
+class VPolytope(Body):
+    """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
+
+    Support and extreme points are matrix products, O(b N m). Membership, separation, gauge,
+    facets and chords shoot rays at facets (X-RAY), O(N r) per pivot, warm from one ray to the
+    next, to a relative error of 1e-8 at worst.
+
+    Parameters
+    ----------
+    vertices : (N, m) array
+        Rows whose hull is the body; repeated points and points that are no vertices are allowed.
+
+    Raises
+    ------
+    ValueError
+        NaN or infinite entries, or no rows or columns.
+    """
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        if 0 in vertices.shape:
+            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
+        object.__setattr__(self, "vertices", vertices)
+
+    def __repr__(self) -> str:
+        return f"VPolytope({len(self.vertices)} points in dimension {self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.vertices.shape[1])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the list of vertices is closed under negation, entry for entry."""
+        return closed_under_negation(self.vertices)
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        return AffineHull.of_points(self.vertices)
+
+    @cached_property
+    def _has_gauge(self) -> bool:
+        if not holds_origin(self._hull, self.radius()):
+            return False
+        centre = self.vertices.mean(axis=0)
+        if np.linalg.norm(centre) <= RANK_TOLERANCE * self.radius():
+            return True
+        return origin_depth(self.vertices @ self._hull.basis) > RANK_TOLERANCE
+
+    @cached_property
+    def _gauge(self) -> VertexGauge:
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        basis = self._hull.basis
+        single = basis.shape[1] == 0
+        return VertexGauge(basis, None if single else RayShooter.hull(self.vertices @ basis))
+
+    @cached_property
+    def _centred(self) -> CentredGauge:
+        """About the vertices' mean, which is in the relative interior."""
+        basis, centre = self._hull.basis, self.vertices.mean(axis=0)
+        shooter = None
+        if basis.shape[1]:
+            shooter = RayShooter.hull((self.vertices - centre) @ basis)
+        return CentredGauge(self, self._hull, centre, VertexGauge(basis, shooter))
+
+    def implements(self, verb: str) -> bool:
+        """`gauge` and `facets` only if 0 is in the relative interior (one linear program)."""
+        own = super().implements(verb)
+        return own and (verb not in ("gauge", "facets") or self._has_gauge)
+
+    def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+        """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
+        width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
+        for start in range(0, len(self.vertices), width):
+            yield start, directions @ self.vertices[start : start + width].T
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Largest <u, v_i>."""
+        directions = batch(directions, self.dimension, "directions")
+        best = np.full(len(directions), -np.inf)
+        for _, scores in self._scores(directions):
+            np.maximum(best, scores.max(axis=1), out=best)
+        return best
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """Largest minus smallest <u, v_i>, from one product with all vertices."""
+        directions = batch(directions, self.dimension, "directions")
+        best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
+        for _, scores in self._scores(directions):
+            np.maximum(best, scores.max(axis=1), out=best)
+            np.minimum(least, scores.min(axis=1), out=least)
+        return np.asarray(best - least)
+
+    def extreme_index(self, directions: FloatArray) -> IntArray:
+        """Number (b,) of the first vertex with the largest <u, v_i>."""
+        directions = batch(directions, self.dimension, "directions")
+        winners = np.zeros(len(directions), dtype=np.int64)
+        best = np.full(len(directions), -np.inf)
+        for start, scores in self._scores(directions):
+            block = scores.argmax(axis=1)
+            values = np.take_along_axis(scores, block[:, None], axis=1)[:, 0]
+            better = values > best
+            winners[better], best[better] = start + block[better], values[better]
+        return winners
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The first vertex with the largest <u, v_i>."""
+        return np.asarray(self.vertices[self.extreme_index(directions)])
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """min {sum a : x = sum a_i v_i, a >= 0}; inf off the span.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        return self.facets(points).gauges
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and normals of the facets through which rays from 0 leave.
+
+        Raises
+        ------
+        ValueError
+            If the polytope does not hold 0 in its relative interior.
+        """
+        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
+        return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
+
+    @cached_property
+    def _columns(self) -> VertexColumns:
+        return VertexColumns(self.vertices)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """A halfspace whose normal points from a point of the body to the point.
+
+        The search for the nearest point ends as soon as it separates (X-MNP). Within the tolerance
+        of the surface, rays decide as for `contains`, and the halfspace is that of a facet.
+        """
+        from geomdp.bodies.polytopes.nearest.column_generation import (
+            search,  # compiled: costs import time
+        )
+
+        point = vector(point, self.dimension, "point")
+        columns = self._columns
+        if columns.scale > RANK_TOLERANCE * self.radius():
+            start = np.array([columns.start(point)])
+            found = search(columns, point, ANY_GAP, start, np.ones(1))
+            if found.reached:
+                return None
+            residual = point - columns.centre - found.weights @ columns.offsets(found.keys)
+            offset = float(self.support(residual[None])[0])
+            beyond = float(residual @ point) - offset
+            if beyond > MEMBERSHIP_TOLERANCE * self.radius() * float(np.linalg.norm(residual)):
+                return Halfspace(residual, offset)
+        return self._centred.separate(point)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends where the line leaves through a facet; 0 off the span."""
+        return self._centred.chord(points, directions)
+
+    def radius(self) -> float:
+        """Largest norm of a vertex."""
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the vertices, by a singular value decomposition."""
+        return self._hull
+
+    def vertex_list(self) -> FloatArray:
+        """The vertices (read-only)."""
+        return self.vertices
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Convex weights as auxiliary variables."""
+        import cvxpy as cp
+
+        weights = cp.Variable(len(self.vertices), nonneg=True)
+        return [variable == self.vertices.T @ weights, cp.sum(weights) == 1]

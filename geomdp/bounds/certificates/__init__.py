@@ -1,0 +1,1 @@
+"""Certificates of lower bounds: built, written to files, read back."""

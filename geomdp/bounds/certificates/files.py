@@ -1,0 +1,131 @@
+"""The file of a certificate: one JSON object, its large arrays in an .npz file beside it.
+
+::
+
+    {"format": "geomdp packing certificate", "version": 1, "digest": sha-256,
+     "epsilon", "alpha", "metric", "separation_factor", "log_odds", "required_separation",
+     "adjacency", "lower_bound", "arrays": names,
+     "rungs": [{"log_others", "size", "distance", "separation", "largest_distance", "copies",
+                "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
+
+The letters behind the names are in `geomdp.bounds.certificates.certificate`: log_others ln(M - 1),
+size s, distance d, separation gamma, largest_distance (ln(M - 1) + log odds) / epsilon (halved
+under add/remove), copies T, and the range of numbers of records excluded. Families:
+
+* ``listed``: "datasets" (M, s) rows of elements, and either "workload" (name and parameters) with
+  "elements" (E, ...) records, or "answers" (E, k) of the elements;
+* ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed", and "sets", which are
+  ``singletons`` ("log_count"), ``greedy`` ("universe", "size") or ``reed-solomon`` ("prime",
+  "size", "degree");
+* ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
+  "degree" of the outer code;
+* ``orthogonal lines``: "pairs" (i, 2) rows of elements, "weights" (i,), and workload, elements or
+  answers as in ``listed``. Such a rung has "scale" C, "copies" b, "steps" T_1..T_i and "known" (for
+  each different number of steps "prior", "spacing" and "risk") besides "first" and "last"; see
+  `geomdp.bounds.lines.lines`;
+* ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
+  "length" and "degree" of the code of functions.
+
+An array of more than 4096 entries is {"array": name} here and stands under that name, listed in
+"arrays", in the file of the same name ending in .npz. The digest is that of the JSON text of
+everything else (sorted keys, no blanks) followed by the names and bytes of the arrays in order of
+name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = "geomdp packing certificate"
+VERSION = 1
+#: Most entries of an array written as JSON, as long as a page or two.
+MAX_JSON_ENTRIES = 4096
+
+Arrays = dict[str, np.ndarray[Any, Any]]
+
+
+def write_certificate(path: Path, document: dict[str, Any]) -> None:
+    """Write `document`, whose arrays may be NumPy arrays, to `path` and its .npz file.
+
+    An .npz file that stood beside an earlier certificate of this name is removed if there are none.
+
+    Raises
+    ------
+    ValueError
+        If `path` does not end in .json.
+    """
+    if path.suffix != ".json":
+        raise ValueError(f"a certificate's path must end in .json, got {str(path)!r}")
+    arrays: Arrays = {}
+    content = _without_arrays(document, "", arrays)
+    plain = {"format": FORMAT, "version": VERSION, **content, "arrays": sorted(arrays)}
+    plain["digest"] = digest(plain, arrays)
+    beside = path.with_suffix(".npz")
+    if arrays:
+        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
+    else:
+        beside.unlink(missing_ok=True)
+    path.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+
+
+def read_certificate(path: Path) -> dict[str, Any]:
+    """The document at `path` with its arrays in place.
+
+    Raises
+    ------
+    ValueError
+        If it is not a certificate of this version, or was changed since it was written.
+    """
+    plain = json.loads(path.read_text(encoding="utf-8"))
+    found = (plain.get("format"), plain.get("version")) if isinstance(plain, dict) else None
+    if found != (FORMAT, VERSION):
+        raise ValueError(f"{path.name} must be a {FORMAT} of version {VERSION}, got {found}")
+    arrays: Arrays = {}
+    if plain["arrays"]:
+        with np.load(path.with_suffix(".npz"), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in plain["arrays"]}
+    if plain.pop("digest", None) != digest(plain, arrays):
+        raise ValueError(f"{path.name} was changed after it was written: its digest differs")
+    restored: dict[str, Any] = _with_arrays(plain, arrays)
+    return restored
+
+
+def digest(plain: dict[str, Any], arrays: Arrays) -> str:
+    """SHA-256 of a document without its digest, and of its arrays."""
+    content = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
+    for name in sorted(arrays):
+        content.update(name.encode())
+        content.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return content.hexdigest()
+
+
+def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
+    """`value` in plain types; arrays above the limit go to `arrays` under their path."""
+    if isinstance(value, np.ndarray):
+        if value.size <= MAX_JSON_ENTRIES:
+            return value.tolist()
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dict):
+        return {key: _without_arrays(item, f"{name}{key}.", arrays) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_arrays(item, f"{name}{i}.", arrays) for i, item in enumerate(value)]
+    return value
+
+
+def _with_arrays(value: Any, arrays: Arrays) -> Any:
+    """The reverse of `_without_arrays`."""
+    if isinstance(value, dict):
+        if value.keys() == {"array"}:
+            return arrays[value["array"]]
+        return {key: _with_arrays(item, arrays) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_arrays(item, arrays) for item in value]
+    return value

@@ -1,0 +1,1 @@
+"""Lower bounds from one private estimation in each of several orthogonal directions."""

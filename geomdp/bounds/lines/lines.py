@@ -1,0 +1,237 @@
+"""Data sets on orthogonal lines: one private estimation of a number in every direction.
+
+Take i pairs of elements (x_j, x'_j) with answer differences w_j = Q(x_j) - Q(x'_j), orthonormal
+vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a number of copies b. For
+0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j, and
+a fixed element up to n >= b sum_j T_j. Then n Q(X(t)) = constant + b sum_j t_j w_j.
+
+Fix all t_l but t_j. For any mechanism M, n <u_j, M(X(t))> less what is then fixed is an estimate of
+b t_j delta_j, and data sets of t_j and t_j + 1 are b replacements apart. With independent priors on
+the t_j, `private_line` bounds its error from below, by lambda_j for T_j, whatever the other t_l
+are, and the errors of orthogonal directions add up:
+
+    max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
+    max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1),
+
+the second as ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, here a_j proportional to
+lambda_j delta_j. It also bounds the largest error, ||e||_inf >= ||e||_2 / sqrt(k). So no
+epsilon-DP mechanism has error below C / n for data sets of n >= b sum_j T_j records, with C the
+right-hand side (its root for p = 2) over sqrt(k): an error alpha is excluded from b sum_j T_j to
+C / alpha records.
+
+The frame u is the polar factor of W D, W = (w_1, ..., w_i) and D = diag(weights): with
+S = (D W^T W D)^(1/2), U^T W D = S, so delta_j = S_jj / D_jj. Only inner products of answers enter.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, whole
+from geomdp.bounds.certificates.certificate import CHANGES, Question, SideConditionError
+from geomdp.bounds.certificates.workloads import listing_document, workload_subject
+from geomdp.bounds.lines.one_line import PrivateLine, private_line
+from geomdp.bounds.metrics import RMS, Metric
+from geomdp.workloads import Workload
+
+#: Eigenvalues of D W^T W D below this share of the largest count as 0, which lowers S. Above it,
+#: roundings of 2^-52 of the largest move the root by less than `LENGTH_MARGIN`.
+LEAST_EIGENVALUE = 1e-9
+#: Relative margin for the scale.
+LENGTH_MARGIN = 5e-10
+
+
+@dataclass(frozen=True, eq=False)
+class OrthogonalLines:
+    """Pairs of elements, and the weights of their frame.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with k queries.
+    elements : (E, ...) array
+        Records of the workload's universe.
+    pairs : (i, 2) array of int
+        Rows of `elements`, i at most k.
+    weights : (i,) array
+        D, above 0.
+
+    Raises
+    ------
+    ValueError
+        For records outside the universe, rows out of range, more pairs than queries, or weights
+        that are not above 0.
+
+    Notes
+    -----
+    O(i^2 k + i^3).
+    """
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    pairs: IntArray
+    weights: FloatArray
+
+    def __post_init__(self) -> None:
+        elements = self.workload.universe.validate(self.elements)
+        pairs = np.array(self.pairs, dtype=np.int64, order="C")
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
+            raise ValueError(f"pairs must have shape (i, 2), i >= 1, got {pairs.shape}")
+        if not (pairs.min() >= 0 and pairs.max() < len(elements)):
+            raise ValueError(
+                f"pairs must hold rows of elements, 0 to {len(elements) - 1}, "
+                f"got {pairs.min()} to {pairs.max()}"
+            )
+        whole(len(pairs), "number of pairs", maximum=self.workload.n_queries)
+        weights = finite_array(self.weights, "weights", ndim=1)
+        if weights.shape != (len(pairs),) or not weights.min() > 0:
+            raise ValueError(f"weights must be {len(pairs)} numbers above 0, got {weights}")
+        for name, value in (("elements", elements), ("pairs", pairs), ("weights", weights)):
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"OrthogonalLines({self.workload!r}, {len(self.pairs)} pairs)"
+
+    @property
+    def subject(self) -> object:
+        """Name and parameters of a public workload; any other is told by its identity."""
+        return workload_subject(self.workload)
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """Answer vectors of the elements: (E, k)."""
+        return self.workload.evaluate(self.elements)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """delta_1, ..., delta_i, up to rounding."""
+        differences = self.answers[self.pairs[:, 0]] - self.answers[self.pairs[:, 1]]
+        weights = self.weights / self.weights.max()
+        gram = differences @ differences.T
+        values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
+        kept = values > LEAST_EIGENVALUE * values[-1]
+        inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
+        # <u_j, w_j> from u = W D S^-1: S_jj / D_jj would blow up roundings where D_jj is tiny.
+        return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
+
+    def document(self) -> dict[str, Any]:
+        """The lines as written to a certificate file."""
+        used, rows = np.unique(self.pairs, return_inverse=True)
+        return {
+            "type": "orthogonal lines",
+            **listing_document(self.workload, self.elements[used], self.answers[used]),
+            "pairs": rows.reshape(self.pairs.shape),
+            "weights": self.weights,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class LineRung:
+    """The numbers of records that data sets on orthogonal lines exclude.
+
+    Parameters
+    ----------
+    lines : OrthogonalLines
+        The pairs.
+    steps : (i,) array of int
+        T_1, ..., T_i.
+    known : tuple of PrivateLine
+        The bound for each different number of steps, fewest first.
+    copies : int
+        Records b exchanged in one step.
+    scale : float
+        C: the error that is excluded with n records is C / n.
+    first, last : int
+        Least and largest number of records excluded.
+    """
+
+    lines: OrthogonalLines
+    steps: IntArray
+    known: tuple[PrivateLine, ...]
+    copies: int
+    scale: float
+    first: int
+    last: int
+
+    @property
+    def said(self) -> str:
+        """How many lines, and the error they leave."""
+        return (
+            f"data sets on {len(self.steps)} orthogonal lines, up to {self.steps.max()} steps of "
+            f"{self.copies} replacements long, leave an error of {self.scale / self.last:.4g}"
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: everything is computed from the list."""
+        return ()
+
+    def document(self, question: Question) -> dict[str, Any]:
+        """The rung as written to a certificate file: its constants, and the lines in full."""
+        del question
+        return {
+            "copies": self.copies,
+            "scale": self.scale,
+            "first": self.first,
+            "last": self.last,
+            "assumptions": list(self.assumptions),
+            "steps": self.steps,
+            "known": [
+                {"spacing": line.spacing, "risk": line.risk, "prior": np.array(line.prior)}
+                for line in self.known
+            ],
+            "family": self.lines.document(),
+        }
+
+
+def moment(metric: Metric) -> int:
+    """The p of `private_line` for a measure of error: 2 for `RMS`, else 1."""
+    return 2 if isinstance(metric, RMS) else 1
+
+
+def line_rung(lines: OrthogonalLines, steps: IntArray, copies: int, question: Question) -> LineRung:
+    """What one set of lines excludes.
+
+    Parameters
+    ----------
+    lines : OrthogonalLines
+        i pairs.
+    steps : (i,) array of int
+        T_1, ..., T_i, at least 1.
+    copies : int
+        b.
+    question : Question
+        Privacy, error, metric and neighbour relation.
+
+    Raises
+    ------
+    SideConditionError
+        If the error of the question is not excluded at b sum_j T_j records.
+    """
+    power = moment(question.metric)
+    epsilon = question.epsilon * CHANGES[question.adjacency] * whole(copies, "copies")
+    different, which = np.unique(steps, return_inverse=True)
+    known = tuple(private_line(count, epsilon, power) for count in different.tolist())
+    risks = np.array([line.risk for line in known])[which]
+    first = copies * int(steps.sum())
+    scale = excluded_scale(lines, risks, copies, power)
+    last = math.floor(scale / question.alpha)
+    if last < first:
+        raise SideConditionError(
+            f"lines of {first} records leave an error of {scale / first:.4g}, "
+            f"below {question.alpha:.4g}"
+        )
+    return LineRung(lines, np.asarray(steps), known, copies, scale, first, last)
+
+
+def excluded_scale(lines: OrthogonalLines, risks: FloatArray, copies: int, power: int) -> float:
+    """C above, for the lambda_j in `risks` (i,): error times number of records, rounded down."""
+    squares = float((lines.lengths**2 * risks ** (2 / power)).sum())
+    return copies * math.sqrt(squares / lines.workload.n_queries) * (1 - LENGTH_MARGIN)

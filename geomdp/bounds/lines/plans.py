@@ -1,0 +1,267 @@
+"""Lower bounds from orthogonal lines for any workload: which pairs, how many steps on each.
+
+Frames of growing size come from `frames`. For each, steps are handed out by price: every line takes
+the number that gains most in its squared error less the price, and prices go from high to low.
+
+A subset of the universe is enough for a proof: large universes are sampled, publicly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from geomdp._typing import IntArray
+from geomdp._validation import positive, whole
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificates.certificate import (
+    CHANGES,
+    Certificate,
+    Question,
+    SideConditionError,
+    bound_of,
+)
+from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.lines.lines import (
+    LineRung,
+    OrthogonalLines,
+    excluded_scale,
+    line_rung,
+    moment,
+)
+from geomdp.bounds.lines.one_line import MOST_EPSILON, MOST_STEP, private_line
+from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.bounds.packings.separated import elements_or_sample
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload
+
+#: Most elements looked at, and most answers of them held: 2^23 float64 are 64 MB.
+MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
+#: Seed of the sample of a large universe.
+SAMPLE_SEED = 0
+#: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
+FRAME_RATIO = math.sqrt(2)
+#: Numbers of steps T tried.
+STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
+#: Prices of a step tried, from high to low: the last pays for 64 steps on short lines.
+PRICES, PRICE_RATIO = 80, 0.9
+#: Copies are such that one step costs at least about this epsilon: at 1/2, whole steps lose 2%.
+STEP_EPSILON = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class LinePlan:
+    """A way to use lines, before it is written out.
+
+    Parameters
+    ----------
+    lines : OrthogonalLines
+        i pairs.
+    steps : (i,) array of int
+        T_1, ..., T_i.
+    copies : int
+        b.
+    records : int
+        b sum_j T_j, from which on it excludes errors.
+    scale : float
+        Error times number of records that it excludes.
+    """
+
+    lines: OrthogonalLines
+    steps: IntArray
+    copies: int
+    records: int
+    scale: float
+
+
+def orthogonal_lines_bound(
+    workload: Workload,
+    *,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Bound:
+    """Lower bound on the sample complexity of any workload, from orthogonal lines alone.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size: of a large one, 2^11 elements are looked at.
+    epsilon, alpha : float
+        Privacy and error.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured; the bound is best for `RMS`.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    Bound
+        ``Side.LOWER``, unconditional.
+
+    Raises
+    ------
+    SideConditionError
+        If not even one record is excluded.
+
+    Notes
+    -----
+    For E elements that span r dimensions O(E^2 k + E r^2 + r^3), once for each workload.
+    """
+    question = Question(epsilon, alpha, metric, adjacency)
+    chosen = chain(line_rungs(workload, question))
+    if not chosen:
+        raise SideConditionError(f"lines leave an error below {alpha:.4g} with one record already")
+    return bound_of(Certificate(question, chosen))
+
+
+def orthogonal_lines_error(
+    workload: Workload,
+    n: int,
+    *,
+    epsilon: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> float:
+    """An error that no epsilon-DP mechanism has on all data sets of exactly n records.
+
+    The largest of `LineRung.scale` over n, for lines of at most n records; 0 if there are none.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size.
+    n : int
+        Number of records.
+    epsilon : float
+        Privacy.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    float
+        Error per query, in the units of the answers (means).
+    """
+    plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
+    within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
+    return max(within, default=0.0) / n
+
+
+def additive_noise_error(
+    workload: Workload,
+    n: int,
+    *,
+    epsilon: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> float:
+    """An error that no epsilon-DP noise is below, if it is independent of the data and added.
+
+    It is about mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X: their privacy says
+    the same of Z for every n, so that what lines exclude for any number of records, times that
+    number, bounds Z. It does not hold for projected or otherwise fitted answers.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries, on a universe of any size.
+    n : int
+        Number of records, or the declared number under add/remove.
+    epsilon : float
+        Privacy.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    float
+        Error per query, in the units of the answers (means); at least `orthogonal_lines_error`.
+    """
+    plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
+    return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
+
+
+def line_rungs(workload: Workload, question: Question) -> list[LineRung]:
+    """What the plans for a workload exclude, each from as many records as it needs."""
+    plans = line_plans(
+        workload,
+        epsilon=question.epsilon,
+        metric=question.metric,
+        adjacency=question.adjacency,
+    )
+    return [
+        line_rung(plan.lines, plan.steps, plan.copies, question)
+        for plan in plans
+        if plan.scale / question.alpha >= plan.records
+    ]
+
+
+def line_plans(
+    workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
+) -> tuple[LinePlan, ...]:
+    """Plans of growing numbers of records and growing scales."""
+    return _plans(workload, positive(epsilon, "epsilon") * CHANGES[adjacency], moment(metric))
+
+
+@lru_cache(maxsize=32)
+def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
+    """All frames with all prices; those that need more records than another for less are left."""
+    most = max(1, math.floor(STEP_EPSILON / epsilon))
+    # Many steps of the most copies, or one step of fewer.
+    options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
+    plans = [
+        plan
+        for copies, steps in options.items()
+        if epsilon * copies <= MOST_STEP
+        for lines in _frames(workload)
+        for plan in _priced(lines, steps, copies, epsilon * copies, power)
+    ]
+    plans.sort(key=lambda plan: (plan.records, -plan.scale))
+    best = [0.0, *itertools.accumulate((plan.scale for plan in plans), max)]
+    return tuple(plan for plan, before in zip(plans, best, strict=False) if plan.scale > before)
+
+
+def _priced(
+    lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
+) -> Iterator[LinePlan]:
+    """Steps for each line that gain most, less their number at prices from high to low."""
+    steps = np.array([count for count in options if epsilon * count <= MOST_EPSILON])
+    risks = np.array([private_line(count, epsilon, power).risk for count in steps.tolist()])
+    # Relative to a single step on the longest line.
+    gains = (lines.lengths[:, None] / lines.lengths.max()) ** 2 * risks ** (2 / power)
+    prices = PRICE_RATIO ** np.arange(PRICES) if len(steps) > 1 else [1.0]
+    for price in prices:
+        chosen = (gains - price * steps).argmax(axis=1)
+        records = copies * int(steps[chosen].sum())
+        scale = excluded_scale(lines, risks[chosen], copies, power)
+        yield LinePlan(lines, steps[chosen], copies, records, scale)
+
+
+@lru_cache(maxsize=8)
+def _frames(workload: Workload) -> tuple[OrthogonalLines, ...]:
+    """Lines of growing number."""
+    most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
+    elements = elements_or_sample(workload, most, SAMPLE_SEED)
+    answers = workload.evaluate(elements)
+    points = coordinates(answers - answers.mean(axis=0))
+    rank = points.shape[1]
+    sizes = [round(FRAME_RATIO**i) for i in range(64) if FRAME_RATIO**i < rank]
+    found = []
+    for size in sorted({*sizes, rank} - {0}):
+        pairs, lengths = widest_frame(points, size)
+        used, rows = np.unique(pairs, return_inverse=True)
+        chosen = elements[used]
+        found.append(OrthogonalLines(workload, chosen, rows.reshape(pairs.shape), lengths))
+    return tuple(found)

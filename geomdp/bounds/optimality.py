@@ -1,0 +1,180 @@
+"""Chaining against packing, scale by scale: how far a workload's upper bound can be from optimal.
+
+Theorem 4 bounds the width of a net of answers by chaining, and each link of the chain by a packing
+at its scale. Both are computed here for a given workload, with explicit constants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._validation import positive
+from geomdp.bounds.certificates.certificate import Question, SideConditionError, rung
+from geomdp.bounds.metrics import MEAN_L2
+from geomdp.bounds.packings.listed import Packing
+from geomdp.geometry.farthest_points import farthest_points
+from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
+
+#: Most points of a net: each costs one pass over the universe.
+MAX_NET = 1 << 12
+#: Sum over j >= 1 of 2^(-j/2): the geometric series of the chain.
+SERIES = 1 / (math.sqrt(2) - 1)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One link of the chain.
+
+    Parameters
+    ----------
+    level : int
+        j, from 1.
+    separation : float
+        t_j = 2^-j diam / sqrt(k), per query; at the last level that of the net itself.
+    count : int
+        N_j, size of a subset of answers that are t_j apart and leave none further away; at the last
+        level the whole net.
+    chaining : float
+        2 t_j sqrt(2 ln N_j): the link's share of the bound on w / sqrt(k).
+    records : int
+        Certified lower bound from single elements at this scale: sc > records at error alpha / 4.
+    """
+
+    level: int
+    separation: float
+    count: int
+    chaining: float
+    records: int
+
+
+@dataclass(frozen=True)
+class InstanceOptimality:
+    """Chaining and packing of one workload, from its diameter down to alpha.
+
+    Parameters
+    ----------
+    scales : tuple of Scale
+        Coarsest first.
+    diameter : float
+        Largest distance of two answers over sqrt(k), or an upper bound on it.
+    epsilon, alpha : float
+        Privacy, and separation of the net; packings are for error alpha / 4.
+    """
+
+    scales: tuple[Scale, ...]
+    diameter: float
+    epsilon: float
+    alpha: float
+
+    @property
+    def width(self) -> float:
+        """Explicit bound on w(net) / sqrt(k), the sum of all links (JL-L27)."""
+        return math.fsum(scale.chaining for scale in self.scales)
+
+    @property
+    def upper(self) -> float:
+        """Shape of the upper bound on the sample complexity: w^2 / (k alpha^2 epsilon) (JL-L26).
+
+        The theorem leaves the constant before it, and before the error alpha, open.
+        """
+        return self.width**2 / (self.alpha**2 * self.epsilon)
+
+    @property
+    def lower(self) -> int:
+        """The best certified packing bound over all scales: sc > lower at error alpha / 4."""
+        return max(scale.records for scale in self.scales)
+
+    @property
+    def limit(self) -> float:
+        """Explicit: what `upper` cannot exceed, by `lower` at every scale (JL-T4).
+
+        A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), T at least
+        ln(N_j - 1) / epsilon - 1. So ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2 with
+        s = `lower`, and the links add up to at most
+
+            sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
+                     + D (epsilon + ln 2)^(1/2) + last),
+
+        D = `diameter`; `last` is the same for the net itself, t = alpha in place of t_j. It grows
+        like s D / alpha: the factor of the theorem.
+        """
+        reach = self.alpha * self.epsilon * (self.lower + 1)
+        constant = math.sqrt(self.epsilon + math.log(2))
+        series = SERIES * math.sqrt(reach * self.diameter) + constant * self.diameter
+        last = math.sqrt(reach * self.alpha) + constant * self.alpha
+        total = math.sqrt(8) * (series + last)
+        return total**2 / (self.alpha**2 * self.epsilon)
+
+    @property
+    def excess(self) -> float:
+        """`upper` / (`lower` + 1), over `diameter` / alpha: bounded by a constant (JL-T4)."""
+        return self.upper / (self.lower + 1) / (self.diameter / self.alpha)
+
+
+def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> InstanceOptimality:
+    """Chaining bound and packing bound of a workload at every scale from its diameter to alpha.
+
+    Parameters
+    ----------
+    workload : Workload
+        k queries on a finite universe of N elements, N k <= 2^26.
+    epsilon : float
+        Pure differential privacy.
+    alpha : float
+        Separation of the net per query, below the diameter of the answers.
+
+    Returns
+    -------
+    InstanceOptimality
+
+    Raises
+    ------
+    WorkloadSizeError
+        For a larger or infinite universe, or a net of more than 4096 points.
+    SideConditionError
+        If alpha is not below the diameter: one point is a net, and there is nothing to compare.
+
+    Notes
+    -----
+    Cost: one pass over the answers for each point of the net, O(N k), and O(M^2 k) for a net of M.
+
+    References
+    ----------
+    Nikolov 2022, Lemmas 26 and 27, Theorem 4; formula sheet JL-L7, JL-L26, JL-L27, JL-T4.
+    """
+    epsilon, alpha = positive(epsilon, "epsilon"), positive(alpha, "alpha")
+    answers, first = np.unique(explicit_answers(workload), axis=0, return_index=True)
+    elements = workload.universe.elements_at(first)
+    diameter = workload.l2_diameter() / math.sqrt(workload.n_queries)
+    if not alpha < diameter:
+        raise SideConditionError(
+            f"alpha must be below the diameter {diameter:.6g} of the answers, got {alpha!r}"
+        )
+    net = farthest_points(answers, MEAN_L2.norm, least=alpha, most=MAX_NET)
+    if net.rest >= alpha:
+        raise WorkloadSizeError(f"alpha must leave a net of at most {MAX_NET} points, got {alpha}")
+    question = Question(epsilon, alpha / MEAN_L2.separation, MEAN_L2)
+    levels = math.ceil(math.log2(diameter / alpha))
+    # Separations asked of the subset at each level, the last that of the whole net.
+    asked = [diameter * 2.0**-level for level in range(1, levels)] + [alpha]
+    scales = []
+    for level, separation in enumerate(asked, start=1):
+        count = net.count(separation)
+        link = 2 * diameter * 2.0**-level * math.sqrt(2 * math.log(count))
+        records = _excluded(workload, elements[net.order[:count]], question)
+        scales.append(Scale(level, separation, count, link, records))
+    return InstanceOptimality(tuple(scales), diameter, epsilon, alpha)
+
+
+def _excluded(workload: Workload, elements: npt.NDArray[Any], question: Question) -> int:
+    """Records excluded by the packing of single `elements`, 0 if none."""
+    datasets = np.arange(len(elements), dtype=np.int64)[:, None]
+    try:
+        return rung(Packing(workload, elements, datasets), question).last
+    except SideConditionError:
+        return 0

@@ -1,0 +1,94 @@
+"""Single-element packings for 1-way marginals: words of a concatenated code (JL-T25, l = 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomdp._typing import IntArray
+from geomdp._validation import whole
+from geomdp.bounds.certificates.certificate import MARGIN
+from geomdp.bounds.certificates.workloads import workload_subject
+from geomdp.bounds.metrics import Metric, WorstCase
+from geomdp.bounds.packings.binary_codes import LinearCode
+from geomdp.bounds.packings.reed_solomon import ReedSolomon
+from geomdp.workloads import Marginals
+
+
+@dataclass(frozen=True, eq=False)
+class CodeWords:
+    """Data sets of one record each: words in {0, 1}^d, known by numbers only.
+
+    The answers to 1-way marginals are the record itself. A record is a word of an outer
+    Reed-Solomon code whose symbols are written as words of an inner binary code; attributes left
+    over are 0. Two records differ in at least (outer distance) x (inner distance) attributes. An
+    outer code of length 1 leaves the inner code alone.
+
+    Parameters
+    ----------
+    attributes : int
+        d.
+    outer : ReedSolomon
+        Length L, over a field of q <= 2^r symbols.
+    inner : LinearCode
+        Words of b bits, L b <= d; symbol a is word number a.
+    """
+
+    attributes: int
+    outer: ReedSolomon
+    inner: LinearCode
+
+    def __post_init__(self) -> None:
+        whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
+        whole(self.outer.prime, "symbols", maximum=self.inner.count)
+
+    @property
+    def subject(self) -> object:
+        """Name and parameters of the workload."""
+        return workload_subject(Marginals(self.attributes, 1))
+
+    @property
+    def log_others(self) -> float:
+        """ln(q^t - 1)."""
+        count = self.outer.log_count
+        return count + math.log1p(-math.exp(-count))
+
+    @property
+    def size(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def distance(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: the distances are proved."""
+        return ()
+
+    def separation(self, metric: Metric) -> float:
+        """sqrt(differing attributes / d); 1 for the worst case."""
+        differing = self.outer.differing * self.inner.distance
+        share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
+        return math.sqrt(share) * (1 - MARGIN)
+
+    def records(self, words: IntArray) -> IntArray:
+        """Records of some `words` (b, L) of the outer code: (b, d)."""
+        written = self.inner.words(words.ravel()).reshape(len(words), -1)
+        return np.pad(written, ((0, 0), (0, self.attributes - written.shape[1])))
+
+    def document(self) -> dict[str, Any]:
+        """The family as written to a certificate file."""
+        return {
+            "type": "code words",
+            "attributes": self.attributes,
+            "generators": self.inner.generators,
+            "symbols": self.outer.prime,
+            "length": self.outer.length,
+            "degree": self.outer.degree,
+        }

@@ -1,0 +1,188 @@
+"""Listed packings: data sets that are close together while their answers are far apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificates.certificate import certify
+from geomdp.bounds.certificates.workloads import listing_document, workload_subject
+from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Workload
+
+#: Answer differences held at a time: 2^22 float64 are 32 MB.
+BLOCK_ENTRIES = 1 << 22
+#: Roundings of float64 allowed for each operation behind a separation: sums, means and norms lose
+#: at most one unit (2^-53) each; sixteen leave room for a checker that adds up in another order.
+ROUNDING = 2.0**-49
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Listed data sets, each a multiset of s elements of a finite list.
+
+    Parameters
+    ----------
+    workload : Workload
+        Q, with k queries.
+    elements : (E, ...) array
+        Records of the workload's universe, one per row.
+    datasets : (M, s) array of int
+        Rows of `elements`; a row number may repeat, and stands for one record each time. No two
+        data sets are the same multiset, which their separation shows.
+    origin : str
+        What built it, in words; for reading only.
+
+    Raises
+    ------
+    ValueError
+        For records outside the universe, no data set, or a row number out of range.
+
+    Notes
+    -----
+    M means are one sparse product, O(M s k); distances and separations are O(M^2) comparisons.
+    """
+
+    workload: Workload
+    elements: npt.NDArray[Any]
+    datasets: IntArray
+    origin: str = "listed"
+
+    def __post_init__(self) -> None:
+        elements = self.workload.universe.validate(self.elements)
+        datasets = np.array(self.datasets, dtype=np.int64, order="C")
+        if datasets.ndim != 2 or 0 in datasets.shape:
+            raise ValueError(f"datasets must have shape (M, s), both >= 1, got {datasets.shape}")
+        if not (datasets.min() >= 0 and datasets.max() < len(elements)):
+            raise ValueError(
+                f"datasets must hold rows of elements, 0 to {len(elements) - 1}, "
+                f"got {datasets.min()} to {datasets.max()}"
+            )
+        datasets.setflags(write=False)
+        object.__setattr__(self, "elements", elements)
+        object.__setattr__(self, "datasets", datasets)
+
+    def __repr__(self) -> str:
+        return f"Packing({self.workload!r}, {len(self.datasets)} data sets of {self.size})"
+
+    @property
+    def log_others(self) -> float:
+        """ln(M - 1); minus infinity for one data set."""
+        others = len(self.datasets) - 1
+        return math.log(others) if others else -math.inf
+
+    @property
+    def size(self) -> int:
+        """Number of records s of each data set."""
+        return int(self.datasets.shape[1])
+
+    @property
+    def subject(self) -> object:
+        """Name and parameters of a public workload; any other is told by its identity."""
+        return workload_subject(self.workload)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: everything is computed from the list."""
+        return ()
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """Answer vectors Q(x) of the elements: (E, k)."""
+        return self.workload.evaluate(self.elements)
+
+    @cached_property
+    def means(self) -> FloatArray:
+        """Answers Q(Y_i) of the data sets: (M, k)."""
+        return np.asarray(self._counts @ self.answers / self.size)
+
+    @cached_property
+    def _counts(self) -> Any:
+        """How often each element is in each data set: a sparse array (M, E)."""
+        count, size = self.datasets.shape
+        starts = np.arange(count + 1) * size
+        shape = (count, len(self.elements))
+        rows = self.datasets.flatten()
+        counts = sp.csr_array((np.ones(count * size), rows, starts), shape=shape)
+        counts.sum_duplicates()
+        return counts
+
+    @cached_property
+    def distance(self) -> int:
+        """Most records that must be replaced to turn one data set into another.
+
+        s - sum over elements of min(count, count'), and the minimum of two counts is the number of
+        levels l with l <= count and l <= count': one product of 0/1 matrices over (element, level).
+        """
+        if len(self.datasets) == 1:
+            return 0
+        counts = self._counts
+        levels = [(counts >= level).astype(np.int64) for level in range(1, int(counts.max()) + 1)]
+        incidence = sp.csr_array(sp.hstack(levels))
+        if incidence.shape[0] ** 2 * self.size > BLOCK_ENTRIES << 6:
+            return self.size  # always enough, and cheaper
+        fewest = self.size
+        for start in range(0, len(self.datasets), 512):
+            common = (incidence[start : start + 512] @ incidence.T).toarray()
+            fewest = min(fewest, int(common.min()))
+        return self.size - fewest
+
+    def separation(self, metric: Metric) -> float:
+        """Least norm of Q(Y_i) - Q(Y_j) over i < j, less a bound on rounding: O(M^2 k) once."""
+        if metric not in self._separations:
+            self._separations[metric] = self._separation(metric)
+        return self._separations[metric]
+
+    @cached_property
+    def _separations(self) -> dict[Metric, float]:
+        """Separations computed so far."""
+        return {}
+
+    def _separation(self, metric: Metric) -> float:
+        means = self.means
+        count, k = means.shape
+        least = math.inf
+        rows = max(1, BLOCK_ENTRIES // k)
+        for i in range(count - 1):
+            for start in range(i + 1, count, rows):
+                least = min(least, metric.norm(means[start : start + rows] - means[i]).min())
+        return max(0.0, float(least) - self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """Bound on the float64 error of a separation: operations times the largest answer."""
+        operations = self.size + self.workload.n_queries + 4
+        return float(operations * ROUNDING * np.abs(self.answers).max(initial=1.0))
+
+    def document(self) -> dict[str, Any]:
+        """The family as written to a certificate file."""
+        return {
+            "type": "listed",
+            "origin": self.origin,
+            **listing_document(self.workload, self.elements, self.answers),
+            "datasets": self.datasets,
+        }
+
+    def certify(
+        self,
+        *,
+        epsilon: float,
+        alpha: float,
+        metric: Metric = MEAN_L2,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> Bound:
+        """The lower bound that this packing proves alone; see `geomdp.bounds.certify`.
+
+        Raises ``SideConditionError`` if it proves none, as any packing of data sets of several
+        records, which needs others for the smallest numbers of records.
+        """
+        return certify((self,), epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)

@@ -1,0 +1,167 @@
+"""Packings for marginals from Hadamard blocks and codes: the family of Theorem 25 (JL-T25).
+
+Attributes are split into l - 1 parts of d' (a power of two) and a last part with the rest. Let
+h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix of Sylvester and
+v_j = (1 + h_j) / 2 in {0, 1}^d'. The data set of a function f holds, for each of the first s of the
+J^(l-1) tuples j, the record (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
+
+Look at the queries that take one attribute of each part only, and apply P x ... x P x I to their
+answers, P = I - 11^T / d'. Neither increases a norm. P v_j = h_j / 2, so the records of different
+tuples become orthogonal, and
+
+    ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
+
+The last parts are written as B words each of a binary code with minimum distance D (attributes left
+over are 0), and the s B words of a data set as the symbols of a Reed-Solomon code over F_q. Where
+two of its words differ in at least c symbols, the sum is at least c D. The published choice is
+B = 1; more and shorter words reach all widths with codes that can be searched.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import hadamard
+
+from geomdp._typing import IntArray
+from geomdp._validation import whole
+from geomdp.bounds.certificates.certificate import MARGIN
+from geomdp.bounds.certificates.workloads import workload_subject
+from geomdp.bounds.metrics import Metric, WorstCase
+from geomdp.bounds.packings.binary_codes import LinearCode
+from geomdp.bounds.packings.listed import Packing
+from geomdp.bounds.packings.reed_solomon import ReedSolomon
+from geomdp.workloads import Marginals
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalBlocks:
+    """The data sets X_f above, known by numbers only; their separation is proved.
+
+    Parameters
+    ----------
+    attributes : int
+        d.
+    width : int
+        l, at least 2.
+    part : int
+        d', a power of two, at least 2, with (l - 1) d' < d.
+    code : LinearCode
+        Words of at most d - (l - 1) d' bits; B of them fit.
+    functions : ReedSolomon
+        Length s B for some s <= (d' - 1)^(l - 1), over a field of q <= 2^r symbols, symbol a
+        standing for word number a; symbols i B to (i + 1) B - 1 are f at tuple i.
+    """
+
+    attributes: int
+    width: int
+    part: int
+    code: LinearCode
+    functions: ReedSolomon
+
+    def __post_init__(self) -> None:
+        whole(self.attributes, "attributes")
+        whole(self.width, "width", minimum=2, maximum=self.attributes)
+        whole(self.part, "part", minimum=2)
+        if self.part & (self.part - 1):
+            raise ValueError(f"part must be a power of two, got {self.part}")
+        whole(self.rest, "attributes of the last part", minimum=self.code.length)
+        if self.functions.length % self.words_each:
+            raise ValueError(
+                f"length must be a multiple of the {self.words_each} words of a record, "
+                f"got {self.functions.length}"
+            )
+        whole(self.size, "number of records", maximum=(self.part - 1) ** (self.width - 1))
+        whole(self.functions.prime, "symbols", maximum=self.code.count)
+
+    @property
+    def rest(self) -> int:
+        """Number of attributes d - (l - 1) d' of the last part."""
+        return self.attributes - (self.width - 1) * self.part
+
+    @cached_property
+    def words_each(self) -> int:
+        """Number of words B in the last part of a record."""
+        return self.rest // self.code.length
+
+    @property
+    def workload(self) -> Marginals:
+        """Monotone conjunctions of l of the d attributes."""
+        return Marginals(self.attributes, self.width)
+
+    @property
+    def subject(self) -> object:
+        """Name and parameters of the workload."""
+        return workload_subject(self.workload)
+
+    @property
+    def log_others(self) -> float:
+        """ln(q^t - 1)."""
+        count = self.functions.log_count
+        return count + math.log1p(-math.exp(-count))
+
+    @property
+    def size(self) -> int:
+        """Number of records s of a data set."""
+        return self.functions.length // self.words_each
+
+    @property
+    def distance(self) -> int:
+        """The number of records s: two functions may differ everywhere."""
+        return self.size
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """None: the separation is proved, the distance of the code is counted out."""
+        return ()
+
+    def separation(self, metric: Metric) -> float:
+        """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s, k = C(d, l).
+
+        For the worst case k is the number of queries in the block, whose largest answer is at
+        least their root mean square.
+        """
+        others = self.width - 1
+        square = self.functions.differing * self.code.distance * (self.part / 4) ** others
+        worst = isinstance(metric, WorstCase)
+        block = self.part**others * self.rest
+        queries = block if worst else math.comb(self.attributes, self.width)
+        return math.sqrt(square / queries) / self.size * (1 - MARGIN)
+
+    def tuples(self) -> IntArray:
+        """The first s tuples of column numbers 0..J-1, last fastest: (s, l - 1)."""
+        columns = self.part - 1
+        places = columns ** np.arange(self.width - 2, -1, -1)
+        return np.arange(self.size)[:, None] // places % columns
+
+    def records(self, words: IntArray) -> IntArray:
+        """Records of the data sets of some `words` (b, s B) of the functions: (b, s, d)."""
+        blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
+        first = blocks[self.tuples()].reshape(self.size, -1)
+        last = self.code.words(words.ravel()).reshape(len(words), self.size, -1)
+        unused = np.zeros((*last.shape[:2], self.rest - last.shape[2]), dtype=np.int64)
+        heads = np.broadcast_to(first, (len(words), *first.shape))
+        return np.concatenate([heads, last, unused], axis=2)
+
+    def packing(self, words: IntArray) -> Packing:
+        """The data sets of some `words` (b, s B), listed."""
+        records = self.records(words).reshape(-1, self.attributes)
+        elements, rows = np.unique(records, axis=0, return_inverse=True)
+        return Packing(self.workload, elements, rows.reshape(len(words), -1), "marginal blocks")
+
+    def document(self) -> dict[str, Any]:
+        """The family as written to a certificate file."""
+        return {
+            "type": "marginal blocks",
+            "attributes": self.attributes,
+            "width": self.width,
+            "part": self.part,
+            "generators": self.code.generators,
+            "symbols": self.functions.prime,
+            "length": self.functions.length,
+            "degree": self.functions.degree,
+        }

@@ -1,0 +1,155 @@
+"""Theorem 25: monotone marginals of constant width need many records (JL-T25)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from geomdp._validation import whole
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificates.certificate import (
+    Certificate,
+    Question,
+    Rung,
+    SideConditionError,
+    bound_of,
+    rung,
+)
+from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.bounds.packings.binary_codes import LinearCode, code_distances, greedy_code
+from geomdp.bounds.packings.code_words import CodeWords
+from geomdp.bounds.packings.marginal_blocks import MarginalBlocks
+from geomdp.bounds.packings.reed_solomon import ReedSolomon, prime_at_most
+from geomdp.privacy import Adjacency
+
+#: Numbers of tuples tried grow by this factor.
+LENGTH_RATIO = 2**0.25
+#: Degrees tried for one number of tuples, as shares of it.
+DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
+
+#: Bits of the inner words of concatenated codes.
+INNER_LENGTHS = (16, 24, 32, 48, 64)
+
+
+def marginal_bound(
+    attributes: int,
+    width: int,
+    *,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+) -> Bound:
+    """Lower bound for monotone conjunctions of `width` of d `attributes` (JL-T25).
+
+    Parameters
+    ----------
+    attributes, width : int
+        The workload `Marginals(attributes, width)`.
+    epsilon, alpha : float
+        Privacy and error.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Returns
+    -------
+    Bound
+        For l = 1 the best code; for l >= 2 the best chain of Hadamard blocks with Reed-Solomon
+        functions of growing length, over the splits of the attributes and the codes tried.
+        Unconditional: for constant width a constant times d / (alpha eps) (l = 1) or
+        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}, once alpha is small enough.
+
+    Raises
+    ------
+    SideConditionError
+        If not even one record is excluded.
+
+    References
+    ----------
+    Nikolov 2022, Theorem 25; formula sheet JL-T25.
+    """
+    question = Question(epsilon, alpha, metric, adjacency)
+    whole(width, "width", maximum=whole(attributes, "attributes", minimum=2) - (width > 1))
+    families = (
+        _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, question)
+    )
+    rungs: list[Rung] = []
+    reasons: list[str] = []
+    for family in families:
+        try:
+            rungs.append(rung(family, question))
+        except SideConditionError as error:
+            reasons.append(str(error))
+    chosen = chain(rungs)
+    if not chosen:
+        raise SideConditionError(reasons[-1])
+    return bound_of(Certificate(question, chosen))
+
+
+def _code_words(attributes: int) -> Iterator[CodeWords]:
+    """Plain and concatenated codes."""
+    for inner in _codes(attributes):
+        symbols = prime_at_most(inner.count)
+        length = min(attributes // inner.length, symbols)
+        for degree in _degrees(length):
+            yield CodeWords(attributes, ReedSolomon(symbols, length, degree), inner)
+
+
+def _marginal_blocks(attributes: int, width: int, question: Question) -> Iterator[MarginalBlocks]:
+    """All splits of the attributes, codes, and numbers of tuples with all their degrees."""
+    for part in _parts(attributes, width):
+        rest = attributes - (width - 1) * part
+        for code in _codes(rest):
+            symbols, each = prime_at_most(code.count), rest // code.length
+            if symbols < each:
+                continue
+            most = min((part - 1) ** (width - 1), symbols // each)
+            for length in _lengths(most, question):
+                for degree in _degrees(length * each):
+                    functions = ReedSolomon(symbols, length * each, degree)
+                    yield MarginalBlocks(attributes, width, part, code, functions)
+
+
+def _parts(attributes: int, width: int) -> list[int]:
+    """Sizes d' of the first parts: at least a third of an even share, room for a last part."""
+    powers = (1 << i for i in range(1, attributes.bit_length()))
+    return [
+        part
+        for part in powers
+        if attributes - (width - 1) * part >= 2 and 3 * width * part >= min(attributes, 6 * width)
+    ]
+
+
+def _codes(attributes: int) -> Iterator[LinearCode]:
+    """Codes of more than two words for a part of that many attributes.
+
+    None of them has both fewer words, or as many, and a smaller distance than another.
+    """
+    for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
+        most = 2
+        for distance in reversed(code_distances(bits)):
+            code = greedy_code(bits, distance)
+            if code.count > most:
+                most = code.count
+                yield code
+
+
+def _lengths(most: int, question: Question) -> list[int]:
+    """Numbers of tuples 1, 2, 3, ... up to `most` and to where answers get too close.
+
+    ||Q(X_f) - Q(X_g)|| / sqrt(k) is at most sqrt(2 s) / s, as for sets of s elements.
+    """
+    room = 2 / question.required_separation**2
+    most = max(1, math.floor(min(room, most)))
+    lengths = [1]
+    while lengths[-1] < most:
+        lengths.append(min(most, math.ceil(lengths[-1] * LENGTH_RATIO + 1e-9)))
+    return lengths
+
+
+def _degrees(length: int) -> list[int]:
+    """Degrees from 1 to `length`, at most eight."""
+    return sorted({max(1, round(share * length)) for share in DEGREE_SHARES})

@@ -1,0 +1,161 @@
+"""Theorem 24: random sign queries need many records, in three regimes (JL-T24)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from geomdp._validation import positive
+from geomdp.bounds.bound import Bound
+from geomdp.bounds.certificates.certificate import (
+    MARGIN,
+    Certificate,
+    Question,
+    SideConditionError,
+    bound_of,
+    rung,
+)
+from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBoundError, rate
+from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
+from geomdp.bounds.packings.set_families import ReedSolomonSets, Singletons
+from geomdp.privacy import Adjacency
+
+#: ln of the largest universe of Reed-Solomon sets.
+MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
+#: Largest set size tried, and the ratio of one to the next.
+MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
+#: Degrees tried for one set size, as shares of it.
+DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
+
+#: Numbers of single elements tried.
+SINGLETON_COUNTS = 64
+
+
+def random_sign_bound(
+    queries: int,
+    log_universe: float,
+    *,
+    epsilon: float,
+    alpha: float,
+    metric: Metric = MEAN_L2,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    failure: float = FAILURE,
+    seed: int = 0,
+) -> Bound:
+    """Lower bound for all but a `failure` share of workloads of k random sign queries (JL-T24).
+
+    Parameters
+    ----------
+    queries : int
+        k.
+    log_universe : float
+        ln N, above ln 3; e^1000 is fine.
+    epsilon, alpha : float
+        Privacy and error.
+    metric : MeanL2, RMS or WorstCase
+        How the error is measured.
+    adjacency : Adjacency
+        Neighbour relation.
+    failure : float
+        Probability over the signs that the bound does not hold.
+    seed : int
+        Of the signs, for sampled checks.
+
+    Returns
+    -------
+    Bound
+        The best chain of singletons and of Reed-Solomon families of growing set size; at least a
+        constant times min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)} in
+        the ranges of the theorem.
+
+    Raises
+    ------
+    SideConditionError
+        If not even one record is excluded.
+
+    References
+    ----------
+    Nikolov 2022, Theorem 24; formula sheet JL-T24.
+    """
+    question = Question(epsilon, alpha, metric, adjacency)
+    sizes = list(set_sizes(log_universe, question))
+    share = positive(failure, "failure") / (len(sizes) + 1)
+    families = [_best_singletons(queries, log_universe, question, share, seed)]
+    for size in sizes:
+        found = _best_sets(queries, log_universe, size, question, share, seed)
+        families += [] if found is None else [found]
+    rungs = chain(rung(family, question) for family in families)
+    for family in families:
+        if any(family is used.family for used in rungs):
+            family.check_sample()
+    return bound_of(Certificate(question, rungs))
+
+
+def set_sizes(log_universe: float, question: Question) -> Iterator[int]:
+    """Sizes 2, 3, 4, 5, ... with room for answers c alpha apart and for a prime q >= s, s q <= N.
+
+    The separation is at most sqrt(2 s) / s, so s <= 2 / (c alpha)^2.
+    """
+    most = min(
+        2 / question.required_separation**2,
+        math.exp(min(log_universe, MAX_LOG_UNIVERSE) / 2),
+        float(MAX_SIZE),
+    )
+    size = 2
+    while size <= most:
+        yield size
+        size = math.ceil(size * SIZE_RATIO)
+
+
+def _best_singletons(
+    queries: int, log_universe: float, question: Question, failure: float, seed: int
+) -> RandomSignSets:
+    """As many elements as pay: more of them are closer together."""
+    # At the largest rate, that of delta = 1 at tilt 1/2, all separation is lost.
+    most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
+    limit = min(log_universe, most * (1 - MARGIN))
+    if limit <= math.log(3):
+        raise SideConditionError(
+            f"ln M of separated elements is at most {limit:.4g}, for {queries} queries on a "
+            f"universe of e^{log_universe:.4g}: more queries or a larger universe are needed"
+        )
+    counts = np.linspace(math.log(3), limit, SINGLETON_COUNTS)
+    families = [RandomSignSets(queries, Singletons(float(x)), failure, seed) for x in counts]
+    return max(families, key=lambda family: _reach(family, question))
+
+
+def _best_sets(
+    queries: int,
+    log_universe: float,
+    size: int,
+    question: Question,
+    failure: float,
+    seed: int,
+) -> RandomSignSets | None:
+    """The degree whose Reed-Solomon family of sets of `size` reaches furthest, if one does."""
+    best, furthest = None, 0.0
+    prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))
+    if prime < size:
+        return None
+    for degree in sorted({max(1, round(share * size)) for share in DEGREE_SHARES}):
+        sets = ReedSolomonSets(ReedSolomon(prime, size, degree))
+        try:
+            family = RandomSignSets(queries, sets, failure, seed)
+        except UnionBoundError:
+            break  # higher degrees have more sets
+        reach = _reach(family, question)
+        if reach > furthest:
+            best, furthest = family, reach
+    return best
+
+
+def _reach(family: RandomSignSets, question: Question) -> float:
+    """Last number of records excluded, 0 if none."""
+    try:
+        return float(rung(family, question).last)
+    except SideConditionError:
+        return 0.0

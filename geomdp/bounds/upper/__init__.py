@@ -1,0 +1,1 @@
+"""Closed upper bounds of the papers."""

@@ -1,0 +1,16 @@
+from .columns import BooleanColumn as BooleanColumn
+from .columns import CategoricalColumn as CategoricalColumn
+from .columns import Column as Column
+from .columns import DiscreteColumn as DiscreteColumn
+from .columns import NumericColumn as NumericColumn
+from .columns import RealColumn as RealColumn
+from .encoding import encode as encode
+from .encoding import numeric_chunks as numeric_chunks
+from .inference import INFERENCE_WARNING as INFERENCE_WARNING
+from .inference import InferredSchema as InferredSchema
+from .inference import infer_schema as infer_schema
+from .readers import read_chunks as read_chunks
+from .samples import Sample as Sample
+from .samples import fair_affairs as fair_affairs
+from .samples import rand_health_insurance as rand_health_insurance
+from .schema import Schema as Schema

@@ -1,0 +1,1 @@
+"""Ellipsoids of least trace or volume around a body."""

@@ -1,0 +1,140 @@
+"""Least-trace ellipsoids that are round on orthogonal blocks, from squared lengths alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray
+from geomdp._validation import finite_array, positive, whole
+from geomdp.geometry.ellipsoids.least_trace import INFLATION
+
+
+def capped_ellipsoid(
+    dimensions: npt.ArrayLike, diameters: npt.ArrayLike, diameter: float
+) -> FloatArray:
+    """Semi-axes, one per block, of the least-trace ellipsoid for vectors bounded block by block.
+
+    The vectors are all v = (v_1, ..., v_B), v_i in R^(r_i), with ||v_i||_2 <= delta_i and
+    ||v||_2 <= delta. Among the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} around them the least
+    trace sum of r_i s_i is
+
+        t^2,  t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2},
+
+    attained at s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i) and lambda such that
+    the second constraint is tight. (At a maximum of a concave function no feasible u' has a
+    positive derivative: sum of u'_i sqrt(r_i / u_i) <= t, which is feasibility of s.) With lambda
+    small this is the ball of radius delta, with lambda large the best ellipsoid around the product
+    of balls.
+
+    Parameters
+    ----------
+    dimensions : (B,) array of int
+        r_i, at least 1 each.
+    diameters : (B,) array
+        delta_i, above 0.
+    diameter : float
+        delta, above 0.
+
+    Returns
+    -------
+    (B,) array
+        sqrt(s_i).
+
+    Raises
+    ------
+    ValueError
+        For bounds that are not finite and above 0, or lengths that differ.
+
+    References
+    ----------
+    Formula sheet JL-ELL, specialised to S constant on blocks.
+    """
+    caps = finite_array(diameters, "diameters", ndim=1) ** 2
+    sizes = _sizes(dimensions, len(caps))
+    total = positive(diameter, "diameter") ** 2
+    if not (len(caps) and (caps > 0).all()):
+        raise ValueError(f"diameters must be above 0, at least one, got {diameters!r}")
+    shares = np.minimum(caps, _water_level(caps, sizes, total) * sizes)
+    t = float(np.sqrt(sizes * shares).sum())
+    return np.asarray(np.sqrt((1 + INFLATION) * t * np.sqrt(shares / sizes)))
+
+
+def profile_ellipsoid(
+    dimensions: npt.ArrayLike,
+    profiles: npt.ArrayLike,
+    *,
+    tolerance: float = 1e-3,
+    max_updates: int = 5000,
+) -> FloatArray:
+    """Semi-axes, one per block, of the least-trace ellipsoid for vectors of given profiles.
+
+    The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) below a row of
+    `profiles`. The least trace is t^2, t the maximum of sum of sqrt(r_i u_i) over u in the convex
+    hull of the rows, attained at s_i = t sqrt(u_i / r_i); see `least_trace_ellipsoid`, whose
+    update it shares, on weights over the rows. A final rescale makes s feasible, whatever the
+    updates reached.
+
+    Parameters
+    ----------
+    dimensions : (B,) array of int
+        r_i, at least 1 each.
+    profiles : (P, B) array
+        Squared lengths, not negative; every block has a positive one somewhere.
+    tolerance : float
+        Relative duality gap at which to stop.
+    max_updates : int
+        Updates at most, O(P B) each.
+
+    Returns
+    -------
+    (B,) array
+        sqrt(s_i).
+
+    Raises
+    ------
+    ValueError
+        For negative squared lengths, a block without a positive one, or shapes that do not fit.
+
+    References
+    ----------
+    Formula sheet JL-ELL, specialised to S constant on blocks.
+    """
+    rows = finite_array(profiles, "profiles", ndim=2)
+    sizes = _sizes(dimensions, rows.shape[1])
+    tolerance, max_updates = positive(tolerance, "tolerance"), whole(max_updates, "max_updates")
+    if not ((rows >= 0).all() and (rows > 0).any(axis=0).all()):
+        raise ValueError("profiles must not be negative, and positive somewhere in every column")
+    weights = np.full(len(rows), 1 / len(rows))
+    for _ in range(max_updates):
+        u = weights @ rows
+        t = float(np.sqrt(sizes * u).sum())
+        scores = rows @ np.sqrt(sizes / u) / t
+        if scores.max() <= 1 + tolerance:
+            break
+        weights = weights * scores**2
+        weights /= weights.sum()
+    # Whatever u is, the largest of `rows` @ (1 / s) is max(scores) before this rescale.
+    squares = t * np.sqrt(u / sizes)
+    squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
+    return np.asarray(np.sqrt(squares))
+
+
+def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
+    sizes = finite_array(dimensions, "dimensions", ndim=1)
+    if len(sizes) != count or (sizes < 1).any():
+        raise ValueError(f"dimensions must be {count} numbers of at least 1, got {dimensions!r}")
+    return sizes
+
+
+def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
+    """The lambda with sum of min(cap_i, lambda size_i) = total; where it is, if caps allow more."""
+    if caps.sum() <= total:
+        return float((caps / sizes).max())
+    order = np.argsort(caps / sizes)
+    capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
+    free = np.cumsum(sizes[order][::-1])[::-1]
+    # With the first i blocks of this order full, the others share what is left by size.
+    levels = (total - capped) / free
+    full = int(np.argmax(levels <= (caps / sizes)[order]))
+    return float(levels[full])

@@ -1,0 +1,1 @@
+"""Outer bodies made of slabs, refined where they are loose, and certified."""

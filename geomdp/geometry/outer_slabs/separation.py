@@ -1,0 +1,99 @@
+"""Where cuts come from: directions in which given points stick out of a convex body.
+
+A source maps points (b, m) to directions (k, m); each direction u should satisfy <u, x> > h(u) for
+some of the points x, and nothing breaks if it does not: whoever uses it evaluates the support
+function h itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch
+from geomdp.bodies import Body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
+from geomdp.geometry.projection import Projector
+
+
+class DirectionSource(Protocol):
+    """Finds directions in which points are outside a body."""
+
+    def directions(self, points: FloatArray) -> FloatArray:
+        """Directions (k, m), none of them 0, for the rows of (b, m) that lie outside."""
+
+
+@dataclass(frozen=True)
+class FacetDirections:
+    """Normals of the facets through which rays from 0 to the points leave the body.
+
+    The deepest cuts known: a facet of the body itself. One facet oracle per point.
+
+    Parameters
+    ----------
+    body : Body
+        With `facets`, 0 in its relative interior.
+    """
+
+    body: Body
+
+    def directions(self, points: FloatArray) -> FloatArray:
+        """Facet normals (k, m) of the points with gauge above 1."""
+        found = self.body.facets(batch(points, self.body.dimension, "points"))
+        return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
+
+
+@dataclass(frozen=True)
+class NearestPointDirections:
+    """Residuals x - p of the nearest points p of the body: cuts that touch it at p.
+
+    Needs extreme points only, so it works for oracle bodies. One projection per point.
+
+    Parameters
+    ----------
+    body : Body
+        With `extreme_point` or `project`.
+    """
+
+    body: Body
+
+    def directions(self, points: FloatArray) -> FloatArray:
+        """Residuals (k, m) of the points further from the body than rounding."""
+        points = batch(points, self.body.dimension, "points")
+        projector = Projector(self.body)
+        residuals = points - np.stack([projector.nearest(x).point for x in points])
+        lengths = np.linalg.norm(residuals, axis=1)
+        outside = lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)
+        return np.asarray(residuals[outside])
+
+
+@dataclass(frozen=True)
+class PointDirections:
+    """The points themselves, for a body of which nothing but a support function is known.
+
+    Parameters
+    ----------
+    body : Body
+        With `support`.
+    """
+
+    body: Body
+
+    def directions(self, points: FloatArray) -> FloatArray:
+        """The points (k, m) beyond the support function in their own direction."""
+        points = batch(points, self.body.dimension, "points")
+        squares = np.einsum("bm,bm->b", points, points)
+        outside = squares > (1 + MEMBERSHIP_TOLERANCE) * self.body.support(points)
+        return np.asarray(points[outside])
+
+
+def direction_source(body: Body) -> DirectionSource:
+    """The best source for `body`: facets, else nearest points, else the points themselves."""
+    if body.implements("facets"):
+        return FacetDirections(body)
+    if body.implements("project") or body.implements("extreme_point"):
+        return NearestPointDirections(body)
+    return PointDirections(body)

@@ -1,0 +1,1 @@
+"""Volume, covariance and second moments of bodies."""

@@ -1,0 +1,154 @@
+"""Volume of a body by a chain of ratios between its intersections with growing balls."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.balls import Ball, log_unit_ball_volume
+from geomdp.bodies.operations.intersection import Intersection
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
+from geomdp.geometry.sampling.kernels import HitAndRun
+from geomdp.geometry.sampling.rounding import Walk, prepared_walk
+from geomdp.geometry.sampling.samplers import pilot
+
+#: Burn-in of every phase in autocorrelation times of the whole body. A phase starts from points
+#: that are uniform on a part of at least about half its volume.
+RELAXATIONS = 5.0
+#: Points kept of a chain in one autocorrelation time: more would repeat what these say.
+POINTS_PER_TIME = 4
+#: Independent chains; each gives one share, whose spread is the error.
+CHAINS = 128
+#: Two-sided normal quantile of the interval.
+NORMAL_95 = 1.959964
+
+
+def annealed_volume(body: Body, rng: RandomState = None, draws: int = 64) -> Estimate:
+    """Volume of a body within its affine hull, in dimensions where rejection cannot see it.
+
+    In rounded coordinates, with balls B_i of radii r 2^(i/m) about the centre,
+
+        vol K = vol(r B) (vol(K and r B) / vol(r B)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
+
+    each ratio at most 2 as K is convex. The first is the share of uniform points of a ball that lie
+    in K; every other one is the share of points of K and B_(i+1) that lie in B_i, over independent
+    hit-and-run chains which move on from phase to phase.
+
+    Parameters
+    ----------
+    body : Body
+        K, with chords: of its own or by bisection.
+    rng : numpy Generator, int or None
+        Randomness of chains and points.
+    draws : int
+        Points kept of each of the 128 chains in a phase, four an autocorrelation time.
+
+    Returns
+    -------
+    Estimate
+        With the standard error from the spread between chains, phases taken as independent, and
+        the normal interval at 95%. No bound on the bias of the chains is proved.
+
+    Raises
+    ------
+    MissingOracle
+        If K has no chords.
+    ValueError
+        For an unbounded body, a single point, or `draws` below 1.
+
+    Notes
+    -----
+    About (m / 2) log2(m) phases, of 128 (5 + draws / 4) autocorrelation times each.
+
+    References
+    ----------
+    Kannan, Lovasz and Simonovits 1997; Cousins and Vempala 2016 for radii that follow the mass.
+    """
+    draws, generator = whole(draws, "draws"), np.random.default_rng(rng)
+    if body.effective_dimension == 0:
+        raise ValueError(f"body must have more than one point to have a volume, got {body!r}")
+    walk = prepared_walk(body, generator)
+    mixing = pilot(walk, generator, CHAINS)
+    m, inner = walk.body.dimension, _inner_radius(mixing)
+    share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
+    scale = float(np.linalg.slogdet(walk.root.T @ walk.root)[1]) / 2
+    logarithm = scale + log_unit_ball_volume(m) + m * math.log(inner) + math.log(share.value)
+    errors = [share.stderr / share.value]
+    points = _in_ball(walk.body, inner, generator)
+    radii = _radii(inner, mixing, m)
+    for radius, wider in zip(radii, [*radii[1:], math.inf], strict=True):
+        found, points = _phase(walk, mixing, radius, wider, points, draws, generator)
+        logarithm -= math.log(found.value)
+        errors.append(found.stderr / found.value)
+    volume, relative = math.exp(logarithm), float(np.linalg.norm(errors))
+    reach = NORMAL_95 * relative
+    interval = (volume * math.exp(-reach), volume * math.exp(reach))
+    return Estimate(volume, volume * relative, interval, CHAINS * draws * (len(radii) + 1))
+
+
+def _norms(mixing: Mixing) -> FloatArray:
+    """Lengths of the points of the pilot run."""
+    draws = mixing.chains.draws
+    return np.asarray(np.linalg.norm(draws.reshape(-1, draws.shape[-1]), axis=1))
+
+
+def _inner_radius(mixing: Mixing) -> float:
+    """Root mean square of a coordinate: a body in isotropic position holds that ball."""
+    draws = mixing.chains.draws
+    return float(np.sqrt((_norms(mixing) ** 2).mean() / draws.shape[-1]))
+
+
+def _radii(inner: float, mixing: Mixing, m: int) -> list[float]:
+    """Radii r 2^(i/m) from the inner one to the first that half the points do not exceed."""
+    middle = float(np.median(_norms(mixing)))
+    steps = max(0, math.ceil(m * math.log2(middle / inner)))
+    return [inner * 2 ** (i / m) for i in range(steps + 1)]
+
+
+def _ball_points(m: int, radius: float, n: int, rng: np.random.Generator) -> FloatArray:
+    return Ball(m, radius).sample_uniform(n, rng)
+
+
+def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> Estimate:
+    """Share of a ball that lies in the body, with the binomial error."""
+    inside = body.contains(_ball_points(body.dimension, radius, n, rng), 0.0)
+    share = float(inside.mean())
+    if share == 0:
+        raise ValueError(f"body must hold much of a ball in rounded coordinates, got {body!r}")
+    return Estimate(share, math.sqrt(share * (1 - share) / n), (0.0, 1.0), n)
+
+
+def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
+    """One exact uniform point of body and ball for each chain, by rejection."""
+    kept = np.empty((0, body.dimension))
+    while len(kept) < CHAINS:
+        points = _ball_points(body.dimension, radius, CHAINS, rng)
+        kept = np.concatenate([kept, points[body.contains(points, 0.0)]])
+    return kept[:CHAINS]
+
+
+def _phase(
+    walk: Walk,
+    mixing: Mixing,
+    radius: float,
+    wider: float,
+    points: FloatArray,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[Estimate, FloatArray]:
+    """Share of the body within `wider` that lies within `radius`, and where the chains end."""
+    thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
+    if math.isinf(wider):
+        body, kernel = walk.body, walk.kernel
+    else:
+        body = Intersection([walk.body, Ball(walk.body.dimension, wider)])
+        kernel = HitAndRun()
+    burn_in = math.ceil(RELAXATIONS * mixing.correlation_time)
+    chains = run_chains(kernel, body, points, rng, draws=draws, burn_in=burn_in, thinning=thinning)
+    inside = np.linalg.norm(chains.draws, axis=2) <= radius
+    return chain_mean(inside.astype(np.float64)), chains.last

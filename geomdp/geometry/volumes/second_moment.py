@@ -1,0 +1,79 @@
+"""Mean squared norm of a uniform point of a body: what K-norm noise costs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._typing import RandomState
+from geomdp._validation import whole
+from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.operations.products import Product
+from geomdp.bodies.polytopes.triangulated import triangulated
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.width.concentration import checked_level, hoeffding_deviation
+
+
+def second_moment(
+    body: Body, rng: RandomState = None, samples: int = 10_000, level: float = 1e-3
+) -> Estimate:
+    """E ||U||_2^2 for U uniform on a body (within its affine hull).
+
+    The trace of `body.second_moment()` where there is a closed form, also through a triangulation
+    of a small polytope; otherwise the mean over exact uniform points. K-norm noise of K in r
+    effective dimensions has E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
+
+    Parameters
+    ----------
+    body : Body
+        K, with a closed-form second moment or an exact uniform sampler.
+    rng : numpy Generator, int or None
+        Randomness of the points.
+    samples : int
+        Number of points n, at least 2.
+    level : float
+        Probability that the interval misses, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        If not exact, with the interval mean -+ R^2 sqrt(ln(2 / level) / (2 n)) cut to [0, R^2],
+        R = `body.radius()`: Hoeffding's inequality for values in [0, R^2].
+
+    Raises
+    ------
+    MissingOracle
+        If K has neither. For points of a Markov chain see `geomdp.sample_uniform`: their mean has
+        no interval with a proof.
+    ValueError
+        For `samples` < 2 or `level` outside (0, 1).
+
+    References
+    ----------
+    Hardt and Talwar (2010); formula sheet JL-L14.
+    """
+    samples, level = whole(samples, "samples", minimum=2), checked_level(level)
+    closed = _closed(body)
+    if closed is not None:
+        return Estimate.exact(closed)
+    if not body.implements("sample_uniform"):
+        raise MissingOracle(body, "second moment", "a closed form or an exact uniform sampler")
+    points = body.sample_uniform(samples, np.random.default_rng(rng))
+    squares = np.einsum("nm,nm->n", points, points)
+    largest = body.radius() ** 2
+    mean, reach = float(squares.mean()), hoeffding_deviation(largest, samples, level)
+    interval = (max(mean - reach, 0.0), min(mean + reach, largest))
+    return Estimate(mean, float(squares.std(ddof=1)) / math.sqrt(samples), interval, samples)
+
+
+def _closed(body: Body) -> float | None:
+    """The trace in closed form; squared norms add over the factors of a product."""
+    if isinstance(body, Product):
+        parts = [_closed(factor) for factor in body.bodies]
+        known = [part for part in parts if part is not None]
+        return math.fsum(known) if len(known) == len(parts) else None
+    if body.implements("second_moment"):
+        return float(np.trace(body.second_moment()))
+    simplices = triangulated(body)
+    return None if simplices is None else float(np.trace(simplices.second_moment()))

@@ -1,0 +1,152 @@
+"""Volumes and volume radii of convex bodies, within their affine hulls."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.special
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
+from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
+from geomdp.bodies.polytopes.triangulated import triangulated
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.width.concentration import checked_level
+
+#: Entries of one batch of points: 16 MB of float64.
+BATCH_ENTRIES = 2**21
+
+
+def volume(
+    body: Body, rng: RandomState = None, samples: int = 100_000, level: float = 1e-3
+) -> Estimate:
+    """Volume of a body within its affine hull.
+
+    Exact where the body has a closed form, and for small polytopes with listed vertices, which are
+    cut into simplices. Otherwise by rejection: the share of uniform points of
+    the bounding box (in the coordinates of the affine hull) that lie in the body. The share of the
+    box is a few per mille for a ball in dimension 10 and falls faster than exponentially, so this
+    is a method for small dimensions; the interval says how far it carries.
+
+    Parameters
+    ----------
+    body : Body
+        K, with `volume`, `vertex_list`, or a support function and membership.
+    rng : numpy Generator, int or None
+        Randomness of the points.
+    samples : int
+        Number of points n.
+    level : float
+        Probability that the interval misses the volume, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        If not exact, with the Clopper-Pearson interval of the number of hits, which is binomial:
+        it holds at any n, with no approximation.
+
+    Raises
+    ------
+    MissingOracle
+        If K has no closed form, is no small polytope, and has no membership test.
+    ValueError
+        For `samples` < 2 or `level` outside (0, 1).
+
+    References
+    ----------
+    Clopper and Pearson (1934); formula sheet GEN-4.
+    """
+    samples, level = whole(samples, "samples", minimum=2), checked_level(level)
+    if body.implements("volume"):
+        return Estimate.exact(body.volume())
+    simplices = triangulated(body)
+    if simplices is not None:
+        return Estimate.exact(simplices.volume())
+    if not any(body.implements(verb) for verb in ("contains", "gauge", "project", "separate")):
+        raise MissingOracle(
+            body, "volume", "a closed form, or contains, gauge, project or separate"
+        )
+    return _by_rejection(body, np.random.default_rng(rng), samples, level)
+
+
+def volume_radius(
+    body: Body, rng: RandomState = None, samples: int = 100_000, level: float = 1e-3
+) -> Estimate:
+    """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the r-ball of the same volume.
+
+    r is the dimension of the affine hull. Parameters, errors and the meaning of the interval are
+    those of `volume`, of which it is a monotone function.
+
+    Parameters
+    ----------
+    body : Body
+        K, not a single point.
+    rng : numpy Generator, int or None
+        Passed to `volume`.
+    samples : int
+        Passed to `volume`.
+    level : float
+        Passed to `volume`.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    ValueError
+        If K is a single point, or its volume is outside the range of float64.
+
+    References
+    ----------
+    Formula sheet GEN-4, JL-VR.
+    """
+    rank = body.affine_hull().dimension
+    if rank == 0:
+        raise ValueError(f"body must have more than one point to have a volume radius, got {body}")
+    estimate = volume(body, rng, samples, level)
+    if not math.isfinite(estimate.value) or (estimate.value == 0 and estimate.samples == 0):
+        raise ValueError(f"volume of body must be within float64, got {estimate.value}")
+
+    def radius(value: float) -> float:
+        if value == 0:
+            return 0.0
+        return math.exp((math.log(value) - log_unit_ball_volume(rank)) / rank)
+
+    low, high = (radius(end) for end in estimate.interval)
+    value = radius(estimate.value)
+    relative = estimate.stderr / estimate.value if estimate.value > 0 else 0.0
+    return Estimate(value, value * relative / rank, (low, high), estimate.samples)
+
+
+def _by_rejection(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:
+    """Hits of the body among uniform points of its bounding box in its affine hull."""
+    hull = body.affine_hull()
+    if hull.dimension == 0:
+        return Estimate.exact(1.0)
+    axes = np.ascontiguousarray(hull.basis.T)
+    shift = axes @ hull.offset
+    upper, lower = body.support(axes) - shift, -body.support(-axes) - shift
+    box = float(np.prod(upper - lower))
+    # Rounding takes points off a lower-dimensional hull; otherwise membership is tested exactly.
+    tolerance = 0.0 if hull.dimension == hull.ambient else MEMBERSHIP_TOLERANCE
+    rows = max(1, BATCH_ENTRIES // body.dimension)
+    hits = 0
+    for start in range(0, samples, rows):
+        count = min(rows, samples - start)
+        coordinates: FloatArray = lower + (upper - lower) * rng.random((count, hull.dimension))
+        hits += int(body.contains(hull.embed(coordinates), tolerance).sum())
+    share = hits / samples
+    low, high = _clopper_pearson(hits, samples, level)
+    stderr = math.sqrt(share * (1 - share) / samples)
+    return Estimate(box * share, box * stderr, (box * low, box * high), samples)
+
+
+def _clopper_pearson(hits: int, trials: int, level: float) -> tuple[float, float]:
+    """Interval that misses the success probability with probability at most `level`."""
+    low = scipy.special.betaincinv(hits, trials - hits + 1, level / 2) if hits else 0.0
+    misses = trials - hits
+    high = scipy.special.betaincinv(hits + 1, misses, 1 - level / 2) if misses else 1.0
+    return float(low), float(high)

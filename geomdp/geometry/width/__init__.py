@@ -1,0 +1,1 @@
+"""Gaussian mean width: closed forms, estimates with control variates, bounds."""

@@ -1,0 +1,77 @@
+"""A random variable of known mean that follows the width of a body along Gaussian directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.bodies.base import Body
+from geomdp.geometry.width.gaussian_vectors import mean_norm
+
+#: Extreme points that give the shape of the ellipsoid: at most so many, and one for each so many
+#: values that it serves.
+MOST_PILOTS, VALUES_PER_PILOT = 256, 8
+
+
+@dataclass(frozen=True)
+class EllipsoidControl:
+    """Y(g) = ||R g||, the support function of the ellipsoid R^T B, with its exact mean.
+
+    Parameters
+    ----------
+    rows : (p, m) array
+        R.
+    """
+
+    rows: FloatArray
+
+    @classmethod
+    def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
+        """The ellipsoid of the covariance of extreme points in up to 256 Gaussian directions.
+
+        The ball in the affine hull for a body without extreme points of its own. The directions
+        are drawn here, independent of those the control is used with.
+        """
+        if not body.implements("extreme_point"):
+            return cls(np.ascontiguousarray(body.affine_hull().basis.T))
+        pilots = min(MOST_PILOTS, 1 + values // VALUES_PER_PILOT)
+        corners = body.extreme_point(rng.standard_normal((pilots, body.dimension)))
+        return cls(corners - corners.mean(axis=0))
+
+    @property
+    def mean(self) -> float:
+        """E Y for g standard Gaussian, by one-dimensional quadrature (1e-13)."""
+        if not self.rows.any():
+            return 0.0
+        return mean_norm(np.asarray(np.linalg.svd(self.rows, compute_uv=False), dtype=np.float64))
+
+    def values(self, directions: FloatArray) -> FloatArray:
+        """Y for directions (b, m): (b,)."""
+        return np.asarray(np.linalg.norm(directions @ self.rows.T, axis=1))
+
+
+def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
+    """X_i - c (Y_i - E Y) with c fitted on the other half of the sample: unbiased, less spread.
+
+    Parameters
+    ----------
+    values, controls : (n,) array
+        Independent pairs X_i, Y_i, n at least 2.
+    mean : float
+        E Y.
+
+    Returns
+    -------
+    (n,) array
+        Variables of mean E X. Those of one half depend on the other half through c alone.
+    """
+    half = len(values) // 2
+    result = np.array(values)
+    for mine, other in ((slice(0, half), slice(half, None)), (slice(half, None), slice(0, half))):
+        spread = controls[other] - controls[other].mean()
+        energy = float(spread @ spread)
+        slope = float(spread @ values[other]) / energy if energy > 0 else 0.0
+        result[mine] -= slope * (controls[mine] - mean)
+    return result

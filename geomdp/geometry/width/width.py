@@ -1,0 +1,118 @@
+"""Gaussian mean width of a convex body, exact or with a certified interval."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._typing import RandomState
+from geomdp._validation import whole
+from geomdp.bodies.base import Body
+from geomdp.bodies.operations.products import Product
+from geomdp.geometry.results import Estimate
+from geomdp.geometry.width.closed_forms import closed_width, exact_width, reduced
+from geomdp.geometry.width.concentration import checked_level, gaussian_deviation
+from geomdp.geometry.width.control_variates import EllipsoidControl, controlled
+from geomdp.geometry.width.diameter import half_diameter
+
+#: Entries of one batch of directions: 16 MB of float64.
+BATCH_ENTRIES = 2**21
+
+
+def gaussian_width(
+    body: Body, rng: RandomState = None, samples: int = 4096, level: float = 1e-3
+) -> Estimate:
+    """Gaussian mean width w(K) = E max over x in K of <g, x>, g ~ N(0, I_m).
+
+    Exact (up to quadrature at 1e-13) for balls, boxes, cross-polytopes, ellipsoids, regular
+    simplices, segments, and what is made of them by scaling, shifting, isometric embedding,
+    differences (w(K - K) = 2 w(K)) and products (w(K x L) = w(K) + w(L)). Otherwise the mean of
+
+        X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,
+
+    over independent Gaussian g_i: half the width of K along g_i, unaffected by shifts. The value
+    is the mean of X_i - c (Y_i - E Y), Y_i the norm of g_i in the ellipsoid of up to 256 extreme
+    points, whose mean is known: the spread falls by factors of 1.3 to 3.4.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with a support function.
+    rng : numpy Generator, int or None
+        Randomness of the directions.
+    samples : int
+        Number of directions n, at least 2.
+    level : float
+        Probability that the interval misses w(K), in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        X_i is a Lipschitz function of g_i with constant D/2, D the diameter of K, so by Gaussian
+        concentration Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
+        mean -+ D sqrt(ln(2 / level) / (2 n)), cut at 0 from below, about the mean of the X_i (the
+        value, more accurate, has a standard error but no such bound). It needs no assumption but an
+        upper bound on D: exact for few listed vertices and for symmetric bodies with an exact
+        radius, else twice a radius or the diagonal of the bounding box (2 m support values).
+
+    Raises
+    ------
+    MissingOracle
+        If K has no support function.
+    ValueError
+        For `samples` < 2 or `level` outside (0, 1).
+
+    Notes
+    -----
+    Cost: 2 n support values, up to 256 extreme points. A tenfold smaller interval takes a
+    hundredfold n.
+
+    References
+    ----------
+    Tsirelson, Ibragimov and Sudakov (1976) for the concentration; formula sheet GEN-4, JL-14.
+    """
+    samples, level = whole(samples, "samples", minimum=2), checked_level(level)
+    generator = np.random.default_rng(rng)
+    factor, inner = reduced(body)
+    known, rest = _split(inner)
+    if rest is None:
+        return Estimate.exact(factor * known)
+    simulated = _by_directions(rest, generator, samples, level)
+    low, high = simulated.interval
+    return Estimate(
+        value=factor * (known + simulated.value),
+        stderr=factor * simulated.stderr,
+        interval=(factor * (known + low), factor * (known + high)),
+        samples=samples,
+    )
+
+
+def _split(body: Body) -> tuple[float, Body | None]:
+    """The width of the factors known exactly, and what is left to simulate, if anything."""
+    closed = closed_width(body)
+    if closed is not None:
+        return closed, None
+    if not isinstance(body, Product):
+        return 0.0, body
+    widths = [exact_width(factor) for factor in body.bodies]
+    unknown = [part for part, width in zip(body.bodies, widths, strict=True) if width is None]
+    return math.fsum(width for width in widths if width is not None), Product(unknown)
+
+
+def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:
+    """The mean of half the width along Gaussian directions, with an ellipsoid as control."""
+    reach = gaussian_deviation(half_diameter(body), samples, level)
+    control = EllipsoidControl.of(body, rng, samples)
+    rows = max(1, BATCH_ENTRIES // body.dimension)
+    parts, followers = [], []
+    for start in range(0, samples, rows):
+        directions = rng.standard_normal((min(rows, samples - start), body.dimension))
+        parts.append(body.breadth(directions) / 2)
+        followers.append(control.values(directions))
+    values = np.concatenate(parts)
+    mean = float(values.mean())
+    better = controlled(values, np.concatenate(followers), control.mean)
+    stderr = float(better.std(ddof=1)) / math.sqrt(samples)
+    interval = (max(mean - reach, 0.0), mean + reach)
+    return Estimate(float(better.mean()), stderr, interval, samples)

@@ -1,0 +1,88 @@
+"""The ball mechanism: K-norm noise of a Euclidean ball."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Self
+
+from geomdp._linalg import AffineHull
+from geomdp._validation import whole
+from geomdp.bodies import Ellipsoid as EllipsoidBody
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import (
+    answer_hull,
+    checked_adjacency,
+    l2_sensitivity,
+    pure_only,
+)
+from geomdp.noise import KNormNoise
+from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.workloads import Workload
+
+
+class Ball(AdditiveMechanism):
+    """K-norm noise of the l2 ball in the span of the answers.
+
+    M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_2 / D_2) on the
+    public r-dimensional subspace in which answers move; D_2 is the l2 sensitivity of the sum:
+    `workload.l2_diameter()` for replace-one, `l2_radius()` for add/remove.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries; answers are means.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        Another privacy definition, n below 1, or a constant workload.
+
+    Notes
+    -----
+    Privacy: for all neighbouring X, X' and measurable S,
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, because the density of Z changes
+    by at most exp(epsilon ||v||_2 / D_2) under a shift v of the subspace, and sums of neighbours
+    differ by such a v with ||v||_2 <= D_2. The sampler is exact.
+
+    Error: exactly D_2 sqrt(r (r + 1) / m) / (epsilon n) per query.
+
+    References
+    ----------
+    Nikolov 2022, Lemma 15; formula sheet JL-L15, JL-KN.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        self._privacy = pure_only(privacy, "Ball")
+        self.workload, self.n = workload, whole(n, "n")
+        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        self._radius = l2_sensitivity(workload, adjacency)
+        self._span = answer_hull(workload, adjacency)
+
+    @cached_property
+    def noise(self) -> KNormNoise:
+        """Distribution of Z, on sums of answer vectors."""
+        body = EllipsoidBody(self._radius * self._span.basis)
+        return KNormNoise(body, self._privacy.epsilon, ExactSampler(body))
+
+    @property
+    def _hull(self) -> AffineHull:
+        return self._span
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The ball mechanism for another workload."""
+        adjacency = self.guarantee.adjacency
+        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)

@@ -1,0 +1,154 @@
+"""The cone mechanism: exact noise from any body that holds the answers and can be sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.bodies import Elliptope, PsdBox, TableMoments, sensitivity_polytope
+from geomdp.bodies.base import Body
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
+from geomdp.noise.cone import ConeNoise
+from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.workloads import BoxSecondMoment, Workload
+from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.structure.table_contrasts import table_contrasts
+
+
+class Cone(AdditiveMechanism):
+    """Noise from the cone over a body that holds all answer vectors (X-CONE).
+
+    M(X) = (sum of Q(x) + Z) / n, Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)) with U_i uniform on a body
+    C, r_i ~ Gamma(r + 1) with rate epsilon / 2 under replace-one and epsilon under add/remove, r
+    the dimension of C; a is its centroid under replace-one, where the number of records is
+    public, and 0 under add/remove. Where answers are c + T q with q in C, add/remove adds
+    (r_1 - r_2) c to Z. C is
+
+    * the elliptope of order d + 1 for all tables of at most two of d two-level columns, for
+      `Marginals` with k <= 2, and of order d for `Parities` with k = 2: the products of signs lie
+      in it and T maps them to the answers (X-LKJ);
+    * the moment body of tables for all tables of at most two categorical columns
+      (`TableMoments`, which is that elliptope where all columns have two levels);
+    * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
+    * the sensitivity polytope itself where it has an exact sampler.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries; answers are means.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        Another privacy definition, n below 1, or a workload for which no body C is known.
+
+    Notes
+    -----
+    Privacy: for all neighbouring X, X' and measurable S,
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. The vectors r_i (U_i, 1) have
+    density proportional to e^(-rate t) on the cone over C, t the last coordinate; a shift by the
+    lifted answer (q, 1) of one record multiplies it by at most e^rate because the cone shrinks.
+    Replacing a record shifts one vector by its new and the other by its old answer, adding one
+    shifts one vector only; M is a function of the shifted vectors and of what is public. The
+    sampler is exact.
+
+    Error: exactly sqrt(8 (r + 1)(r + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
+    replace-one.
+
+    References
+    ----------
+    Formula sheet X-CONE, X-LKJ, X-PSDBOX; for categorical columns see `TableMoments`.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        self._privacy = pure_only(privacy, "Cone")
+        self.workload, self.n = workload, whole(n, "n")
+        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        replace_one = adjacency is Adjacency.REPLACE_ONE
+        rate = privacy.epsilon / 2 if replace_one else privacy.epsilon
+        lift = cone_lift(workload)
+        if lift is None:
+            raise ValueError(
+                "workload must be tables of at most two columns, linear in pairwise sign products, "
+                "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
+                f"spectraplex), got {workload!r}"
+            )
+        # Where answers are mapped, T takes the centroid to 0.
+        centre = np.zeros(lift.body.dimension)
+        if replace_one and lift.matrix is None:
+            centre = lift.body.centroid()
+        # Of answers c + T(products), a record more brings c as well: unless their number is
+        # public, the noise of the lifted coordinate must cover it.
+        constant = None if replace_one else lift.constant
+        self._noise = ConeNoise(lift.body, rate, centre, lift.matrix, constant)
+
+    @property
+    def noise(self) -> ConeNoise:
+        """Distribution of Z, on sums of answer vectors."""
+        return self._noise
+
+    @property
+    def _hull(self) -> AffineHull | None:
+        return None
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The cone mechanism for another workload."""
+        adjacency = self.guarantee.adjacency
+        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+
+
+@dataclass(frozen=True)
+class Lift:
+    """Answers as constant + T q with q in a body that has an exact sampler.
+
+    Parameters
+    ----------
+    body : Body
+        C, with centroid and second moment.
+    matrix : (m, k) sparse array or None
+        T; None for the identity.
+    constant : (m,) array or None
+        None for 0.
+    """
+
+    body: Body
+    matrix: sp.csr_array | None = None
+    constant: FloatArray | None = None
+
+
+def cone_lift(workload: Workload) -> Lift | None:
+    """The body C of a workload and its map to the answers, where known."""
+    signs = sign_products(workload)
+    if signs is not None:
+        return Lift(
+            Elliptope(signs.order), signs.matrix, signs.constant if signs.constant.any() else None
+        )
+    contrasts = table_contrasts(workload)
+    if contrasts is not None:
+        return Lift(TableMoments(contrasts.levels), contrasts.matrix, contrasts.constant)
+    if isinstance(workload, BoxSecondMoment):
+        return Lift(PsdBox(workload.d))
+    body = sensitivity_polytope(workload)
+    if all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
+        return Lift(body)
+    return None

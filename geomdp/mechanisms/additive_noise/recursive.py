@@ -1,0 +1,146 @@
+"""The recursive mechanism: K-norm noise level by level, for bodies far from round."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Self
+
+from geomdp._linalg import AffineHull
+from geomdp._validation import whole
+from geomdp.bodies import Scaled
+from geomdp.bodies.base import Body
+from geomdp.bodies.of_workloads.containment import check_contains_neighbours
+from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
+from geomdp.noise.decomposition import Variant, decompose
+from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
+from geomdp.privacy import Adjacency, Guarantee, PureDP
+from geomdp.workloads import Workload
+
+
+class Recursive(AdditiveMechanism):
+    """Hardt-Talwar noise of a symmetric body that holds all differences of neighbours.
+
+    M(X) = (sum of Q(x) + Z) / n, Z = sum over i of Z_i with Z_i K-norm noise of a shadow of a
+    symmetric body K in a subspace V_i; the V_i are orthogonal, found from the covariance of
+    uniform points of K, and the budget is split among them in the best way. The recursion stops
+    where that lowers the error most: at once for a round K, which gives K-norm noise. v is in K
+    for all differences v of sums of neighbours. K is
+
+    * `body`, where given: it is checked to hold the differences;
+    * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, each
+      split as far as its shadows have exact samplers: never worse than `KNorm` with `exact`.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries; answers are means.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+    body : Body, optional
+        Symmetric noise body in R^m, in units of sums (not divided by n). Where its shadows have no
+        exact sampler, Markov chains draw from them: the status is then heuristic.
+    variant : Variant, optional
+        What a level adds in its subspace; by default the one with less error.
+
+    Raises
+    ------
+    ValueError
+        Another privacy definition, n below 1, a constant workload; a `body` that leaves out a
+        difference or cannot be proved to hold all; a `variant` that is none.
+
+    Notes
+    -----
+    Privacy: for all neighbouring X, X' and measurable S,
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, provided all Z_i have their
+    stated distributions. Subspaces and shadows K_i are public. The difference of sums of
+    neighbours lies in K, its shadow in K_i, so that the shadow of the sum plus K-norm noise of K_i
+    with epsilon_i is epsilon_i-DP; projecting it on V_i and adding the levels up is post-processing
+    of the composition of all levels, and the epsilon_i add up to epsilon. With exact samplers the
+    Z_i have their distributions; with a Markov chain in any level (`guarantee.sampler` is
+    `Heuristic`) no guarantee is claimed (SAM-3).
+
+    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, A_i the energy of a
+    level; estimated, with a standard error, where a level has no closed second moment.
+
+    The set-up runs on first use. With exact samplers it takes one eigenvalue decomposition per
+    level, O(m^3); Markov chains take seconds to minutes.
+
+    References
+    ----------
+    Hardt-Talwar 2010, section 7; Nikolov 2022, Lemmas 16, 18 and 19; formula sheet JL-L18,
+    JL-SPLIT, JL-L16, JL-L19, SAM-1 to SAM-6.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        body: Body | None = None,
+        variant: Variant | None = None,
+    ) -> None:
+        self._privacy = pure_only(privacy, "Recursive")
+        self._adjacency = checked_adjacency(adjacency)
+        self.workload, self.n = workload, whole(n, "n")
+        self._span = answer_hull(workload, adjacency)
+        if variant is not None and not isinstance(variant, Variant):
+            raise ValueError(f"variant must be one of {list(Variant)} or None, got {variant!r}")
+        self._variant, self._given = variant, body
+        if body is not None:
+            # Above 1 by rounding at most; scaling by it leaves no slack in the privacy claim.
+            factor = check_contains_neighbours(body, workload, adjacency)
+            self._given = body if factor == 1 else Scaled(body, factor)
+
+    @cached_property
+    def noise(self) -> RecursiveNoise:
+        """Distribution of Z, on sums of answer vectors; set up on first use."""
+        exact = self._given is None
+        if self._given is None:
+            bodies = [named.body for named in exact_noise_bodies(self.workload, self._adjacency)]
+        else:
+            bodies = [self._given]
+        variants = list(Variant) if self._variant is None else [self._variant]
+        # Variants that stop at once are the same noise; `min` then keeps the first.
+        choices = [
+            best_stop(decompose(body, variant, exact=exact))
+            for body in bodies
+            for variant in variants
+        ]
+        return RecursiveNoise(min(choices, key=energy_of), self._privacy.epsilon)
+
+    # A read-only property where the base class has an attribute: known only after the set-up.
+    @cached_property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The privacy record; it needs the set-up, which fixes the status of the sampler."""
+        return Guarantee(self._privacy, self._adjacency, self.noise.sampler)
+
+    @cached_property
+    def _hull(self) -> AffineHull:
+        # The body may fill a larger space than the answers do, and then so does the noise.
+        return AffineHull(self._span.offset, self.noise.basis)
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The recursive mechanism for another workload.
+
+        Raises
+        ------
+        ValueError
+            If this one was built with a `body`, which belongs to its workload.
+        """
+        if self._given is not None:
+            raise ValueError("a mechanism built with a body of its own has no other workload")
+        return type(self)(
+            workload,
+            n=self.n,
+            privacy=self._privacy,
+            adjacency=self._adjacency,
+            variant=self._variant,
+        )

@@ -1,0 +1,133 @@
+"""The spectral mechanism: K-norm noise on moment matrices of signs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._linalg import AffineHull, svec
+from geomdp._validation import whole
+from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
+from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
+from geomdp.noise import KNormNoise, MappedNoise, Part
+from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.workloads import Workload
+from geomdp.workloads.structure.sign_products import SignProducts, sign_products
+
+
+class Spectral(AdditiveMechanism):
+    """K-norm noise on the matrix sum of s s^T of sign vectors, mapped to the answers.
+
+    Answers are c + T(products s_i s_j), s in {-1, 1}^p a function of the record, as for `Cone`.
+    M(X) = (sum of Q(x) + T Z) / n, Z symmetric (p, p) with density proportional to
+    exp(-epsilon ||Z||_K), where K is
+
+    * p times {M : tr M_+ <= 1, tr M_- <= 1} under replace-one;
+    * p times the nuclear-norm ball under add/remove; T then maps the trace, which counts the
+      records p times over, to c / p.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries that are linear in pairwise products of signs: tables of at most two two-level
+        columns, `Marginals` with k <= 2, `Parities` with k = 2.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        Another privacy definition, n below 1, or another workload.
+
+    Notes
+    -----
+    Privacy: for all neighbouring X, X' and measurable S,
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: s s^T has trace p, and so has the
+    positive and at most that the negative part of s s^T - s' s'^T; hence the sum moves by an
+    element of K, the sum plus Z is epsilon-DP (JL-L14), and M is a function of it and of n. The
+    sampler is exact.
+
+    Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, U uniform on
+    K / p and D = p (p + 1) / 2. Against `Cone` the ratio of errors is 1.06 at p = 11, 0.99 at 22,
+    0.95 at 41 and 0.93 at 101.
+
+    Cost: eigenvalues by coupling from the past, milliseconds a release at p = 10 and seconds at
+    p = 100.
+
+    References
+    ----------
+    Formula sheet JL-COV, JL-L14, X-LKJ.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        self._privacy = pure_only(privacy, "Spectral")
+        self.workload, self.n = workload, whole(n, "n")
+        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        l1_sensitivity(workload, adjacency)  # refuses constant workloads
+        products = sign_products(workload)
+        if products is None:
+            raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
+        self._products = products
+
+    @cached_property
+    def noise(self) -> MappedNoise:
+        """Distribution of T Z, on sums of answer vectors."""
+        p = self._products.order
+        matrix = _on_matrices(self._products, self.guarantee.adjacency)
+        if self.guarantee.adjacency is Adjacency.REPLACE_ONE:
+            body, moments = Scaled(SpectraplexDifference(p), float(p)), difference_moments(p)
+        else:
+            body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
+        inner = KNormNoise(body, self._privacy.epsilon, ExactSampler(body))
+        # Conjugation by rotations leaves E U U^T = a (I - t t^T / p) + b t t^T / p, t = svec(I).
+        dimension = p * (p + 1) // 2
+        b = moments.squared_trace / p
+        a = (moments.squares - b) / (dimension - 1)
+        along = float(((matrix @ svec(np.eye(p))) ** 2).sum()) / p
+        whole_square = float(matrix.multiply(matrix).sum())
+        factor = (p / self._privacy.epsilon) ** 2 * (dimension + 1) * (dimension + 2)
+        energy = factor * (a * (whole_square - along) + b * along)
+        return MappedNoise([Part(inner, matrix, energy)])
+
+    @property
+    def _hull(self) -> AffineHull | None:
+        return None
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The spectral mechanism for another workload."""
+        adjacency = self.guarantee.adjacency
+        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+
+
+def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:
+    """T (m, D) from svec(sum of s s^T) to sums of answers, less what is public."""
+    p = products.order
+    rows, columns = np.triu_indices(p)
+    above = np.flatnonzero(rows != columns)
+    # svec stretches entries off the diagonal by sqrt(2).
+    put = sp.csr_array(
+        (np.full(len(above), np.sqrt(0.5)), (np.arange(len(above)), above)),
+        shape=(len(above), len(rows)),
+    )
+    matrix = sp.csr_array(products.matrix @ put)
+    if adjacency is Adjacency.ADD_REMOVE and products.constant.any():
+        count = sp.csr_array(svec(np.eye(p))[None] / p)
+        matrix = sp.csr_array(matrix + sp.csr_array(products.constant[:, None]) @ count)
+    return matrix

@@ -1,0 +1,132 @@
+"""Cone noise of the moment body of tables, cut by inequalities that all records satisfy."""
+
+from __future__ import annotations
+
+import itertools
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._validation import whole
+from geomdp.bodies import TableMoments
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
+from geomdp.noise import ConeNoise, PairedNoise
+from geomdp.noise.knorm import PUBLIC_SEED
+from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.workloads import Workload
+from geomdp.workloads.structure.table_contrasts import table_contrasts
+
+#: Share of the uncut body that is kept: a draw takes 100 tries, most refused early. Measured for 8
+#: columns of 2 to 6 levels, the error is 0.951 of that of the uncut body at a share of 0.1, 0.928
+#: at 0.01 and 0.920 at 0.001.
+KEPT = 0.01
+#: Public draws from which the limit is taken: 20 of them lie below it.
+PILOT_DRAWS = 2048
+#: Most triples of events of three columns: 2^13 are checked in a fraction of a millisecond. With
+#: more, the inequalities are seldom violated or cut little of a body of that dimension.
+MAX_TRIPLES = 1 << 13
+#: Most multiplications of a try, L^2 P with L events and P contrasts, for two columns of 32 levels:
+#: a draw then takes 13 ms. At 100 levels it would take 0.4 s, minutes for all public draws, and
+#: these would hold gigabytes.
+MAX_WORK = 1 << 18
+
+
+class TightCone(AdditiveMechanism):
+    """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
+
+    Answers are c + T q with q in K, the bodies `TableMoments` with a limit on the total violation
+    of cell and triangle inequalities. The limit is 0 where at least 1% of the volume violates
+    none, else such that about 1% of it is left; it is found by public draws. With more than 2^13
+    triples of events of three columns, or columns of so many levels that a draw would take long
+    (two of 33), K is not cut. M(X) = (sum of Q(x) + Z) / n, where, with U_i uniform on K and r its
+    dimension,
+
+    * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
+    * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries: `MarginalTables` or `Marginals` with k <= 2, `Parities` with k = 2.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        Another privacy definition, n below 1, a constant workload, or one of another kind.
+
+    Notes
+    -----
+    Privacy: for all neighbouring X, X' and measurable S,
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: R (U_1, U_2, 1) has density
+    proportional to e^(-epsilon t) on the cone over K x K, which holds (q, q', 1) for the points q,
+    q' of any two records, as records violate no inequality; replacing one by the other shifts it by
+    such a vector. Under add/remove see `Cone`. The sampler is exact, by rejection.
+
+    Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
+    replace-one, E ||T U||^2 from 1024 public draws. Measured against `Cone`, as a ratio of errors:
+    0.868 for all pair tables of 10 binary columns, 0.926 of 8 columns of 2 to 6 levels.
+
+    References
+    ----------
+    Deza-Laurent 1997 (triangle inequalities of the cut polytope); formula sheet X-CONE, X-LKJ.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        self._privacy = pure_only(privacy, "TightCone")
+        self.workload, self.n = workload, whole(n, "n")
+        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        l1_sensitivity(workload, adjacency)  # refuses constant workloads
+        contrasts = table_contrasts(workload)
+        if contrasts is None:
+            raise ValueError(
+                "workload must be linear in tables of two columns (MarginalTables or Marginals "
+                f"with k <= 2, Parities with k = 2), got {workload!r}"
+            )
+        self._contrasts = contrasts
+
+    @cached_property
+    def noise(self) -> PairedNoise | ConeNoise:
+        """Distribution of Z, on sums of answer vectors; set up on first use."""
+        body, epsilon = tight_table_moments(self._contrasts.levels), self._privacy.epsilon
+        matrix, constant = self._contrasts.matrix, self._contrasts.constant
+        if self.guarantee.adjacency is Adjacency.REPLACE_ONE:
+            return PairedNoise(body, epsilon, matrix)
+        return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
+
+    @property
+    def _hull(self) -> AffineHull | None:
+        return None
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The same mechanism for another workload."""
+        adjacency = self.guarantee.adjacency
+        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+
+
+def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
+    """The moment body of tables, cut to about `KEPT` of its volume or by all inequalities."""
+    body = TableMoments(levels)
+    # Of two levels one is the complement of the other and brings no new triangle.
+    events = [count if count > 2 else 1 for count in levels]
+    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
+    work = sum(levels) ** 2 * (sum(levels) - len(levels))
+    if triples > MAX_TRIPLES or work > MAX_WORK:
+        return body
+    draws = body.sample_uniform(PILOT_DRAWS, np.random.default_rng(PUBLIC_SEED))
+    return TableMoments(levels, float(np.quantile(body.violations(draws), KEPT)))

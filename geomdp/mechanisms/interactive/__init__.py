@@ -1,0 +1,1 @@
+"""Mechanisms that answer queries one at a time."""

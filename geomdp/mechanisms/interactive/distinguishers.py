@@ -1,0 +1,146 @@
+"""Private distinguishers: the query on which data and hypothesis differ most, found privately.
+
+A distinguisher enumerates a class C of queries and picks one by the exponential mechanism with
+score |Q(D) - Q(H)|, of sensitivity 1/n. With probability 1 - gamma its gap is within
+F(eps) = 2 ln(|C| / gamma) / (n eps) of the largest (IC-DIST). A non-private maximiser over the
+class would reveal the data and is no distinguisher.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import positive, whole
+from geomdp.mechanisms.interactive.updates.base import Hypothesis
+from geomdp.noise.scalar import ScalarNoise
+from geomdp.workloads.single_queries.single_query import DenseQuery, LinearQuery
+from geomdp.workloads.structure.transforms import walsh_hadamard
+from geomdp.workloads.universe.universes import FiniteUniverse
+
+AnyQuery = TypeVar("AnyQuery", bound=LinearQuery)
+
+#: Largest number of bits of `AllParities`: 2^24 scores are 128 MB.
+MAX_BITS = 24
+
+
+class Distinguisher(abc.ABC, Generic[AnyQuery]):
+    """A finite class of queries that can be scored all at once."""
+
+    @property
+    @abc.abstractmethod
+    def size(self) -> int:
+        """Number of queries |C|."""
+
+    @abc.abstractmethod
+    def query(self, index: int) -> AnyQuery:
+        """Query number `index`."""
+
+    @abc.abstractmethod
+    def truths(self, records: Any, n: int) -> FloatArray:
+        """Sum over `records` of each query, divided by `n`: (|C|,)."""
+
+    @abc.abstractmethod
+    def estimates(self, hypothesis: Any) -> FloatArray:
+        """The hypothesis' answer to each query: (|C|,)."""
+
+    def loss(self, epsilon: float, gamma: float, n: int) -> float:
+        """F(eps) = 2 ln(|C| / gamma) / (n eps): how far from the largest gap the choice may be."""
+        return 2 * math.log(self.size / positive(gamma, "gamma")) / (n * positive(epsilon, "eps"))
+
+    def choose(
+        self, truths: FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
+    ) -> int:
+        """Index of a query with a nearly largest gap, by the exponential mechanism.
+
+        Privacy: eps-DP in the records behind `truths` (each moves by at most 1/n).
+        """
+        gaps = np.abs(truths - self.estimates(hypothesis))
+        return noise.noisy_argmax(gaps, 2 / (n * epsilon))
+
+
+class EnumeratedQueries(Distinguisher[AnyQuery]):
+    """A listed class of queries, dense or sparse; O(|C|) evaluations per choice.
+
+    Parameters
+    ----------
+    queries : sequence of queries
+        At least one.
+    """
+
+    def __init__(self, queries: Sequence[AnyQuery]) -> None:
+        if len(queries) == 0:
+            raise ValueError("queries must hold at least 1 query, got 0")
+        self._queries = tuple(queries)
+
+    @property
+    def size(self) -> int:
+        """Number of queries |C|."""
+        return len(self._queries)
+
+    def query(self, index: int) -> AnyQuery:
+        """Query number `index`."""
+        return self._queries[index]
+
+    def truths(self, records: Any, n: int) -> FloatArray:
+        """Sum over `records` of each query, divided by `n`: (|C|,)."""
+        tally = self._queries[0].tally(records)
+        return np.array([query.total(tally) for query in self._queries]) / n
+
+    def estimates(self, hypothesis: Hypothesis[AnyQuery]) -> FloatArray:
+        """The hypothesis' answer to each query: (|C|,)."""
+        return np.array([hypothesis.evaluate(query) for query in self._queries])
+
+
+class HasDistribution(Protocol):
+    """A hypothesis over a finite universe that shows its distribution."""
+
+    @property
+    def distribution(self) -> FloatArray:
+        """The distribution (N,)."""
+
+
+class AllParities(Distinguisher[DenseQuery]):
+    """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
+
+    Elements and sets S are numbers 0..2^d - 1, their bits the coordinates. O(d 2^d) per choice.
+    Needs a hypothesis that shows its distribution, such as that of multiplicative weights.
+
+    Parameters
+    ----------
+    d : int
+        Number of bits, at most 24.
+    """
+
+    def __init__(self, d: int) -> None:
+        self._d = whole(d, "d", maximum=MAX_BITS)
+
+    @property
+    def size(self) -> int:
+        """Number of queries 2^d."""
+        return 1 << self._d
+
+    def query(self, index: int) -> DenseQuery:
+        """The parity on the set S whose bits are those of `index`."""
+        common = np.arange(self.size) & whole(index, "index", minimum=0, maximum=self.size - 1)
+        return DenseQuery((np.bitwise_count(common) % 2 == 0).astype(np.float64))
+
+    def truths(self, records: IntArray, n: int) -> FloatArray:
+        """Sum over `records` (codes) of each parity, divided by `n`: (2^d,)."""
+        codes = FiniteUniverse(self.size).validate(records)
+        counts = np.bincount(codes, minlength=self.size).astype(np.float64)
+        return self._means(counts / n, len(codes) / n)
+
+    def estimates(self, hypothesis: HasDistribution) -> FloatArray:
+        """The hypothesis' answer to each parity: (2^d,)."""
+        return self._means(hypothesis.distribution, 1.0)
+
+    def _means(self, weights: FloatArray, total: float) -> FloatArray:
+        signed = weights[None].copy()
+        walsh_hadamard(signed)
+        return np.asarray((total + signed[0]) / 2)

@@ -1,0 +1,292 @@
+"""Online release: any update rule becomes an interactive mechanism for k adaptive queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic
+
+from geomdp._typing import RandomState
+from geomdp._validation import positive, whole
+from geomdp.bounds.upper.attainable_accuracy import smallest_accuracy
+from geomdp.bounds.upper.sparse_vector import numeric_sparse
+from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
+from geomdp.mechanisms.interactive.transcript import Answer, Transcript, exchanges_to_json_lines
+from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
+from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy.ledger import BudgetExhausted, Ledger
+
+
+def solve_accuracy(
+    rule: UpdateRule[Any], *, privacy: PureDP | ApproxDP, n: int, queries: int, beta: float
+) -> float:
+    """The accuracy alpha0 at which a rule's update budget pays for itself (BR-OIC).
+
+    The smallest alpha0 (to a relative 1e-12) with alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n),
+    c = floor(B(alpha0)), at least 1; sqrt(8 c ln(2/delta)) replaces c for approximate DP. The
+    right side falls as alpha0 grows.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+        Update rule with bound B.
+    privacy : PureDP or ApproxDP
+        The guarantee.
+    n : int
+        Number of records.
+    queries : int
+        Number k of adaptive queries.
+    beta : float
+        Failure probability, 0 < beta < 1.
+
+    Returns
+    -------
+    float
+        alpha0; every answer is within 3 alpha0 with probability 1 - beta.
+
+    Raises
+    ------
+    ValueError
+        If no alpha0 up to 1 exists: n is too small for any accuracy.
+    """
+
+    def enough(alpha: float) -> bool:
+        updates = max(1, math.floor(rule.bound(alpha)))
+        # Two comparisons are asked per query, each of sensitivity 1 / n.
+        noise = numeric_sparse(privacy, cutoff=updates, queries=2 * queries, beta=beta)
+        return alpha >= noise / n
+
+    alpha = smallest_accuracy(enough)
+    if alpha is None:
+        raise ValueError(f"n must be larger for {queries} queries at {privacy}, got {n}")
+    return alpha
+
+
+class OnlineConstruction(Generic[Query]):
+    """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
+
+    For each query f the hypothesis H answers, unless NumericSparse with threshold 2 alpha0 finds
+    f(D) - f(H) or f(H) - f(D) above; then its noisy value gives the answer, and H is updated.
+    After c = floor(B(alpha0)) updates all answers come from H, without access to the data
+    (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
+
+    With probability 1 - beta every answer is within 3 alpha0.
+
+    Privacy: that of the one NumericSparse inside, whose queries have sensitivity 1/n: eps-DP, or
+    (eps, delta)-DP with 8 eps / 9 <= 1, in real arithmetic.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+        Update rule for the class of queries.
+    n : int
+        Number of records; under add/remove the declared public normaliser.
+    queries : int
+        Number k of queries that may be asked.
+    privacy : PureDP or ApproxDP
+        The guarantee for the whole run.
+    beta : float
+        Failure probability of the accuracy statement, 0 < beta < 1.
+    records : object, optional
+        The records, which queries are summed over. Without them `ask_truth` is given true answers.
+    adjacency : Adjacency
+        The neighbour relation.
+    rng : Generator, int or None
+        None for operating-system entropy; anything else voids the privacy claim.
+    secure : bool
+        Draw all noise by OpenDP (extra `secure`).
+    ledger : Ledger, optional
+        Pays for the whole run when the mechanism is built, before any record is looked at.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, records that do not number n under replace-one, and an n too
+        small for any accuracy.
+    BudgetExhausted
+        If the ledger cannot pay.
+    """
+
+    def __init__(
+        self,
+        rule: UpdateRule[Query],
+        *,
+        n: int,
+        queries: int,
+        privacy: PureDP | ApproxDP,
+        beta: float = 0.05,
+        records: Sequence[Any] | None = None,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        rng: RandomState = None,
+        secure: bool = False,
+        ledger: Ledger | None = None,
+    ) -> None:
+        self.n = whole(n, "n")
+        self.queries = whole(queries, "queries")
+        if not 0 < positive(beta, "beta") < 1:
+            raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
+        if records is not None:
+            _check_count(len(records), self.n, adjacency)
+        self.rule = rule
+        self.alpha = solve_accuracy(rule, privacy=privacy, n=n, queries=queries, beta=beta)
+        self.updates_allowed = max(1, math.floor(rule.bound(self.alpha)))
+        self.transcript = Transcript()
+        self._asked: list[Query] = []
+        self._records = records
+        self._tally: Any = None
+        self._hypothesis = rule.start(self.alpha)
+        self._comparisons = NumericSparse(
+            2 * self.alpha,
+            cutoff=self.updates_allowed,
+            privacy=privacy,
+            sensitivity=1 / self.n,
+            adjacency=adjacency,
+            rng=rng,
+            secure=secure,
+        )
+        self.guarantee = self._comparisons.guarantee
+        if ledger is not None:
+            ledger.spend(self.guarantee, type(self).__name__)
+
+    @property
+    def accuracy(self) -> float:
+        """3 alpha0: the error that no answer exceeds, with probability 1 - beta."""
+        return 3 * self.alpha
+
+    @property
+    def hypothesis(self) -> Hypothesis[Query]:
+        """The current hypothesis; public."""
+        return self._hypothesis
+
+    @property
+    def updates(self) -> int:
+        """Number of updates made so far."""
+        return self._comparisons.found
+
+    @property
+    def halted(self) -> bool:
+        """Whether all updates are used up: every further answer is the hypothesis' own."""
+        return self._comparisons.halted
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all k queries have been asked; `estimate` goes on answering."""
+        return len(self.transcript) >= self.queries
+
+    def estimate(self, query: Query) -> float:
+        """The hypothesis' answer to any query, at any time: post-processing.
+
+        Accurate as promised for the queries asked; for others nothing is promised.
+        """
+        return self._hypothesis.evaluate(query)
+
+    def ask(self, query: Query) -> Answer:
+        """Answer one query on the records.
+
+        Returns
+        -------
+        Answer
+            `value` is the answer; `above` says whether the data were used and H updated.
+
+        Raises
+        ------
+        BudgetExhausted
+            After k queries.
+        ValueError
+            For a query the rule cannot take; nothing is spent.
+        """
+        if self._records is None:
+            raise ValueError("the mechanism holds no records: use ask_truth")
+        self._require_open()
+        estimate = self._hypothesis.evaluate(query)
+        if self._comparisons.halted:
+            return self._record(query, Answer(False, estimate))
+        if self._tally is None:
+            self._tally = query.tally(self._records)
+        return self._answer(query, query.total(self._tally) / self.n, estimate)
+
+    def ask_truth(self, query: Query, truth: float) -> Answer:
+        """Answer one query whose true answer is given: for teaching and audits.
+
+        Raises
+        ------
+        BudgetExhausted
+            After k queries.
+        ValueError
+            For a true answer outside [0, 1], or a query the rule cannot take; nothing is spent.
+        """
+        if self._records is not None:
+            raise ValueError("the mechanism holds records: use ask")
+        if not 0 <= truth <= 1:
+            raise ValueError(f"truth must lie in [0, 1], got {truth!r}")
+        self._require_open()
+        estimate = self._hypothesis.evaluate(query)
+        if self._comparisons.halted:
+            return self._record(query, Answer(False, estimate))
+        return self._answer(query, truth, estimate)
+
+    def _answer(self, query: Query, truth: float, estimate: float) -> Answer:
+        for sign in (1, -1):
+            found = self._comparisons.ask(sign * (truth - estimate))
+            if found.value is not None:
+                answer = self._record(query, Answer(True, estimate + sign * found.value))
+                self._hypothesis.update(query, estimate + sign * found.value)
+                return answer
+        return self._record(query, Answer(False, estimate))
+
+    def _record(self, query: Query, answer: Answer) -> Answer:
+        self._asked.append(query)
+        return self.transcript.record(answer)
+
+    def _require_open(self) -> None:
+        if self.exhausted:
+            raise BudgetExhausted(
+                f"all {self.queries} queries have been asked; `estimate` still answers, from the "
+                "public hypothesis"
+            )
+
+    @property
+    def exchanges(self) -> list[tuple[Query, Answer]]:
+        """The queries asked with their answers, in order; public."""
+        return list(zip(self._asked, self.transcript, strict=True))
+
+    def to_json_lines(self) -> str:
+        """The exchanges as JSON lines; ``ValueError`` for a query that JSON cannot hold."""
+        return exchanges_to_json_lines(self.exchanges)
+
+    def replay(self) -> Hypothesis[Query]:
+        """The hypothesis rebuilt from the queries and the public transcript alone."""
+        return replay(self.rule, self.alpha, self.exchanges)
+
+
+def replay(
+    rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
+) -> Hypothesis[Query]:
+    """The hypothesis that a public record of queries and answers leads to: post-processing.
+
+    Parameters
+    ----------
+    rule : UpdateRule
+        The rule the record was made with.
+    alpha : float
+        The accuracy it was run at.
+    exchanges : iterable of (query, Answer)
+        The record, in order.
+
+    Raises
+    ------
+    ValueError
+        If an answer that updated the hypothesis has no value.
+    """
+    hypothesis = rule.start(alpha)
+    for query, answer in exchanges:
+        if answer.above:
+            if answer.value is None:
+                raise ValueError("an answer that updated the hypothesis must have a value")
+            hypothesis.update(query, answer.value)
+    return hypothesis
+
+
+def _check_count(count: int, n: int, adjacency: Adjacency) -> None:
+    if adjacency is Adjacency.REPLACE_ONE and count != n:
+        raise ValueError(f"records must number n = {n}, got {count}")

@@ -1,0 +1,5 @@
+"""Update rules: how a public hypothesis follows noisy answers, and how often it can need to."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

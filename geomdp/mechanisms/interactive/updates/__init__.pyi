@@ -1,0 +1,12 @@
+from .base import Hypothesis as Hypothesis
+from .base import UpdateRule as UpdateRule
+from .median import Median as Median
+from .median import MedianHypothesis as MedianHypothesis
+from .median import net as net
+from .median import net_size as net_size
+from .multiplicative import MultiplicativeWeights as MultiplicativeWeights
+from .multiplicative import WeightedHypothesis as WeightedHypothesis
+from .perceptron import LinearHypothesis as LinearHypothesis
+from .perceptron import Perceptron as Perceptron
+from .sparse_multiplicative import SlotHypothesis as SlotHypothesis
+from .sparse_multiplicative import SparseMultiplicativeWeights as SparseMultiplicativeWeights

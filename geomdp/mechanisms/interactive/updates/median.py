@@ -1,0 +1,122 @@
+"""The median update rule: halving a net of candidate databases (BR-MED)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import finite_array, positive, whole
+from geomdp.workloads.single_queries.single_query import DenseQuery
+
+#: Largest M * |net| that `net` enumerates: 2^26 float64 are 512 MB.
+MAX_NET_ENTRIES = 1 << 26
+
+
+def net_size(n_queries: int, alpha: float) -> int:
+    """Records per candidate, l = ceil(ln(2 |Q|) / (2 alpha^2)) + 1, for an alpha-net (BR-MED)."""
+    n_queries, alpha = whole(n_queries, "n_queries"), positive(alpha, "alpha")
+    return math.ceil(math.log(2 * n_queries) / (2 * alpha**2)) + 1
+
+
+def net(size: int, records: int) -> FloatArray:
+    """All distributions of `records` records on {0, ..., size - 1}: (C(M + l - 1, l), M).
+
+    Raises
+    ------
+    ValueError
+        If they would not fit in 2^26 numbers.
+    """
+    size, records = whole(size, "size"), whole(records, "records")
+    count = math.comb(size + records - 1, records)
+    if count * size > MAX_NET_ENTRIES:
+        raise ValueError(f"a net of {count} candidates on {size} elements has over 2^26 entries")
+    candidates = np.zeros((count, size))
+    for row, members in enumerate(combinations_with_replacement(range(size), records)):
+        np.add.at(candidates[row], list(members), 1 / records)
+    return candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Median:
+    """The median mechanism's rule on a net of candidates: B(alpha) = log2 |net|.
+
+    Each update deletes the half of the candidates on the wrong side. The net must be strictly
+    finer than alpha, for instance an alpha/2-net, or the one good candidate can tie with the
+    median and be deleted (DISC-20). Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED.
+
+    Parameters
+    ----------
+    candidates : (K, M) array
+        Distributions on {0, ..., M - 1}, one a row.
+
+    Raises
+    ------
+    ValueError
+        If a row is not a distribution (to 1e-9, for rounding).
+    """
+
+    candidates: FloatArray
+
+    def __post_init__(self) -> None:
+        candidates = finite_array(self.candidates, "candidates", ndim=2)
+        if candidates.size == 0 or (candidates < 0).any():
+            raise ValueError("candidates must be non-empty rows of numbers that are at least 0")
+        sums = candidates.sum(axis=1)
+        if (np.abs(sums - 1) > 1e-9).any():
+            row = int(np.argmax(np.abs(sums - 1)))
+            raise ValueError(f"candidates must sum to 1, row {row} sums to {sums[row]}")
+        object.__setattr__(self, "candidates", candidates)
+
+    def bound(self, alpha: float) -> float:
+        """B(alpha) = log2 |net|, for every alpha the net is strictly finer than."""
+        positive(alpha, "alpha")
+        return math.log2(len(self.candidates))
+
+    def start(self, alpha: float) -> MedianHypothesis:
+        """All candidates."""
+        positive(alpha, "alpha")
+        return MedianHypothesis(self.candidates)
+
+
+class MedianHypothesis:
+    """The candidates that are left; a query is answered by their (lower) median.
+
+    Parameters
+    ----------
+    candidates : (K, M) array
+        Distributions, one a row.
+    """
+
+    def __init__(self, candidates: FloatArray) -> None:
+        self._candidates = candidates
+        self._alive: BoolArray = np.ones(len(candidates), dtype=bool)
+
+    @property
+    def remaining(self) -> int:
+        """Number of candidates left."""
+        return int(self._alive.sum())
+
+    def evaluate(self, query: DenseQuery) -> float:
+        """Lower median of the candidates' answers."""
+        answers = self._candidates[self._alive] @ query.values
+        middle = (len(answers) - 1) // 2
+        return float(np.partition(answers, middle)[middle])
+
+    def update(self, query: DenseQuery, answer: float) -> None:
+        """Delete the candidates on the far side of the median, the median's own value included.
+
+        Raises
+        ------
+        ValueError
+            If none would be left: the net was not fine enough for these answers.
+        """
+        median = self.evaluate(query)
+        answers = self._candidates @ query.values
+        keep = answers < median if answer < median else answers > median
+        if not (self._alive & keep).any():
+            raise ValueError("no candidate is left: the net must be strictly finer than alpha")
+        self._alive &= keep

@@ -1,0 +1,194 @@
+"""Sparse multiplicative weights: an infinite universe of hashable elements (BR-SMW).
+
+A distribution is kept on s slots. Elements get slots as queries that mention them cause updates;
+all slots without an element carry the same weight, so only the assigned ones are stored. Time is
+O(m) per query of sparsity m, memory O(elements mentioned), and neither depends on the universe.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import positive, whole
+from geomdp.workloads.single_queries.single_query import SparseQuery
+
+#: Updates after which the normaliser is summed afresh: its rounding error stays below 1e-12.
+RENORMALISE_EVERY = 1024
+
+
+@dataclass(frozen=True)
+class SparseMultiplicativeWeights:
+    """Sparse multiplicative weights for m-sparse queries: B(alpha) = 4 (ln s + 1) / alpha^2.
+
+    s is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2, so that the slots suffice
+    for B(alpha) updates. Each update lowers the potential by alpha^2 / 4 (Blum-Roth, Definition
+    3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+
+    Parameters
+    ----------
+    sparsity : int
+        Largest sparsity m of a query.
+    """
+
+    sparsity: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sparsity", whole(self.sparsity, "sparsity"))
+
+    def slots(self, alpha: float) -> int:
+        """The number of slots s for accuracy `alpha`."""
+        target = 4 * self.sparsity / positive(alpha, "alpha") ** 2
+        # s / (ln s + 1) increases for s >= 1: bracket by doubling, then bisect.
+        high = 1
+        while high / (math.log(high) + 1) < target:
+            high *= 2
+        low = high // 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            if middle / (math.log(middle) + 1) < target:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def bound(self, alpha: float) -> float:
+        """B(alpha) = 4 (ln s + 1) / alpha^2."""
+        return 4 * (math.log(self.slots(alpha)) + 1) / positive(alpha, "alpha") ** 2
+
+    def start(self, alpha: float) -> SlotHypothesis:
+        """The uniform distribution on the slots, with learning rate alpha / 2."""
+        return SlotHypothesis(self.slots(alpha), self.sparsity, positive(alpha, "alpha") / 2)
+
+
+class SlotHypothesis:
+    """A distribution on s slots, of which the first few are assigned to elements.
+
+    Weights are stored as logarithms relative to an unassigned slot, which has weight 1 before
+    normalisation, so nothing overflows however far the weights drift apart.
+
+    Parameters
+    ----------
+    slots : int
+        Number of slots s.
+    sparsity : int
+        Largest sparsity of a query.
+    rate : float
+        Learning rate eta.
+    """
+
+    def __init__(self, slots: int, sparsity: int, rate: float) -> None:
+        self._slots = slots
+        self._sparsity = sparsity
+        self._rate = rate
+        self._slot_of: dict[Hashable, int] = {}
+        self._logs = np.zeros(64)
+        self._offset = 0.0  # the normaliser is total * exp(offset)
+        self._total = float(slots)
+        self._updates = 0
+        # The last support looked up and its slots: a query is often evaluated, then updated.
+        self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
+
+    @property
+    def slots(self) -> int:
+        """Number of slots s."""
+        return self._slots
+
+    @property
+    def assigned(self) -> int:
+        """Number of slots that have an element."""
+        return len(self._slot_of)
+
+    def weight(self, element: Hashable) -> float:
+        """Weight of one element; an unassigned one has the common weight of the free slots."""
+        return float(self._weights(self._find((element,)))[0])
+
+    def evaluate(self, query: SparseQuery) -> float:
+        """Mean of `query` under the distribution.
+
+        Raises
+        ------
+        ValueError
+            If the query is not as sparse as declared.
+        """
+        self._check(query)
+        return float(query.values @ self._weights(self._find(query.support)))
+
+    def update(self, query: SparseQuery, answer: float) -> None:
+        """Assign slots to the query's elements, then multiply their weights by exp(-+eta Q(x)).
+
+        Raises
+        ------
+        ValueError
+            If the query is not as sparse as declared.
+        RuntimeError
+            If the slots do not suffice: more than B(alpha) updates were made.
+        """
+        self._check(query)
+        slots = self._find(query.support)
+        sign = -1 if answer < float(query.values @ self._weights(slots)) else 1
+        slots = self._assign(query.support, slots)
+        before = self._logs[slots]
+        after = before + sign * self._rate * query.values
+        self._logs[slots] = after
+        self._updates += 1
+        self._total += float((np.exp(after - self._offset) - np.exp(before - self._offset)).sum())
+        # Sum afresh now and then, and whenever the weights have left the range of the offset.
+        drifted = not 1e-3 < self._total / self._slots < 1e3
+        if drifted or self._updates % RENORMALISE_EVERY == 0:
+            self._renormalise()
+
+    def _check(self, query: SparseQuery) -> None:
+        if query.sparsity > self._sparsity:
+            raise ValueError(
+                f"query must have sparsity at most {self._sparsity}, got {query.sparsity}"
+            )
+
+    def _find(self, support: tuple[Hashable, ...]) -> IntArray:
+        known, slots = self._looked_up
+        if known is not support:
+            found = map(self._slot_of.get, support, itertools.repeat(-1))
+            slots = np.fromiter(found, dtype=np.int64, count=len(support))
+            self._looked_up = support, slots
+        return slots
+
+    def _weights(self, slots: IntArray) -> FloatArray:
+        free = slots < 0
+        logs = self._logs[slots]
+        logs[free] = 0.0
+        weights = np.exp(logs - self._offset) / self._total
+        if self.assigned == self._slots:  # no free slot: what has none weighs nothing
+            weights[free] = 0.0
+        return np.asarray(weights)
+
+    def _assign(self, support: tuple[Hashable, ...], slots: IntArray) -> IntArray:
+        fresh = np.flatnonzero(slots < 0)
+        if len(fresh) == 0:
+            return slots
+        if self.assigned + len(fresh) > self._slots:
+            raise RuntimeError(f"the {self._slots} slots are used up: more updates than B(alpha)")
+        while self.assigned + len(fresh) > len(self._logs):
+            self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
+        start, stop = self.assigned, self.assigned + len(fresh)
+        # A support lists each element once, so those without a slot are all different.
+        self._slot_of.update(
+            zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
+        )
+        slots = slots.copy()
+        slots[fresh] = np.arange(start, stop)
+        self._looked_up = support, slots
+        return slots
+
+    def _renormalise(self) -> None:
+        logs = self._logs[: self.assigned]
+        free = self._slots - self.assigned
+        top = max(float(logs.max(initial=-math.inf)), 0.0 if free else -math.inf)
+        total = float(np.exp(logs - top).sum()) + free * math.exp(-top)
+        # Keep the total near the number of slots, so that neither end of the range is close.
+        self._offset = top + math.log(total / self._slots)
+        self._total = float(self._slots)

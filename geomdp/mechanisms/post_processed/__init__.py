@@ -1,0 +1,1 @@
+"""Mechanisms that move the noisy answers of another one closer to the truth."""

@@ -1,0 +1,122 @@
+"""The coarse mechanism: answers moved to a net, so that noise need only fit the net."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import positive, whole
+from geomdp.geometry.farthest_points import farthest_points
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.workloads import Coarsened, Workload, explicit_answers
+from geomdp.workloads.base import Totals
+from geomdp.workloads.universe.universes import Records
+
+
+class Coarse(Mechanism):
+    """Round every answer vector to a net, then answer the rounded queries.
+
+    S is a maximal subset of {Q(x)} whose points are at least `radius` sqrt(m) apart, pi(x) the
+    point of S nearest to Q(x), and M(X) the release of `inner`'s family for the workload Q' = pi.
+
+    Parameters
+    ----------
+    inner : Mechanism
+        Which mechanism to use: `Projected`, `JL` or an additive one for Q, of which `with_workload`
+        is taken at Q'. It brings workload, n, privacy and adjacency.
+    radius : float
+        Separation of the net, as root mean square per query; above 0 and so small that the net has
+        two points at least.
+
+    Attributes
+    ----------
+    inner : Mechanism
+        The mechanism for Q'.
+    net : (s, m) array
+        S, in farthest-point order.
+
+    Raises
+    ------
+    ValueError
+        For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
+        or an `inner` that cannot be had for Q'.
+
+    Notes
+    -----
+    Privacy: that of `inner` for the workload Q', word for word: Q' is a public function of one
+    record, as Q is, and the net depends on Q alone.
+
+    Error: for all data of n records, with e' the predicted error of `inner` for Q',
+
+        (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
+
+    by Minkowski's inequality; the first term is less than `radius`, as S is maximal. A net of few
+    points has a small width and few dimensions, so that e' is small where n is; for large n the
+    rounding is what is left.
+
+    Cost: the net takes O(N m) for each of its points.
+
+    References
+    ----------
+    Nikolov 2022, Algorithm 2 and Lemma 26; formula sheet JL-A2, JL-L26.
+    """
+
+    def __init__(self, inner: Mechanism, radius: float) -> None:
+        if not isinstance(inner, Mechanism):
+            raise ValueError(f"inner must be a mechanism, got {type(inner).__name__}")
+        self._radius = positive(radius, "radius")
+        self.workload, self.n = inner.workload, inner.n
+        answers = explicit_answers(self.workload)
+        separation = self._radius * math.sqrt(self.workload.n_queries)
+        found = farthest_points(answers, _lengths, least=separation)
+        if len(found.order) < 2:
+            widest = self.workload.l2_diameter() / math.sqrt(self.workload.n_queries)
+            raise ValueError(
+                f"radius must leave two points in the net, so below {widest:g}, got {radius!r}"
+            )
+        self.net = answers[found.order]
+        self._coarsened = Coarsened(self.workload, self.net)
+        self.inner = inner.with_workload(self._coarsened)
+        self.guarantee = self.inner.guarantee
+
+    @property
+    def rounding(self) -> float:
+        """Largest ||Q(x) - pi(x)||_2 / sqrt(m), less than the radius."""
+        return self._coarsened.distance / math.sqrt(self.workload.n_queries)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Upper bound: rounding plus the error predicted by `inner`; see the class."""
+        inner = self.inner.predicted_rmse
+        source = f"rounding {self.rounding:.4g} (JL-A2) + {inner.source}"
+        value = self.rounding + inner.value
+        return Prediction(value, PredictionKind.UPPER_BOUND, source, inner.stderr)
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; net, noise and geometry are shared."""
+        twin = copy.copy(self)
+        twin.n, twin.inner = whole(n, "n"), self.inner.with_n(n)
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The mechanism of the same family and radius for another workload."""
+        return type(self)(self.inner.with_workload(workload), self._radius)
+
+    def _totals(self, records: Records | Iterable[Records]) -> Totals:
+        return self._coarsened.totals(records)
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+
+    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return self.inner._privatise(sums, rng)
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Euclidean norms (b,) of rows (b, m)."""
+    return np.asarray(np.linalg.norm(rows, axis=1))

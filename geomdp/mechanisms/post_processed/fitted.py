@@ -1,0 +1,120 @@
+"""The fitting mechanism: additive noise, then the point of the body that explains answers best."""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.noise_norm import NoiseNorm, noise_norm
+from geomdp.mechanisms.post_processed.projected import Projected
+from geomdp.workloads import Workload
+
+
+class Fitted(Mechanism):
+    """An additive mechanism followed by generalised least squares over the sensitivity polytope.
+
+    With y = Q(X) + Z / n, Z the noise of `inner` with covariance S, and K as in `Projected`,
+
+        f = argmin over p in K of (p - y)^T S^-1 (p - y),
+        g = argmin over p in K of ||p - y||_2,
+        M(X) = g + min(1, b / ||f - g||_2) (f - g),
+
+    b the bound of `Projected` on the root of E ||g - Q(X)||^2. Directions in which the noise is
+    large so give way to those in which it is small. The last line keeps M(X) within b of g; it
+    rarely has anything to do, as f itself is then close.
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        Which noise to use. It brings workload, n, privacy and adjacency.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not an additive mechanism.
+
+    Notes
+    -----
+    Privacy: that of `inner`, word for word; K, S and b are public, and the fit reads the noisy
+    answers only (post-processing, GEN-2). The norm is chosen by the covariance, or by an estimate
+    from public draws where that has no closed form; neither privacy nor the bound hangs on it.
+
+    Error: in the norm of the noise that of f is never above the noise. In the Euclidean norm, for
+    all data of n records, by Minkowski's inequality,
+
+        (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
+
+    and never above the diameter of K. What is measured is mostly below the error of `Projected`:
+    0.5 to 0.97 of it for tables, ranges and random signs, on copies of one record, mixes of ten
+    and uniform data alike (equal where nothing is projected), and for prefix sums but at the ends:
+    where all records are the first or the last element, 1.1 to 1.2.
+
+    Cost: two projections a release, of which the second starts from the first.
+
+    References
+    ----------
+    Aitken 1935 (generalised least squares); Nikolov-Talwar-Zhang 2016; formula sheet JL-L13,
+    JL-L13b, GEN-2.
+    """
+
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        self._projected = Projected(inner)
+        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+
+    @property
+    def inner(self) -> AdditiveMechanism:
+        """The additive mechanism."""
+        return self._projected.inner
+
+    @cached_property
+    def _norm(self) -> NoiseNorm:
+        return noise_norm(self.inner)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Upper bound for every data set of n records; see the class."""
+        nearest = self._projected.predicted_rmse
+        diameter = self._projected.diameter / math.sqrt(self.workload.n_queries)
+        if diameter <= 2 * nearest.value:
+            return Prediction(diameter, PredictionKind.UPPER_BOUND, "diameter of K")
+        source = f"twice the bound of the nearest point, {nearest.source}"
+        return Prediction(2 * nearest.value, PredictionKind.UPPER_BOUND, source)
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; noise, norm and geometry are shared."""
+        n = whole(n, "n")
+        # First, so that the copy carries the result with it.
+        self._set_up()
+        twin = copy.copy(self)
+        twin._projected, twin.n = self._projected.with_n(n), n
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        """Fitted noise of the same family for another workload."""
+        return type(self)(self.inner.with_workload(workload))
+
+    def _set_up(self) -> None:
+        self._projected._set_up()
+        _ = self._norm
+
+    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner._privatise(sums, rng)
+        fitted = self._norm.nearest(noisy)
+        nearest = self._projected.nearest(noisy, warm_start=fitted).point
+        reach = self._projected.predicted_rmse.value * math.sqrt(self.workload.n_queries)
+        return moved_towards(nearest, fitted.point, reach)
+
+
+def moved_towards(start: FloatArray, end: FloatArray, reach: float) -> FloatArray:
+    """The point of the segment from `start` to `end` nearest to the end, at most `reach` away."""
+    distance = float(np.linalg.norm(end - start))
+    share = 1.0 if distance <= reach else reach / distance
+    return np.asarray(start + share * (end - start))

@@ -1,0 +1,225 @@
+"""The Johnson-Lindenstrauss mechanism: noise in few dimensions, then least squares over K_Q."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+from geomdp.bodies import LinearImage, sensitivity_polytope
+from geomdp.bodies.base import Body
+from geomdp.geometry.jl import jl_map
+from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.width.width import gaussian_width
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.projected import (
+    GAP_SHARE,
+    relative_tolerance,
+    squared_noise_limit,
+)
+from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
+from geomdp.noise.knorm import PUBLIC_SEED
+from geomdp.workloads import LinearMap, Workload
+
+
+@dataclass(frozen=True)
+class AutoDimension:
+    """Leave the number of rows of a `JL` map to its predicted error.
+
+    Every k = 1, 2, 4, ... below the effective dimension r and r - 1 is tried with a map of its own,
+    and the map with the least predicted error kept. Predictions read public objects only, so the
+    choice costs no privacy; nor does it ever look at an answer.
+    """
+
+    def tried(self, effective: int) -> list[int]:
+        """Numbers of rows tried below `effective`.
+
+        Raises
+        ------
+        ValueError
+            If that is 1: there is no smaller dimension.
+        """
+        if effective < 2:
+            raise ValueError(
+                f"dimension must be below the effective dimension {effective} of the workload, "
+                "of which there is none; use Projected(inner), which is A = I"
+            )
+        powers = [1 << i for i in range((effective - 1).bit_length())]
+        return sorted({*(rows for rows in powers if rows < effective), effective - 1})
+
+
+class JL(Mechanism):
+    """Answer A Q for a public random A with few rows, then least squares over K_Q.
+
+    M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, A (k, m) with independent
+    N(0, 1/k) entries, Z the noise of `inner`'s family for the workload A Q.
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        Which noise to use; a mechanism for Q of which `with_workload` is taken at A Q. It brings
+        workload, n, privacy and adjacency.
+    dimension : int or AutoDimension
+        Rows k of A, at least 1 and below the effective dimension of the workload: from there on
+        A = I is better, and that is `Projected(inner)`. `AutoDimension()` takes the k with the
+        least predicted error.
+    rng : Generator, int or None
+        Source of A. A is public and independent of the records, so a seed here takes nothing from
+        the privacy of releases; never draw A again after looking at one.
+
+    Attributes
+    ----------
+    matrix : (k, m) array
+        A.
+    inner : AdditiveMechanism
+        The mechanism for A Q whose noise is used.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not an additive mechanism, or `dimension` is out of range.
+
+    Notes
+    -----
+    Privacy: that of `inner` for the workload A Q with the drawn matrix A, word for word. Its noise
+    is calibrated to the actual A, whatever its distortion; the least-squares step reads the noisy
+    answers and public objects only (post-processing).
+
+    Error: with delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||, for every A and all
+    data of n records, with E over Z,
+
+        (E ||M(X) - Q(X)||^2)^(1/2)
+            <= min{E ||Z||^2 / n^2, E h_{A K_Q}(Z) / n}^(1/2) + delta(A),
+        E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
+
+    The first line is Minkowski's inequality with JL-L13 and JL-L13b, the second JL-T9 for Gaussian
+    maps. `predicted_rmse` puts the second into the first: the noise term is that of the drawn A,
+    the distortion an average over A. So E over A of the error is at most E over A of the
+    prediction; for one A it is no certainty. `distortion_limit` gives a bound for the drawn A
+    at a stated level.
+
+    References
+    ----------
+    Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
+    """
+
+    def __init__(
+        self,
+        inner: AdditiveMechanism,
+        dimension: int | AutoDimension,
+        rng: RandomState = None,
+    ) -> None:
+        if not isinstance(inner, AdditiveMechanism):
+            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        effective = inner.workload.affine_hull().dimension
+        self._rng, self._dimension = np.random.default_rng(rng), dimension
+        self.workload, self.n = inner.workload, inner.n
+        self.matrix: FloatArray
+        self.inner: AdditiveMechanism
+        if isinstance(dimension, AutoDimension):
+            trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
+            best = min(trials, key=lambda trial: trial.predicted_rmse.value)
+            self.matrix, self.inner = best.matrix, best.inner
+        else:
+            if whole(dimension, "dimension") >= effective:
+                raise ValueError(
+                    f"dimension must be below the effective dimension {effective} of the workload, "
+                    f"got {dimension}; use Projected(inner), which is A = I"
+                )
+            self.matrix = jl_map(dimension, self.workload.n_queries, self._rng)
+            self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
+        self.guarantee = self.inner.guarantee
+
+    @cached_property
+    def body(self) -> Body:
+        """The sensitivity polytope K_Q."""
+        return sensitivity_polytope(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector:
+        return Projector(self.body, self.matrix)
+
+    @cached_property
+    def _support(self) -> SupportBound:
+        return expected_support_bound(self.inner.noise, LinearImage(self.matrix, self.body))
+
+    @cached_property
+    def _diameter(self) -> float:
+        return self.workload.l2_diameter()
+
+    @cached_property
+    def mean_distortion(self) -> float:
+        """Upper bound on E_A delta(A), in the units of the answers; see the class."""
+        return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))
+
+    def distortion_limit(self, level: float) -> float:
+        """Upper bound on delta(A) that holds with probability 1 - `level` over the draw of A.
+
+        delta is a diam(K_Q)-Lipschitz function of A, whose entries have variance 1/k, so
+        P(delta > E delta + t diam / sqrt(k)) <= exp(-t^2 / 2) (Gaussian concentration).
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level must be above 0 and below 1, got {level!r}")
+        deviation = math.sqrt(2 * math.log(1 / level))
+        return self.mean_distortion + deviation * self._diameter / math.sqrt(len(self.matrix))
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Upper bound: noise of the drawn A plus distortion averaged over A; see the class."""
+        additive = squared_noise_limit(self.inner)
+        gap = GAP_SHARE * additive
+        noise = min(additive + 2 * gap, self._support.value / self.n + gap)
+        error = min(math.sqrt(noise) + self.mean_distortion, self._diameter)
+        source = (
+            "E over Z of ||A(M(X) - Q(X))|| for the drawn A (JL-L13, JL-L13b; "
+            f"{self._support.source}) + E over A of the distortion (JL-T9)"
+        )
+        value = error / math.sqrt(self.workload.n_queries)
+        return Prediction(value, PredictionKind.UPPER_BOUND, source)
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; A, noise and geometry are shared."""
+        n = whole(n, "n")
+        # First, so that the copy carries the results with it.
+        self._set_up()
+        twin = copy.copy(self)
+        twin.inner, twin.n = self.inner.with_n(n), n
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The mechanism of the same family and dimension for another workload, with a new A."""
+        template = self.inner.with_workload(workload)
+        return type(self)(template, self._dimension, self._rng.spawn(1)[0])
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+        _ = self._projector, self._support, self.mean_distortion
+
+    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner._privatise(self.matrix @ sums, rng)
+        scale = self.inner.workload.l2_diameter()
+        tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
+        return self._projector.nearest(noisy, tol=tolerance).point
+
+
+def width_limit(body: Body) -> float:
+    """Upper end of the interval for the Gaussian width of K_Q, from public directions."""
+    return gaussian_width(body, rng=PUBLIC_SEED).interval[1]
+
+
+def distortion_bound(width: float, diameter: float, rows: int) -> float:
+    """Upper bound on E_A delta(A) for a map with `rows` rows; see `JL`. It falls with `rows`.
+
+    Gordon's inequality: E max <= 2 w + E(sqrt k - ||h_k||)_+ diam. Since E||h_k|| is at least
+    sqrt k - 1/(4 sqrt k) and Var ||h_k|| < 1/2, the mean of the positive part is at most
+    1/(4 sqrt k) + sqrt(1/2) / 2.
+    """
+    drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
+    return (2 * width + drift * diameter) / math.sqrt(rows)

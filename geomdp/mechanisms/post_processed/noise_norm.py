@@ -1,0 +1,127 @@
+"""Nearest points of the answers' body in the norm of a noise: generalised least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray
+from geomdp.bodies import MappedElliptope
+from geomdp.geometry.projection.projector import Projector
+from geomdp.geometry.results import Projection
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
+from geomdp.mechanisms.sensitivity import answer_hull
+from geomdp.noise import Noise
+from geomdp.noise.knorm import PUBLIC_SEED
+from geomdp.workloads.structure.sign_products import SignProducts, sign_products
+
+#: Variances below this share of the largest count as this share: they may be estimated, and the
+#: squared norm then stretches no direction by more than 1e8.
+LEAST_SHARE = 1e-8
+#: Variances within this share of each other are equal up to rounding: the norm is the Euclidean.
+EQUAL = 1e-9
+#: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
+TOLERANCE = 1e-8
+#: Draws that tell the variances of products of signs: of 25 single signs, to 10% in all.
+DRAWS = 8
+
+
+class NoiseNorm(Protocol):
+    """Nearest points of K in the norm z^T S^-1 z, S the covariance of a noise."""
+
+    def nearest(self, noisy: FloatArray) -> Projection:
+        """The nearest point of K to noisy answers (m,)."""
+        ...
+
+
+def noise_norm(inner: AdditiveMechanism) -> NoiseNorm:
+    """The norm of the noise of a mechanism, with K the body of its workload (`reachable_body`)."""
+    if is_relaxed(inner.workload):
+        return SignNorm.of(inner)
+    body = reachable_body(inner.workload)
+    span = answer_hull(inner.workload, inner.guarantee.adjacency).basis
+    values, vectors = np.linalg.eigh(span.T @ inner.noise.covariance() @ span)
+    if values[0] >= (1 - EQUAL) * values[-1]:
+        return Projector(body)
+    scales = np.sqrt(values[-1] / np.maximum(values, LEAST_SHARE * values[-1]))
+    whitening = np.asarray((scales * vectors).T @ span.T)
+    return WhitenedNorm(whitening, Projector(body, whitening))
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedNorm:
+    """Least squares over K after a map that makes the noise isotropic.
+
+    Parameters
+    ----------
+    whitening : (r, m) array
+        A with A S A^T a multiple of the identity, S the covariance, r its rank.
+    projector : Projector
+        Of K through A.
+    """
+
+    whitening: FloatArray
+    projector: Projector
+
+    def nearest(self, noisy: FloatArray) -> Projection:
+        """Argmin over y in K of ||A (y - noisy)||_2."""
+        return self.projector.nearest(self.whitening @ noisy, tol=TOLERANCE)
+
+
+@dataclass(frozen=True, eq=False)
+class SignNorm:
+    """Least squares over the elliptope, each product of signs weighted by its precision.
+
+    All 2-way tables of d two-level columns are c + T r, r the products of d + 1 signs of which
+    the first is 1. The noise on r is taken as uncorrelated, with one variance for single signs
+    and one for pairs. Weighted so, the body is a `MappedElliptope`, with a closed projection.
+
+    Parameters
+    ----------
+    signs : SignProducts
+        c and T, whose columns are orthogonal.
+    body : MappedElliptope
+        Diag(g) r for r in the elliptope, g^2 proportional to precisions.
+    """
+
+    signs: SignProducts
+    body: MappedElliptope
+
+    @classmethod
+    def of(cls, inner: AdditiveMechanism) -> SignNorm:
+        """For all 2-way tables of two-level columns, with variances from a few public draws."""
+        signs = sign_products(inner.workload)
+        if signs is None:
+            raise ValueError(f"workload must be linear in sign products, got {inner.workload!r}")
+        single, pair = _variances(inner.noise, signs)
+        weights = np.ones(signs.order)
+        weights[0] = pair / single
+        rows, columns = np.triu_indices(signs.order, 1)
+        stretch = sp.csr_array(sp.diags_array(np.sqrt(weights[rows] * weights[columns])))
+        return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
+
+    def nearest(self, noisy: FloatArray) -> Projection:
+        """The weighted nearest point, by some ten eigendecompositions of order d + 1."""
+        stretch = self.body.matrix
+        products = _products(noisy - self.signs.constant, self.signs)
+        found = self.body.project((stretch @ products)[None])[0] / stretch.diagonal()
+        point = np.asarray(self.signs.matrix @ found + self.signs.constant)
+        return Projection(point, 0.0, 0, True)
+
+
+def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
+    """Products of signs r with T r nearest to answers (m,) less their constant."""
+    lengths = np.asarray(signs.matrix.multiply(signs.matrix).sum(axis=0)).ravel()
+    return np.asarray((signs.matrix.T @ answers) / lengths)
+
+
+def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
+    """Mean variances of single signs, which are products with the first, and of pairs."""
+    draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
+    squares = np.array([_products(draw, signs) ** 2 for draw in draws])
+    singles = signs.order - 1
+    return float(squares[:, :singles].mean()), float(squares[:, singles:].mean())

@@ -1,0 +1,154 @@
+"""The shrinking mechanism: additive noise, then a step towards the centre of the answers' body."""
+
+from __future__ import annotations
+
+import copy
+import math
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.geometry.projection.projector import Projector
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.projected import (
+    GAP_SHARE,
+    noise_limit_source,
+    reachable_body,
+    relative_tolerance,
+    squared_noise_limit,
+)
+from geomdp.workloads import MarginalTables, Workload
+from geomdp.workloads.base import CHUNK_ROWS, MAX_SCORES
+
+
+class Shrunk(Mechanism):
+    """An additive mechanism shrunk towards a public point, then projected: for very few records.
+
+    M(X) = argmin over p in K of ||p - (c + s (y - c))||_2 with y = Q(X) + Z / n, Z the noise of
+    `inner`, K as in `Projected`, and
+
+        s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2,
+
+    or an upper limit of that where it is estimated, c the answers for uniform data (see
+    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. Of all factors this one has the
+    least bound.
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        Which noise to use. It brings workload, n, privacy and adjacency.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not an additive mechanism.
+
+    Notes
+    -----
+    Privacy: that of `inner`, word for word; c, r, v and K are public, and the rest reads the noisy
+    answers only (post-processing, GEN-2).
+
+    Error: for all data of n records, as Z has mean 0 and a projection moves no point further away,
+
+        E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v),
+
+    below both the noise and what the best constant answer has. Against `Projected`, whose bound
+    may be less, it is for noise so large that E h_K(Z) / n exceeds that: then the nearest point
+    says little about the data and is far off. Data far from c, such as copies of one record, pay
+    for it by nearly the bound.
+
+    References
+    ----------
+    Donoho-Liu-MacGibbon 1990 (linear minimax estimates); formula sheet JL-L13, GEN-2.
+    """
+
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        if not isinstance(inner, AdditiveMechanism):
+            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        self.inner = inner
+        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+
+    @cached_property
+    def _ball(self) -> tuple[FloatArray, float]:
+        return centre_and_radius(self.workload)
+
+    @cached_property
+    def _projector(self) -> Projector:
+        return Projector(reachable_body(self.workload))
+
+    @property
+    def factor(self) -> float:
+        """The factor s."""
+        square, noise = self._ball[1] ** 2, squared_noise_limit(self.inner)
+        return square / (square + noise)
+
+    @property
+    def _squared_bound(self) -> float:
+        return self.factor * squared_noise_limit(self.inner)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Upper bound for every data set of n records; see the class."""
+        # A duality gap eta of the projection adds at most 2 eta.
+        square = self._squared_bound * (1 + 2 * GAP_SHARE)
+        value = math.sqrt(square / self.workload.n_queries)
+        source = f"r^2 v / (r^2 + v), linear minimax, r = {self._ball[1]:.4g}"
+        source += noise_limit_source(self.inner)
+        return Prediction(value, PredictionKind.UPPER_BOUND, source)
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; noise and geometry are shared."""
+        n = whole(n, "n")
+        # First, so that the copy carries the results with it.
+        self._set_up()
+        twin = copy.copy(self)
+        twin.inner, twin.n = self.inner.with_n(n), n
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        """Shrunk noise of the same family for another workload."""
+        return type(self)(self.inner.with_workload(workload))
+
+    def _set_up(self) -> None:
+        self.inner._set_up()
+        _ = self._ball, self._projector
+
+    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner._privatise(sums, rng)
+        centre, radius = self._ball
+        shrunk = centre + self.factor * (noisy - centre)
+        tolerance = relative_tolerance(self._squared_bound, 2 * radius)
+        return self._projector.nearest(shrunk, tol=tolerance).point
+
+
+def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
+    """A public point c (m,) and a proved r >= ||Q(x) - c||_2 for every element x.
+
+    * `MarginalTables`: c the uniform tables, r^2 the sum of 1 - 1 / (number of cells) over tables,
+      which every element attains;
+    * at most 2^24 answers of all elements: c their mean, r the largest distance;
+    * any other workload: c the point of the affine hull nearest to 0, r^2 = R^2 - ||c||^2 with R
+      the largest norm of an answer vector.
+    """
+    if isinstance(workload, MarginalTables):
+        cells = np.array([place.stop - place.start for place in workload.slices])
+        return np.repeat(1 / cells, cells), math.sqrt(float((1 - 1 / cells).sum()))
+    size, m = workload.universe.size, workload.n_queries
+    if size is not None and size * m <= MAX_SCORES:
+        starts = range(0, size, CHUNK_ROWS)
+        ends = (min(start + CHUNK_ROWS, size) for start in starts)
+        answers = np.vstack(
+            [
+                workload.evaluate(workload.universe.elements(start, stop))
+                for start, stop in zip(starts, ends, strict=True)
+            ]
+        )
+        centre = answers.mean(axis=0)
+        return centre, float(np.linalg.norm(answers - centre, axis=1).max())
+    hull = workload.affine_hull()
+    centre = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
+    return centre, math.sqrt(workload.l2_radius() ** 2 - float(centre @ centre))

@@ -1,0 +1,1 @@
+"""Second moments and covariance matrices of records in a ball."""

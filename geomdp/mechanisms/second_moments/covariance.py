@@ -1,0 +1,210 @@
+"""Covariance of records in the unit ball: private second moments less the private mean."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable
+from typing import Self
+
+import numpy as np
+
+from geomdp._linalg import svec
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+from geomdp.mechanisms.additive_noise.ball import Ball
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.additive_noise.gaussian import Gaussian
+from geomdp.mechanisms.base import Prediction, PredictionKind, Release
+from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
+from geomdp.mechanisms.second_moments.second_moment import SecondMoment
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Ledger, Privacy, PureDP
+from geomdp.workloads import Means
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
+from geomdp.workloads.base import CHUNK_ROWS
+from geomdp.workloads.universe.universes import Records
+
+
+class Covariance:
+    """The covariance matrix of records in the unit ball of R^d.
+
+    S(X) = the nearest psd matrix of trace at most 1 to M - mu mu^T, M the release of
+    `SecondMoment` with one part of the budget, mu that of the mean with the other: noise of the
+    ball (Gaussian if privacy is not pure) and then the nearest point of the unit ball. Covariances
+    of data in the ball are psd of trace at most 1, so that the projection never adds error.
+
+    Not a `Mechanism`: a covariance is no mean of answers of single records.
+
+    Parameters
+    ----------
+    workload : geomdp.workloads.SecondMoment
+        Fixes d; the answers are svec(S(X)), (m,) with m = d (d + 1) / 2.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP, ZCDP or ApproxDP
+        Guarantee of the pair (M, mu).
+    adjacency : Adjacency
+        Neighbour relation.
+    clip : bool
+        Whether records of norm above 1 are scaled to norm 1; they are an error otherwise.
+    mean_share : float
+        Part of the budget spent on the mean, above 0 and below 1.
+
+    Raises
+    ------
+    ValueError
+        Another workload, n below 1, or a share out of range.
+
+    Notes
+    -----
+    Privacy: M and mu are released with shares of epsilon, of rho, or of epsilon and delta, which
+    add up to `privacy` by basic composition (for zCDP, addition of rho); S(X) is a function of
+    them. In real arithmetic, with exact samplers.
+
+    Error: with (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b for the second
+    moments M_n and the mean mu_n of the records, their covariance is met to a + 2 b in root mean
+    square Frobenius norm, as ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. Records drawn
+    independently from a distribution on the ball add 3 / sqrt(n) against its covariance
+    (`population_bound`). Under add/remove this speaks of data sets of exactly n records.
+
+    References
+    ----------
+    Nikolov 2022, Theorem 3; formula sheet JL-T3, JL-L15, JL-WIS.
+    """
+
+    def __init__(
+        self,
+        workload: SecondMomentWorkload,
+        *,
+        n: int,
+        privacy: Privacy,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        clip: bool = False,
+        mean_share: float = 0.5,
+    ) -> None:
+        if not 0 < mean_share < 1:
+            raise ValueError(f"mean_share must be above 0 and below 1, got {mean_share!r}")
+        rest, part = _shares(privacy, mean_share)
+        self.n, self.clip = whole(n, "n"), clip
+        self.second_moment = SecondMoment(workload, n=n, privacy=rest, adjacency=adjacency)
+        self.workload = self.second_moment.workload
+        means = Means(workload.d)
+        self.mean: AdditiveMechanism
+        if isinstance(part, PureDP):
+            self.mean = Ball(means, n=n, privacy=part, adjacency=adjacency)
+        else:
+            self.mean = Gaussian(means, n=n, privacy=part, adjacency=adjacency)
+        # Both samplers are exact.
+        self.guarantee = Guarantee(privacy, adjacency, self.second_moment.guarantee.sampler)
+
+    @property
+    def _bound(self) -> tuple[float, str]:
+        """a + 2 b of the class, or the diameter of the covariances if that is less."""
+        moments = self.second_moment.predicted_rmse
+        a = moments.value * math.sqrt(self.workload.n_queries)
+        # The mean is never off by more than the diameter of the ball.
+        b = min(self.mean.predicted_rmse.value * math.sqrt(self.workload.d), 2.0)
+        diameter = self.workload.l2_diameter()
+        if a + 2 * b > diameter:
+            return diameter, "diameter of the body"
+        return a + 2 * b, f"second moments, {moments.source}, and twice the mean, JL-L15 (JL-T3)"
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Upper bound on the error per answer against the covariance of the records."""
+        value, source = self._bound
+        value /= math.sqrt(self.workload.n_queries)
+        return Prediction(value, PredictionKind.UPPER_BOUND, source)
+
+    @property
+    def population_bound(self) -> float:
+        """Upper bound on E ||S(X) - Sigma||_F for n independent records with covariance Sigma.
+
+        3 / sqrt(n) for sampling, by JL-T3, on top of the bound for the records.
+        """
+        return 3 / math.sqrt(self.n) + self._bound[0]
+
+    def matrix(self, release: Release) -> FloatArray:
+        """The released matrix (d, d): symmetric, psd up to rounding, of trace at most 1."""
+        return self.workload.matrix(release.answers)
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records."""
+        twin = copy.copy(self)
+        twin.n = whole(n, "n")
+        twin.second_moment, twin.mean = self.second_moment.with_n(n), self.mean.with_n(n)
+        return twin
+
+    def release(
+        self,
+        records: Records | Iterable[Records],
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> Release:
+        """Private covariance, as svec (m,).
+
+        Parameters
+        ----------
+        records : array, DataFrame, or iterable of chunks of one
+            Rows of the unit ball (n, d), or any with `clip`; under replace-one exactly n of them.
+            Read once.
+        rng : Generator, int or None
+            None draws from the operating system's entropy; anything else makes the release
+            reproducible, and its record then says ``seeded: no privacy claim``.
+        ledger : Ledger, optional
+            Asked before the records are read; pays once they are found valid, before any draw.
+
+        Raises
+        ------
+        ValueError
+            Before any draw: records outside the ball, or, under replace-one, not n of them.
+        BudgetExhausted
+            If the ledger cannot pay; the records are not read.
+        """
+        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
+        # Before anything is paid: a bad seed raises here.
+        generator = np.random.default_rng(rng)
+        if ledger is not None:
+            ledger.require(guarantee, "Covariance")
+        count, first, second = self._sums(records)
+        if self.guarantee.adjacency is Adjacency.REPLACE_ONE and count != self.n:
+            raise ValueError(f"records must number n = {self.n}, got {count}")
+        if ledger is not None:
+            ledger.spend(guarantee, "Covariance")
+        answers = self._privatise(first, second, generator)
+        return Release(answers, guarantee, self.predicted_rmse)
+
+    def _sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray, FloatArray]:
+        """Number of records, sum of x (d,) and svec of the sum of x x^T (m,), in one pass."""
+        d = self.workload.d
+        count, first, second = 0, np.zeros(d), np.zeros((d, d))
+        if self.clip:
+            records = clipped_to_ball(records, d)
+        for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
+            count += len(chunk)
+            first += chunk.sum(axis=0)
+            second += chunk.T @ chunk
+        return count, first, svec(second)
+
+    def _privatise(
+        self, first: FloatArray, second: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        moments = self.second_moment._privatise(second, rng)
+        mean = self.mean._privatise(first, rng)
+        mean = mean / max(1.0, float(np.linalg.norm(mean)))
+        nearest = self.second_moment.body.project((moments - svec(np.outer(mean, mean)))[None])
+        return np.asarray(nearest[0])
+
+
+def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
+    """Two guarantees that compose to `privacy`, the second with `share` of its parameters."""
+    rest = 1 - share
+    match privacy:
+        case PureDP(epsilon=epsilon):
+            return PureDP(rest * epsilon), PureDP(share * epsilon)
+        case ZCDP(rho=rho):
+            return ZCDP(rest * rho), ZCDP(share * rho)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return ApproxDP(rest * epsilon, rest * delta), ApproxDP(share * epsilon, share * delta)
+    raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")

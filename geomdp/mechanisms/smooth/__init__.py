@@ -1,0 +1,1 @@
+"""Release of noisy Chebyshev moments that answer all smooth queries."""

@@ -1,0 +1,230 @@
+"""Noise for Chebyshev moments: families of it, and how much of it a guarantee needs.
+
+Every choice below is calibrated to what the moments of the exact queries can move between
+neighbours, plus a public `slack`: the bound on what the computed sums may move beyond that.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import positive
+from geomdp.bodies import Scaled, VPolytope, difference_body
+from geomdp.bodies.operations.difference import symmetric_hull
+from geomdp.geometry.outer_slabs.refine import refine_slabs
+from geomdp.mechanisms.additive_noise.knorm import slab_budget
+from geomdp.mechanisms.smooth.calibrated import (
+    CalibratedNoise,
+    ScaledBody,
+    ScaledGaussian,
+    ScaledLaplace,
+)
+from geomdp.noise import KNormNoise
+from geomdp.noise.knorm import PUBLIC_SEED
+from geomdp.privacy import Adjacency, Privacy, PureDP
+from geomdp.privacy.calibration import gaussian_scale, laplace_scale
+from geomdp.workloads.smooth.moment_diameters import grid_factor
+from geomdp.workloads.smooth.smooth_queries import SmoothQueries
+
+#: Largest number of moments for noise shaped like the moment body: refining its slabs takes
+#: seconds up to there.
+MAX_BODY_MOMENTS = 64
+#: Most points of the grid whose hull stands for the moment body, and most intervals per degree.
+MAX_BODY_POINTS, BODY_INTERVALS = 2048, 16
+
+
+class MomentNoise(abc.ABC):
+    """A family of noise for `SmoothSummary`."""
+
+    #: Most entries t^d of a table that t is chosen among, unless a rule says otherwise.
+    largest_table: ClassVar[int] = 1 << 12
+
+    @abc.abstractmethod
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> CalibratedNoise:
+        """The noise that gives `privacy`.
+
+        Parameters
+        ----------
+        workload : SmoothQueries
+            The moments.
+        privacy : PureDP, ApproxDP or ZCDP
+            Guarantee wanted.
+        adjacency : Adjacency
+            Neighbour relation.
+        slack : (t^d - 1,) array or float
+            How much more than the exact one each computed sum may move between neighbours.
+
+        Raises
+        ------
+        ValueError
+            If this noise cannot give such a guarantee.
+        """
+
+
+@dataclass(frozen=True)
+class UniformLaplace(MomentNoise):
+    """The same Laplace noise on every moment, as in the paper but with the right scale.
+
+    b = S(t, d) / epsilon on sums under replace-one, S(t, d) = t^(d-1) S(t, 1) the l1 diameter of
+    the moments, and (t^d - 1) / epsilon under add/remove. The paper's t^d / epsilon is too small
+    under replace-one for t >= 3: S / t^d rises from 1.042 at t = 3 to 1.217 (DISC-15).
+    """
+
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledLaplace:
+        """Laplace noise with scale sensitivity / epsilon."""
+        pure = _pure(privacy, self)
+        replace_one = adjacency is Adjacency.REPLACE_ONE
+        sensitivity = workload.l1_diameter() if replace_one else workload.l1_radius()
+        more = float(_each(slack, workload).sum())
+        scale = laplace_scale(sensitivity + more, pure)
+        return ScaledLaplace(np.full(workload.n_queries, scale))
+
+
+@dataclass(frozen=True)
+class WeightedLaplace(MomentNoise):
+    """Laplace noise that grows with the degree of the moment, as smooth queries need it less.
+
+    b_m = c ||m||^(2 K / 3), ||m|| the largest degree in m, on sums. A query with K bounded
+    derivatives has coefficients near ||m||^-K, and these scales make the sum of their squares
+    times the variances least among all with the same sum of 1 / b_m (SM-X1).
+
+    Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
+    sum_m w_m |difference_m|. Under replace-one that is at most
+
+        max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
+
+    the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter`, where it is proved), and c is
+    chosen so that this is epsilon; under add/remove it is at most sum_m w_m. The formula sheet's
+    c = 2 / epsilon sum_m ||m||^(-2 K / 3) bounds the differences by 2 and is larger.
+
+    Parameters
+    ----------
+    smoothness : float
+        K > 0, the number of bounded derivatives.
+    """
+
+    smoothness: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "smoothness", positive(self.smoothness, "smoothness"))
+
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledLaplace:
+        """Laplace noise with scales proportional to ||m||^(2 K / 3)."""
+        pure = _pure(privacy, self)
+        shape = workload.orders() ** (2 * self.smoothness / 3)
+        weights = 1 / shape
+        replace_one = adjacency is Adjacency.REPLACE_ONE
+        sensitivity = (
+            workload.weighted_l1_diameter(weights) if replace_one else float(weights.sum())
+        )
+        more = float(weights @ _each(slack, workload))
+        return ScaledLaplace(shape * laplace_scale(sensitivity + more, pure))
+
+
+@dataclass(frozen=True)
+class UniformGaussian(MomentNoise):
+    """The same Gaussian noise on every moment, for zCDP and approximate differential privacy.
+
+    Calibrated to the l2 diameter of the moments under replace-one, near (2 t^d)^(1/2), and to
+    their l2 radius (t^d - 1)^(1/2) under add/remove.
+    """
+
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledGaussian:
+        """Gaussian noise with the least standard deviation for the sensitivity."""
+        if isinstance(privacy, PureDP):
+            raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
+        replace_one = adjacency is Adjacency.REPLACE_ONE
+        sensitivity = workload.l2_diameter() if replace_one else workload.l2_radius()
+        more = float(np.linalg.norm(_each(slack, workload)))
+        scale = gaussian_scale(sensitivity + more, privacy)
+        return ScaledGaussian(np.full(workload.n_queries, scale))
+
+
+@dataclass(frozen=True)
+class MomentBodyNoise(MomentNoise):
+    """K-norm noise shaped like the differences of moment vectors, for at most 64 moments.
+
+    The moments at a grid of N + 1 Chebyshev points in each variable, times
+    1 / cos(pi (t - 1) / (2 N))^d, have a hull whose differences hold those of all records: a
+    polynomial of degree < t leaves the middle of its range on the grid by at most that factor more
+    than it does on the grid (Ehlich and Zeller 1964). K-norm noise of an outer slab body of these
+    differences (X-OUT) is drawn by hit-and-run and therefore `heuristic`: epsilon is a target.
+    """
+
+    largest_table: ClassVar[int] = MAX_BODY_MOMENTS + 1
+
+    def calibrate(
+        self,
+        workload: SmoothQueries,
+        privacy: Privacy,
+        adjacency: Adjacency,
+        slack: FloatArray | float = 0.0,
+    ) -> ScaledBody:
+        """K-norm noise of the refined outer slab body; seconds."""
+        pure = _pure(privacy, self)
+        m, d, degree = workload.n_queries, workload.d, workload.degree - 1
+        if m > MAX_BODY_MOMENTS:
+            raise ValueError(f"MomentBodyNoise takes at most {MAX_BODY_MOMENTS} moments, got {m}")
+        intervals = min(BODY_INTERVALS * degree, int(MAX_BODY_POINTS ** (1 / d)) - 1)
+        if intervals < 2 * degree:
+            raise ValueError(
+                f"MomentBodyNoise takes fewer than {d} variables of degree {degree + 1}"
+            )
+        axis = np.cos(np.pi * np.arange(intervals + 1) / intervals)
+        grid = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), axis=-1).reshape(-1, d)
+        hull = VPolytope(workload.evaluate(grid))
+        replace_one = adjacency is Adjacency.REPLACE_ONE
+        body = difference_body(hull) if replace_one else symmetric_hull(hull)
+        # The support function of K - K is the range of a polynomial z of mean 0, at least twice
+        # its root mean square under the Chebyshev measure (which the grid gives exactly, as its
+        # quadrature does for degrees below 2 N), and that is at least 2^(-d/2) |z|_2,
+        # so 2^(-d/2) m^(-1/2) |z|_1. So the cube of half-width `slack` is in K - K times
+        # slack m^(1/2) 2^(d/2) / 2, and in the hull of K and -K times twice that.
+        room = float(np.max(slack)) * math.sqrt(m * 2.0**d) / (2 if replace_one else 1)
+        outer = Scaled(body, grid_factor(degree, intervals) ** d + room)
+        refined = refine_slabs(outer, slabs=slab_budget(m), rng=PUBLIC_SEED)
+        return ScaledBody(
+            KNormNoise(refined.body, pure.epsilon, refined.sampler, refined.second_moment)
+        )
+
+
+def _each(slack: FloatArray | float, workload: SmoothQueries) -> FloatArray:
+    """Slack of each moment (t^d - 1,)."""
+    return np.broadcast_to(np.asarray(slack, dtype=np.float64), (workload.n_queries,))
+
+
+def _pure(privacy: Privacy, noise: MomentNoise) -> PureDP:
+    """`privacy`, or ``ValueError`` if it is not pure differential privacy."""
+    if not isinstance(privacy, PureDP):
+        raise ValueError(f"privacy must be PureDP for {type(noise).__name__}, got {privacy}")
+    return privacy

@@ -1,0 +1,242 @@
+"""The released summary of smooth queries: one file that answers any of them without the data."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile, is_zipfile
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import finite_array, positive, whole
+from geomdp.data import Schema
+from geomdp.mechanisms.smooth.moment_projection import MomentProjection
+from geomdp.privacy import Guarantee
+from geomdp.workloads.smooth.evaluation import Coefficients, approximate
+from geomdp.workloads.smooth.filters import Filter, Truncation
+from geomdp.workloads.smooth.queries import Function
+
+#: Layout of the file; a reader refuses another.
+FORMAT = "geomdp smooth summary 1"
+#: What reading a foreign or damaged file may raise once its bytes are in memory.
+_MALFORMED = (BadZipFile, EOFError, KeyError, NotImplementedError, OSError, TypeError, ValueError)
+
+
+class SmoothAnswer(NamedTuple):
+    """An answer with the sizes of its errors.
+
+    Parameters
+    ----------
+    value : float
+        The answer: the private mean of the polynomial that stands for the query.
+    noise_std : float
+        Standard deviation of the privacy noise in it; exact where the noise is. Of projected
+        moments, that of the noise before.
+    approximation_error : float
+        Estimate of the largest difference between query and polynomial, from public points.
+    error_bound : float
+        Proved bound on that difference; infinite if the query states no bounds on derivatives.
+    """
+
+    value: float
+    noise_std: float
+    approximation_error: float
+    error_bound: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothRelease:
+    """Noisy Chebyshev moments with everything needed to answer smooth queries from them.
+
+    Parameters
+    ----------
+    moments : (t,) * d array
+        Noisy means; 1 at m = 0, which is public.
+    noise_std : (t,) * d array
+        Standard deviation of the noise on each moment; 0 at m = 0.
+    n : int
+        Number of records, or the declared normaliser.
+    smoothness : int
+        K that the number of moments was chosen for; smoother and rougher queries are answered too.
+    numerical_error : float
+        Bound on the error of every moment before noise.
+    guarantee : Guarantee
+        The privacy record.
+    noise_covariance : (t^d - 1, t^d - 1) array, optional
+        Of the noise on the moments but m = 0, where they are not independent.
+    schema : Schema, optional
+        The real columns that the variables stand for, with the public bounds mapped to -1 and 1.
+    post_processed : bool
+        Whether the moments were projected on the true ones; `noise_std` is that of before.
+    """
+
+    moments: FloatArray
+    noise_std: FloatArray
+    n: int
+    smoothness: int
+    numerical_error: float
+    guarantee: Guarantee
+    noise_covariance: FloatArray | None = None
+    schema: Schema | None = None
+    post_processed: bool = False
+
+    @property
+    def d(self) -> int:
+        """Number of variables."""
+        return self.moments.ndim
+
+    @property
+    def degree(self) -> int:
+        """Number t of degrees 0..t-1 in each variable."""
+        return len(self.moments)
+
+    def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
+        """The mean of a function over the records; post-processing, so any number of them.
+
+        Parameters
+        ----------
+        query : callable
+            A `SmoothQuery`, or a function of points (n, d) of the cube with values (n,).
+        filter : Filter, optional
+            How coefficients are taken from the function's; by default `Truncation()`.
+
+        Raises
+        ------
+        ValueError
+            For a query that is not such a function, or has another number of variables.
+        """
+        chosen = Truncation() if filter is None else filter
+        return self.combine(approximate(query, self.degree, self.d, chosen))
+
+    def combine(self, coefficients: Coefficients) -> SmoothAnswer:
+        """The answer for coefficients that are known already, O(t^d).
+
+        Raises
+        ------
+        ValueError
+            For coefficients of another shape than the moments.
+        """
+        value = coefficients.answer(self.moments)
+        if self.noise_covariance is None:
+            deviation = coefficients.noise_std(self.noise_std)
+        else:
+            inner = coefficients.values.ravel()[1:]
+            deviation = math.sqrt(max(float(inner @ self.noise_covariance @ inner), 0.0))
+        return SmoothAnswer(
+            value, deviation, coefficients.approximation_error, coefficients.error_bound
+        )
+
+    def projected(self, projection: MomentProjection) -> SmoothRelease:
+        """The release with its moments moved to the nearest moments of a distribution.
+
+        Post-processing: the privacy record stays as it is. The standard deviations stay those of
+        the noise before; of what is left of it none are known, as that depends on the records.
+
+        Parameters
+        ----------
+        projection : MomentProjection
+            For moments of this shape: `MomentProjection.semidefinite(release.noise_std)` for one
+            variable, `MomentProjection.on_grid(release.noise_std, per_axis)` for any number.
+
+        Raises
+        ------
+        ValueError
+            For a projection of moments of another shape.
+        """
+        return replace(self, moments=projection(self.moments), post_processed=True)
+
+    def to_bytes(self) -> bytes:
+        """Moments, noise, metadata and privacy record as the content of one .npz file."""
+        record = {
+            "format": FORMAT,
+            "n": self.n,
+            "d": self.d,
+            "degree": self.degree,
+            "smoothness": self.smoothness,
+            "numerical_error": self.numerical_error,
+            "schema": None if self.schema is None else json.loads(self.schema.to_json()),
+            "guarantee": self.guarantee.to_dict(),
+            "post_processed": self.post_processed,
+        }
+        arrays = {"moments": self.moments, "noise_std": self.noise_std}
+        if self.noise_covariance is not None:
+            arrays["noise_covariance"] = self.noise_covariance
+        file = io.BytesIO()
+        np.savez(file, record=np.array(json.dumps(record)), **arrays)  # type: ignore[arg-type]
+        return file.getvalue()
+
+    def save(self, path: str | Path) -> None:
+        """Write `to_bytes` to a file; its name should end in .npz."""
+        Path(path).write_bytes(self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> SmoothRelease:
+        """Read a summary that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a summary of this layout, or contradicts itself.
+        FileNotFoundError
+            If there is no such file.
+        """
+        content = io.BytesIO(Path(path).read_bytes())
+        try:
+            if not is_zipfile(content):
+                raise ValueError("it is not an .npz file")
+            content.seek(0)
+            file = np.load(content, allow_pickle=False)
+            arrays = {name: file[name] for name in file.files if name != "record"}
+            return _from_record(json.loads(str(file["record"])), arrays)
+        except _MALFORMED as error:
+            raise ValueError(f"{path} is not a smooth summary: {error}") from error
+
+
+def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> SmoothRelease:
+    """The release that metadata and arrays describe; ``ValueError`` if they do not agree."""
+    if record["format"] != FORMAT:
+        raise ValueError(f"format must be {FORMAT!r}, got {record['format']!r}")
+    d, degree = whole(record["d"], "d"), whole(record["degree"], "degree", minimum=2)
+    shape = (degree,) * d
+    moments, deviations = (finite_array(arrays[k], k, d) for k in ("moments", "noise_std"))
+    for name, array in (("moments", moments), ("noise_std", deviations)):
+        if array.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
+        raise ValueError("moments must be 1 and noise_std 0 at m = 0, and noise_std at least 0")
+    covariance = arrays.get("noise_covariance")
+    if covariance is not None:
+        covariance = finite_array(covariance, "noise_covariance", 2)
+        if covariance.shape != (moments.size - 1,) * 2:
+            raise ValueError(f"noise_covariance must be of {moments.size - 1} moments")
+    description, post_processed = record["schema"], record["post_processed"]
+    schema = None if description is None else Schema.from_json(json.dumps(description))
+    if schema is not None:
+        check_schema(schema, d)
+    if not isinstance(post_processed, bool):
+        raise ValueError(f"post_processed must be true or false, got {post_processed!r}")
+    return SmoothRelease(
+        moments=moments,
+        noise_std=deviations,
+        n=whole(record["n"], "n"),
+        smoothness=whole(record["smoothness"], "smoothness"),
+        numerical_error=positive(record["numerical_error"], "numerical_error"),
+        guarantee=Guarantee.from_dict(record["guarantee"]),
+        noise_covariance=covariance,
+        schema=schema,
+        post_processed=post_processed,
+    )
+
+
+def check_schema(schema: Schema, d: int) -> None:
+    """``ValueError`` unless the schema has d real columns and no other."""
+    if schema.discrete_columns or len(schema.columns) != d:
+        raise ValueError(
+            f"schema must have {d} real columns, got {len(schema.real_columns)} of "
+            f"{len(schema.columns)}"
+        )

@@ -1,0 +1,219 @@
+"""Smooth queries: release Chebyshev moments once, answer any smooth function from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import cache, cached_property
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+from geomdp.data import Schema
+from geomdp.mechanisms.base import Prediction, PredictionKind
+from geomdp.mechanisms.sensitivity import checked_adjacency
+from geomdp.mechanisms.smooth.calibrated import CalibratedNoise
+from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
+from geomdp.mechanisms.smooth.noise import MomentNoise, UniformGaussian, WeightedLaplace
+from geomdp.mechanisms.smooth.release import SmoothRelease, check_schema
+from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
+from geomdp.workloads.smooth.moment_sums import MomentTransform
+from geomdp.workloads.smooth.moments import moment_transform
+from geomdp.workloads.smooth.smooth_queries import SmoothQueries
+from geomdp.workloads.universe.records import Records
+
+#: The error of the computed moments is at least this many times below the scale of the noise.
+NUMERICAL_SHARE = 1000
+
+
+class SmoothSummary:
+    """Release noisy Chebyshev product moments of records in [-1, 1]^d.
+
+    M(X) = (sum over x in X of Q(x) + Z) / n with Q_m(x) = prod_i cos(m_i arccos x_i),
+    m in {0..t-1}^d without 0, and Z a `MomentNoise`. The release is a file that answers every
+    query with K bounded derivatives, given at any later time, by combining the moments
+    (Wang et al., Algorithms 1 and 2).
+
+    Parameters
+    ----------
+    d : int
+        Number of variables.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    smoothness : int
+        K >= 1, the number of bounded derivatives of the queries expected.
+    privacy : PureDP, ApproxDP or ZCDP
+        Guarantee wanted.
+    degree : DegreeRule or int, optional
+        t, or how to choose it from public numbers; by default `LeastPredictedError`.
+    noise : MomentNoise, optional
+        By default `WeightedLaplace(smoothness)` for pure privacy, `UniformGaussian()` otherwise.
+    adjacency : Adjacency
+        Neighbour relation.
+    schema : Schema, optional
+        The d real columns that the variables stand for; goes into the released file.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, a noise that cannot give such privacy, a schema that does not
+        have d real columns, or n epsilon so large that float64 sums are not precise enough.
+
+    Notes
+    -----
+    Privacy, in real arithmetic and for `UniformLaplace` and `WeightedLaplace`: for all neighbouring
+    X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]; for `UniformGaussian` the
+    rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism; for `MomentBodyNoise`, drawn by a
+    Markov chain, nothing is claimed and epsilon is a target. The proofs of the sensitivities are in
+    `workloads.smooth.moment_diameters` and the docstrings of the noises.
+
+    The computed sums are those of a public function Q' within `transform.errors` of Q, rounded by
+    at most n r, r = `transform.rounding(n)`. Between neighbours each moves by at most
+    2 (error + n r) more than the exact one does, and the noise is calibrated to that (`slack`). The
+    errors of the moments themselves, `numerical_errors`, are at least 1000 times below the scales
+    of their noise. All these bounds are public; nothing is checked on records. Under add/remove
+    they hold for up to n records; of N > n records, rounding may be N / n times as large.
+
+    Error of a query: its approximation error plus the noise, both stated with every answer.
+
+    References
+    ----------
+    Wang, Fan, Zhang and Wang 2013, Algorithm 1 and Theorem 3.1; formula sheet SM-A1, SM-X1,
+    X-NUFFT, DISC-15, DISC-16.
+    """
+
+    def __init__(
+        self,
+        d: int,
+        *,
+        n: int,
+        smoothness: int,
+        privacy: Privacy,
+        degree: DegreeRule | int | None = None,
+        noise: MomentNoise | None = None,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        schema: Schema | None = None,
+    ) -> None:
+        d, self.n = whole(d, "d"), whole(n, "n")
+        self.smoothness = whole(smoothness, "smoothness")
+        if not isinstance(privacy, Privacy):
+            raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+        checked_adjacency(adjacency)
+        if schema is not None:
+            check_schema(schema, d)
+        self.schema = schema
+        if noise is None:
+            pure = isinstance(privacy, PureDP)
+            noise = WeightedLaplace(self.smoothness) if pure else UniformGaussian()
+
+        @cache
+        def deviations(workload: SmoothQueries) -> FloatArray:
+            return noise.calibrate(workload, privacy, adjacency).deviations / self.n
+
+        rule = LeastPredictedError(noise.largest_table) if degree is None else degree
+        if isinstance(rule, DegreeRule):
+            rule = rule.choose(d=d, n=self.n, smoothness=self.smoothness, noise_at=deviations)
+        self.workload = SmoothQueries(d, rule)
+        # The standard deviation of Laplace noise is sqrt(2) times its scale.
+        scales = deviations(self.workload) / math.sqrt(2)
+        tolerances = self.workload.table(scales, float(scales.min())) / NUMERICAL_SHARE
+        self.transform = _precise_transform(tolerances, self.n)
+        rounding = self.transform.rounding(self.n)
+        #: Bounds (t,) * d on the errors of moments before noise, as means.
+        self.numerical_errors = self.transform.errors + rounding
+        slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
+        #: Distribution of Z, on sums.
+        self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
+        self.guarantee = Guarantee(privacy, adjacency, self.noise.sampler)
+
+    @property
+    def degree(self) -> int:
+        """Number t of degrees 0..t-1 in each variable."""
+        return self.workload.degree
+
+    @cached_property
+    def noise_std(self) -> FloatArray:
+        """Standard deviations (t,) * d of the noise on the released moments; 0 at m = 0."""
+        return self.workload.table(self.noise.deviations / self.n, 0.0)
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Root mean squared error per moment, m = 0 left out; the same for every data set."""
+        moment = self.noise.second_moment()
+        value = math.sqrt(moment.value / self.workload.n_queries) / self.n
+        # d sqrt(x) / sqrt(x) = dx / (2 x).
+        stderr = value * moment.stderr / (2 * moment.value)
+        source = "variances of the noise (SM-A1, SM-X1)"
+        return Prediction(value, PredictionKind.EXACT, source, stderr)
+
+    def release(
+        self,
+        records: Records | Iterable[Records],
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> SmoothRelease:
+        """The private summary of `records`.
+
+        Parameters
+        ----------
+        records : array, DataFrame, or iterable of chunks of one
+            Points (n, d) of the cube; `geomdp.data.encode` maps columns with bounds to it. Chunks
+            are read once and never held.
+        rng : Generator, int or None
+            None for operating-system entropy; anything else voids the privacy claim.
+        ledger : Ledger, optional
+            Asked before the records are read; pays once they are found valid, before any draw.
+
+        Raises
+        ------
+        ValueError
+            Before any draw: points outside the cube or NaN, naming row and column, or, under
+            replace-one, not n of them.
+        BudgetExhausted
+            If the ledger cannot pay; the records are not read.
+        """
+        generator = np.random.default_rng(rng)  # refuses a bad seed before anything is read
+        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
+        noise_std, covariance = self.noise_std, self.noise.covariance
+        label = type(self).__name__
+        if ledger is not None:
+            ledger.require(guarantee, label)
+        chunks = self.workload.universe.chunks(records, self.transform.rows)
+        count, sums = self.transform.sums(chunks)
+        if self.guarantee.adjacency is Adjacency.REPLACE_ONE and count != self.n:
+            raise ValueError(f"records must number n = {self.n}, got {count}")
+        if ledger is not None:
+            ledger.spend(guarantee, label)
+        noisy = (sums.ravel()[1:] + self.noise.sample(generator, 1)[0]) / self.n
+        return SmoothRelease(
+            moments=self.workload.table(noisy),
+            noise_std=noise_std,
+            n=self.n,
+            smoothness=self.smoothness,
+            numerical_error=float(self.numerical_errors.max()),
+            guarantee=guarantee,
+            noise_covariance=None if covariance is None else covariance / self.n**2,
+            schema=self.schema,
+        )
+
+
+def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
+    """A transform with errors of at most `tolerances` (t,) * d, rounding included.
+
+    Raises
+    ------
+    ValueError
+        If float64 sums of n terms are not that precise.
+    """
+    transform = moment_transform(tolerances.ndim, len(tolerances), tolerances, n)
+    errors = transform.errors + transform.rounding(n)
+    if (errors > tolerances).any():
+        worst = np.unravel_index(np.argmax(errors / tolerances), errors.shape)
+        raise ValueError(
+            "n or degree must be smaller, or privacy stronger: a moment of "
+            f"{n} records is computed within {errors[worst]:.2g}, and the noise asks for "
+            f"{tolerances[worst]:.2g}"
+        )
+    return transform

@@ -1,0 +1,1 @@
+"""Random projection of records for sparse queries."""

@@ -1,0 +1,1 @@
+from .signs import HashedSigns as HashedSigns

@@ -1,0 +1,188 @@
+"""A random sign matrix with limited independence, stored as a key of a few hundred bytes.
+
+A in {+-T^(-1/2)}^(T x universe) with r-wise independent entries, from one random polynomial over
+GF(2^64): its value at (block b, element x) is a uniform 64-bit word whose bits are the signs of
+rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import whole
+from geomdp.mechanisms.sparse.hashing.field import Words
+from geomdp.mechanisms.sparse.hashing.subspaces import apply_map, evaluate_on_coset, subspace_maps
+
+#: Signs per word: one evaluation gives this many rows.
+WORD_BITS = 64
+#: Largest number of rows.
+MAX_ROWS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class HashedSigns:
+    """The matrix A of a key: T rows, one column per whole number below `elements`.
+
+    Any r = 2^k entries are independent and uniform, k the logarithm of the key's length.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows T, a power of two from 64 to 2^24.
+    key : (2^k,) uint64 array
+        Uniform random words, k at least 1; the coefficients of the polynomial.
+    """
+
+    rows: int
+    key: Words
+    _origin_maps: Words = field(init=False, repr=False)
+    _shifts: Words = field(init=False, repr=False)
+    _cosets: Words = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rows = whole(self.rows, "rows", minimum=WORD_BITS, maximum=MAX_ROWS)
+        key = np.ascontiguousarray(self.key, dtype=np.uint64)
+        levels = len(key).bit_length() - 1
+        if rows & (rows - 1):
+            raise ValueError(f"rows must be a power of two, got {rows}")
+        if key.ndim != 1 or len(key) < 2 or len(key) & (len(key) - 1):
+            raise ValueError(f"key must hold a power of two of words, at least 2, got {key.shape}")
+        maps = subspace_maps(levels)
+        size = len(key)
+        blocks = rows // WORD_BITS
+        shifts = _images(maps, np.arange(size, dtype=np.uint64))
+        cosets = _images(maps, np.arange(0, max(blocks, size), size, dtype=np.uint64))
+        for name, value in (("rows", rows), ("key", key), ("_origin_maps", maps)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_shifts", shifts)
+        object.__setattr__(self, "_cosets", cosets)
+
+    @classmethod
+    def draw(cls, rows: int, independence: int, rng: np.random.Generator) -> HashedSigns:
+        """A random matrix whose entries are at least `independence`-wise independent.
+
+        The key's length is the next power of two.
+        """
+        independence = whole(independence, "independence", minimum=2)
+        length = 1 << (independence - 1).bit_length()
+        return cls(rows, rng.integers(0, 1 << 64, size=length, dtype=np.uint64))
+
+    @property
+    def independence(self) -> int:
+        """The r of the r-wise independence of the entries."""
+        return len(self.key)
+
+    @property
+    def elements(self) -> int:
+        """Number of columns: elements are whole numbers below this."""
+        return 1 << (WORD_BITS - self._block_bits)
+
+    @property
+    def _block_bits(self) -> int:
+        return (self.rows // WORD_BITS - 1).bit_length()
+
+    def words(self, elements: IntArray) -> Words:
+        """Sign bits (k, T / 64) of the columns of `elements` (k,); bit i of word b is row 64b + i.
+
+        A bit 1 stands for the sign -1.
+
+        Raises
+        ------
+        ValueError
+            For an element outside 0..`elements` - 1.
+        """
+        checked = self._check(elements)
+        out = np.empty((len(checked), self.rows // WORD_BITS), dtype=np.uint64)
+        _fill_words(self.key, self._origin_maps, self._shifts, self._cosets, checked, out)
+        return out
+
+    def columns(self, elements: IntArray) -> FloatArray:
+        """Columns of A (k, T) for `elements` (k,)."""
+        bits = np.unpackbits(self.words(elements).view(np.uint8), axis=1, bitorder="little")
+        return np.asarray((1.0 - 2.0 * bits) / np.sqrt(self.rows))
+
+    def project(self, elements: IntArray, weights: FloatArray) -> FloatArray:
+        """A times the vector with `weights` (k,) at `elements` (k,): (T,)."""
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        total = np.zeros(self.rows)
+        for start, words in self._batches(elements):
+            _add_signed(words, weights[start : start + len(words)], total)
+        return np.asarray(total / np.sqrt(self.rows))
+
+    def correlate(self, elements: IntArray, vector: FloatArray) -> FloatArray:
+        """Inner products of the columns of `elements` (k,) with `vector` (T,): (k,)."""
+        result = np.empty(len(elements))
+        for start, words in self._batches(elements):
+            _correlate(words, vector, result[start : start + len(words)])
+        return np.asarray(result / np.sqrt(self.rows))
+
+    def _batches(self, elements: IntArray) -> Iterator[tuple[int, Words]]:
+        step = max(1, (1 << 21) // (self.rows // WORD_BITS))  # 16 MB of words at a time
+        for start in range(0, len(elements), step):
+            yield start, self.words(elements[start : start + step])
+
+    def _check(self, elements: IntArray) -> Words:
+        array = np.asarray(elements)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ValueError(f"elements must be whole numbers (k,), got {array.dtype}")
+        if array.size and not (int(array.min()) >= 0 and int(array.max()) < self.elements):
+            raise ValueError(f"elements must lie in 0..{self.elements - 1}")
+        return array.astype(np.uint64) << np.uint64(self._block_bits)
+
+
+def _images(maps: Words, words: Words) -> Words:
+    """Images of `words` (n,) under each of `maps` (levels, 64): (levels, n)."""
+    bits = (words[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
+    return np.stack([np.bitwise_xor.reduce(bits * images, axis=1) for images in maps])
+
+
+@numba.njit(cache=True)
+def _fill_words(
+    key: Words, maps: Words, shifts: Words, cosets: Words, origins: Words, out: Words
+) -> None:
+    levels, size, blocks = len(maps), len(key), out.shape[1]
+    values = np.empty(size, dtype=np.uint64)
+    own = np.empty(levels, dtype=np.uint64)
+    origin = np.empty(levels, dtype=np.uint64)
+    for row in range(len(origins)):
+        for level in range(levels):
+            own[level] = apply_map(maps[level], origins[row])
+        for coset in range(cosets.shape[1]):
+            for level in range(levels):
+                origin[level] = own[level] ^ cosets[level, coset]
+            evaluate_on_coset(key, origin, shifts, values)
+            start = coset * size
+            count = min(size, blocks - start)
+            out[row, start : start + count] = values[:count]
+
+
+@numba.njit(cache=True, fastmath=True)
+def _add_signed(words: Words, weights: FloatArray, total: FloatArray) -> None:
+    for row in range(words.shape[0]):
+        weight = weights[row]
+        for block in range(words.shape[1]):
+            word = words[row, block]
+            start = 64 * block
+            for i in range(64):
+                total[start + i] += weight - 2.0 * weight * np.float64(
+                    (word >> np.uint64(i)) & np.uint64(1)
+                )
+
+
+@numba.njit(cache=True, fastmath=True)
+def _correlate(words: Words, vector: FloatArray, out: FloatArray) -> None:
+    for row in range(words.shape[0]):
+        result = 0.0
+        for block in range(words.shape[1]):
+            word = words[row, block]
+            start = 64 * block
+            for i in range(64):
+                result += vector[start + i] * (
+                    1.0 - 2.0 * np.float64((word >> np.uint64(i)) & np.uint64(1))
+                )
+        out[row] = result

@@ -1,0 +1,86 @@
+"""Polynomials over GF(2^64) evaluated at all points of an affine subspace at once.
+
+V_j is the span of the words 1, 2, 4, ..., 2^(j-1): all words below 2^j. Its subspace polynomial
+s_j(x) = product over v in V_j of (x - v) is linear over GF(2) and constant on the cosets of V_j.
+With s'_j = s_j / s_j(2^j), a polynomial of degree below 2^k is written in the basis
+X_i = product over the bits j of i of s'_j, in which evaluation on a coset of V_k is a butterfly
+network with (k/2) 2^k multiplications (Lin, Chung and Han 2014; X-GF).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from geomdp._validation import whole
+from geomdp.mechanisms.sparse.hashing.field import (
+    FOLD,
+    Words,
+    fill_multiples,
+    inverse,
+    multiply,
+    times,
+)
+
+#: Largest k: polynomials of degree below 2^12 are far more independence than any bound asks for.
+MAX_LEVELS = 12
+
+
+def subspace_maps(levels: int) -> Words:
+    """The linear maps s'_0, ..., s'_(levels-1) on the 64 unit words: (levels, 64).
+
+    Row j holds s'_j(2^i) at column i; s'_j of a word is the XOR over its bits.
+    s_0(x) = x and s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
+    """
+    levels = whole(levels, "levels", minimum=0, maximum=MAX_LEVELS)
+    values = np.uint64(1) << np.arange(64, dtype=np.uint64)
+    maps = np.empty((levels, 64), dtype=np.uint64)
+    for j in range(levels):
+        pivot = values[j]
+        scale = np.full(64, inverse(int(pivot)), dtype=np.uint64)
+        maps[j] = multiply(scale, values)
+        values = multiply(values, values) ^ multiply(np.full(64, pivot), values)
+    return maps
+
+
+@numba.njit(cache=True)
+def apply_map(images: Words, word: np.uint64) -> np.uint64:
+    """The image of `word` under a GF(2)-linear map given on the unit words: (64,)."""
+    result = np.uint64(0)
+    for i in range(64):
+        if (word >> np.uint64(i)) & np.uint64(1):
+            result ^= images[i]
+    return result
+
+
+@numba.njit(cache=True)
+def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Words) -> None:
+    """Values at theta + 0, theta + 1, ..., theta + 2^k - 1 of one polynomial, into `out`.
+
+    Parameters
+    ----------
+    coefficients : (2^k,) uint64 array
+        The polynomial in the basis X_i.
+    origin : (k,) uint64 array
+        s'_0(theta), ..., s'_(k-1)(theta).
+    shifts : (k, 2^k) uint64 array
+        s'_j(v) for the words v below 2^k.
+    out : (2^k,) uint64 array
+        Filled with the values.
+    """
+    table = np.empty(16, dtype=np.uint64)
+    fold = FOLD
+    size = len(coefficients)
+    out[:] = coefficients
+    half = size >> 1
+    level = len(origin) - 1
+    while half > 0:
+        for start in range(0, size, 2 * half):
+            # On theta + start + V_level the factor s'_level is constant; one step on it is 1 more.
+            fill_multiples(origin[level] ^ shifts[level, start], table)
+            for i in range(start, start + half):
+                low = out[i] ^ times(table, out[i + half], fold)
+                out[i + half] ^= low
+                out[i] = low
+        half >>= 1
+        level -= 1

@@ -1,0 +1,193 @@
+"""SparseProject: a noisy random projection of the histogram answers any sparse query (BR-PROJ)."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import whole
+from geomdp.bounds.upper.sparse_projection import (
+    MAX_ROWS,
+    MIN_ROWS,
+    feasible_rows,
+    independence,
+    paper_sizes,
+)
+from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
+from geomdp.mechanisms.sparse.hashing import HashedSigns
+from geomdp.mechanisms.sparse.summary import SparseSummary
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
+from geomdp.privacy.calibration import gaussian_scale
+from geomdp.privacy.ledger import Ledger
+from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
+
+#: Records counted at a time.
+COUNT_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class GaussianRows:
+    """Gaussian noise on the projection, scaled to its l2 sensitivity, which T does not enter."""
+
+    def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
+        """Standard deviation per row, for l2 sensitivity `sensitivity` of the whole vector."""
+        del rows
+        return gaussian_scale(sensitivity, privacy)
+
+    def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
+        """Noise (rows,)."""
+        return sigma * rng.standard_normal(rows)
+
+
+@dataclass(frozen=True)
+class LaplaceRows:
+    """Laplace noise on every row, composed over the T rows, as in the paper.
+
+    Row sensitivity s / sqrt(T) and scale s sqrt(8 ln(1/delta)) / eps make each row
+    eps / sqrt(8 T ln(1/delta))-DP, and the T rows together (eps, delta)-DP (GEN-2b).
+    """
+
+    def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
+        """Standard deviation per row: sqrt(2) times the Laplace scale."""
+        if not isinstance(privacy, ApproxDP):
+            raise ValueError(f"privacy must be ApproxDP for LaplaceRows, got {privacy}")
+        step = shortcut_step_epsilon(privacy, rows)
+        return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
+
+    def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
+        """Noise (rows,)."""
+        return rng.laplace(0.0, sigma / math.sqrt(2), size=rows)
+
+
+class SparseProject:
+    """Release A D + noise, A a random sign matrix kept as a hash key; answer queries from it.
+
+    D is the histogram of the records over an open universe, A in {+-T^(-1/2)}^(T x universe) with
+    limited independence. The answer to a query Q is <A Q, A D + noise> / n, computed in
+    O(m T / 64) hash evaluations from the released vector and the key alone (Blum-Roth,
+    Algorithm 2; BR-PROJ).
+
+    Every column of A has norm exactly 1, so the l2 sensitivity of A D is 1 under add/remove and
+    at most 2 under replace-one, for any key; privacy never rests on the properties of A.
+
+    Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector
+    or Laplace noise composed over its rows, in real arithmetic.
+
+    Parameters
+    ----------
+    n : int
+        Number of records; under add/remove the declared public normaliser.
+    sparsity : int
+        Largest sparsity m of a query.
+    queries : int
+        Number k of queries the independence of A is sized for.
+    privacy : ApproxDP or ZCDP
+        The guarantee of one release.
+    rows : int, optional
+        Number of rows T, a power of two from 2^6 to 2^24; by default `feasible_rows`.
+    beta : float
+        Failure probability the independence is sized for, 0 < beta < 1.
+    noise : GaussianRows or LaplaceRows
+        The noise; Gaussian noise is smaller.
+    encoding : ElementEncoding
+        How elements become columns; by default they are whole numbers.
+    adjacency : Adjacency
+        The neighbour relation.
+    rng : Generator, int or None
+        Source of the public hash key, drawn here and never again.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        n: int,
+        sparsity: int,
+        queries: int,
+        privacy: ApproxDP | ZCDP,
+        rows: int | None = None,
+        beta: float = 0.05,
+        noise: GaussianRows | LaplaceRows | None = None,
+        encoding: ElementEncoding | None = None,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+        rng: RandomState = None,
+    ) -> None:
+        if not isinstance(privacy, ApproxDP | ZCDP):
+            raise ValueError(f"privacy must be ApproxDP or ZCDP, got {privacy}")
+        self.n = whole(n, "n")
+        self.sparsity = whole(sparsity, "sparsity")
+        if rows is None:
+            loss = privacy.epsilon if isinstance(privacy, ApproxDP) else math.sqrt(2 * privacy.rho)
+            rows = feasible_rows(n=self.n, epsilon=loss)
+        rows = whole(rows, "rows", minimum=MIN_ROWS, maximum=MAX_ROWS)
+        wanted = independence(rows=rows, queries=queries, beta=beta)
+        #: The sizes of the paper for this problem, most often too large to run.
+        self.paper = paper_sizes(n=self.n, sparsity=self.sparsity, queries=queries, beta=beta)
+        self.noise = noise if noise is not None else GaussianRows()
+        self.encoding = encoding if encoding is not None else IntegerElements()
+        sensitivity = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
+        self.sigma = self.noise.sigma(privacy, sensitivity, rows)
+        self.signs = HashedSigns.draw(rows, wanted, np.random.default_rng(rng))
+        self.guarantee = Guarantee(privacy, adjacency, Exact())
+
+    def release(
+        self,
+        records: Elements,
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> SparseSummary:
+        """The private summary of `records`.
+
+        Parameters
+        ----------
+        records : iterable of elements
+            Read once, see `OpenUniverse`; under replace-one exactly n of them.
+        rng : Generator, int or None
+            None for operating-system entropy; anything else voids the privacy claim.
+        ledger : Ledger, optional
+            Asked before the records are read; pays once they are found valid, before any draw.
+
+        Raises
+        ------
+        ValueError
+            Before any draw: records that do not number n under replace-one, or that the encoding
+            does not take.
+        BudgetExhausted
+            If the ledger cannot pay; the records are not read.
+        """
+        generator = np.random.default_rng(rng)  # refuses a bad seed before anything is read
+        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
+        label = type(self).__name__
+        if ledger is not None:
+            ledger.require(guarantee, label)
+        counts: Counter[Hashable] = Counter()
+        for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
+            counts.update(chunk.tolist())
+        total = counts.total()
+        if self.guarantee.adjacency is Adjacency.REPLACE_ONE and total != self.n:
+            raise ValueError(f"records must number n = {self.n}, got {total}")
+        numbers = self.encoding.encode(counts)
+        weights = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
+        vector = self.signs.project(numbers, weights)
+        if ledger is not None:
+            ledger.spend(guarantee, label)
+        vector += self.noise.draw(generator, self.sigma, self.signs.rows)
+        return SparseSummary(
+            vector=vector,
+            signs=self.signs,
+            n=self.n,
+            sparsity=self.sparsity,
+            sigma=self.sigma,
+            encoding=self.encoding,
+            guarantee=guarantee,
+        )

@@ -1,0 +1,14 @@
+from .choice import best_design as best_design
+from .choice import hierarchical_strategies as hierarchical_strategies
+from .choice import laplace_strategies as laplace_strategies
+from .design import CellNoise as CellNoise
+from .design import Design as Design
+from .design import LaplaceCells as LaplaceCells
+from .design import SimplexCells as SimplexCells
+from .design import Strategy as Strategy
+from .listed import Haar as Haar
+from .listed import Tree as Tree
+from .p_identity import PIdentity as PIdentity
+from .soft_bins import SoftBins as SoftBins
+from .tables import WeightedMarginals as WeightedMarginals
+from .tables import WeightedSigns as WeightedSigns

@@ -1,0 +1,9 @@
+from .base import Noise as Noise
+from .cone import ConeNoise as ConeNoise
+from .gaussian import GaussianNoise as GaussianNoise
+from .knorm import KNormNoise as KNormNoise
+from .laplace import LaplaceNoise as LaplaceNoise
+from .mapped import MappedNoise as MappedNoise
+from .mapped import Part as Part
+from .paired import PairedNoise as PairedNoise
+from .recursive import RecursiveNoise as RecursiveNoise

@@ -1,0 +1,1 @@
+"""Means and second moments of real records."""

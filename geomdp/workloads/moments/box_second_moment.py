@@ -1,0 +1,148 @@
+"""Second moments of records with bounded coordinates."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._linalg import AffineHull, svec, unsvec
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, whole
+from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
+from geomdp.workloads.universe.universes import Records, SymmetricCube
+
+#: Largest d for which the 3^d faces of the cube are searched: 6561 of them, some milliseconds.
+MAX_FACE_DIMENSION = 8
+
+
+@dataclass(frozen=True)
+class BoxSecondMoment(Workload):
+    """Q(x) = svec(x x^T) for x in [-1, 1]^d: the m = d (d + 1) / 2 second moments.
+
+    svec lists the upper triangle row by row with off-diagonal entries times sqrt(2), so that the
+    Euclidean norm of answers is the Frobenius norm of matrices; `matrix` converts back. All Q(x)
+    lie in {M psd, M_ii <= 1} (X-PSDBOX).
+
+    Parameters
+    ----------
+    d : int
+        Dimension of the records.
+
+    References
+    ----------
+    X-PSDBOX.
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole(self.d, "d"))
+
+    @property
+    def universe(self) -> SymmetricCube:
+        """The cube [-1, 1]^d."""
+        return SymmetricCube(self.d)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries d (d + 1) / 2."""
+        return self.d * (self.d + 1) // 2
+
+    def matrix(self, answers: FloatArray) -> FloatArray:
+        """Symmetric matrices (..., d, d) of answer vectors (..., m)."""
+        return unsvec(answers)
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """svec(x x^T) for each record: (n, m)."""
+        points = self.universe.validate(records)
+        return svec(points[:, :, None] * points[:, None, :])
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """svec(X^T X) with the number of records: one matrix product per chunk."""
+        count, total = 0, np.zeros((self.d, self.d))
+        for chunk in self.universe.chunks(records, CHUNK_ROWS):
+            count += len(chunk)
+            total += chunk.T @ chunk
+        return Totals(count, svec(total))
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """svec(x x^T) for a maximiser x of <x, G x> over the cube, G the direction; O(3^d d^2).
+
+        Some maximiser lies in the interior of a face on which the form is strictly concave, or is
+        a corner: along any other direction of a face it can move on without loss. All faces are
+        tried.
+
+        Raises
+        ------
+        ValueError
+            For d above 8: maximising a quadratic form over a cube is hard in general.
+        """
+        directions = batch(directions, self.n_queries, "directions")
+        if self.d > MAX_FACE_DIMENSION:
+            raise ValueError(
+                f"d must be at most {MAX_FACE_DIMENSION} for extreme answers, got {self.d}"
+            )
+        best = np.empty((len(directions), self.d))
+        for row, matrix in enumerate(unsvec(directions)):
+            best[row] = _maximiser_over_cube(matrix)
+        return svec(best[:, :, None] * best[:, None, :])
+
+    def affine_hull(self) -> AffineHull:
+        """All of R^m: the hull holds 0 and the x x^T span the symmetric matrices."""
+        return AffineHull.whole_space(self.n_queries)
+
+    def l1_diameter(self) -> float:
+        """d + d (d - 1) / sqrt(2), attained by a corner and 0.
+
+        With p = |x - y|, q = |x + y|, p + q <= 2, the norm is at most p^T B q for B with 1 on and
+        1 / sqrt(2) off the diagonal, so at most p^T B (2 - p); B is positive definite, so by
+        concavity and symmetry p = (1, ..., 1) is best.
+        """
+        return self.l1_radius()
+
+    def l2_diameter(self) -> float:
+        """sqrt(2) d, attained by orthogonal corners for even d, a bound for odd d; 1 for d = 1.
+
+        ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
+        """
+        return math.sqrt(2) * self.d if self.d > 1 else 1.0
+
+    def l1_radius(self) -> float:
+        """d + d (d - 1) / sqrt(2), attained at every corner."""
+        return self.d + self.d * (self.d - 1) / math.sqrt(2)
+
+    def l2_radius(self) -> float:
+        """d, attained at every corner."""
+        return float(self.d)
+
+    def labels(self) -> list[str]:
+        """Names such as x0^2 and sqrt(2)*x0*x1."""
+        rows, columns = np.triu_indices(self.d)
+        return [
+            f"x{i}^2" if i == j else f"sqrt(2)*x{i}*x{j}"
+            for i, j in zip(rows, columns, strict=True)
+        ]
+
+
+def _maximiser_over_cube(matrix: FloatArray) -> FloatArray:
+    """A maximiser (d,) of <x, G x> over [-1, 1]^d, G symmetric (d, d)."""
+    d = len(matrix)
+    best, highest = np.zeros(d), 0.0
+    for pattern in itertools.product((False, True), repeat=d):
+        free = np.array(pattern)
+        if free.any() and np.linalg.eigvalsh(matrix[np.ix_(free, free)])[-1] >= 0:
+            continue
+        points = np.zeros((1 << int(d - free.sum()), d))
+        points[:, ~free] = list(itertools.product((-1.0, 1.0), repeat=int(d - free.sum())))
+        if free.any():
+            slopes = points[:, ~free] @ matrix[np.ix_(~free, free)]
+            points[:, free] = -np.linalg.solve(matrix[np.ix_(free, free)], slopes.T).T
+        points = points[np.abs(points).max(axis=1) <= 1]
+        heights = np.einsum("bi,ij,bj->b", points, matrix, points)
+        if len(heights) and heights.max() > highest:
+            best, highest = points[heights.argmax()], float(heights.max())
+    return best

@@ -1,0 +1,80 @@
+"""The mean workload on the unit ball."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, whole
+from geomdp.workloads.base import Workload
+from geomdp.workloads.universe.universes import Records, UnitBall
+
+
+@dataclass(frozen=True)
+class Means(Workload):
+    """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
+
+    conv {Q(x)} is the unit ball; the ball mechanism on this workload is the mean mechanism of
+    covariance estimation (JL-L15 with Delta = 2, JL-T3).
+
+    Parameters
+    ----------
+    d : int
+        Dimension of the records.
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole(self.d, "d"))
+
+    @property
+    def universe(self) -> UnitBall:
+        """The unit ball of R^d."""
+        return UnitBall(self.d)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries d."""
+        return self.d
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """The records themselves: (n, d)."""
+        return np.array(self.universe.validate(records), dtype=np.float64)
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """u / ||u||_2, or the first axis for u = 0, where every record is extreme."""
+        directions = batch(directions, self.d, "directions")
+        # Scaling by the largest entry first keeps tiny and huge directions from losing their norm.
+        largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
+        unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
+        unit[largest[:, 0] == 0, 0] = 1.0
+        return np.asarray(unit / np.linalg.norm(unit, axis=1, keepdims=True))
+
+    def affine_hull(self) -> AffineHull:
+        """All of R^d."""
+        return AffineHull.whole_space(self.d)
+
+    def l1_diameter(self) -> float:
+        """2 sqrt(d), attained by (1, ..., 1) / sqrt(d) and its negative."""
+        return 2 * math.sqrt(self.d)
+
+    def l2_diameter(self) -> float:
+        """2, attained by every unit vector and its negative."""
+        return 2.0
+
+    def l1_radius(self) -> float:
+        """sqrt(d), attained by (1, ..., 1) / sqrt(d)."""
+        return math.sqrt(self.d)
+
+    def l2_radius(self) -> float:
+        """1, attained by every unit vector."""
+        return 1.0
+
+    def labels(self) -> list[str]:
+        """Names x0, x1, ..."""
+        return [f"x{i}" for i in range(self.d)]

@@ -1,0 +1,1 @@
+"""Queries given one at a time, and lists of sparse ones."""

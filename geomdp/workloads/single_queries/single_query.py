@@ -1,0 +1,204 @@
+"""One linear query with values in [0, 1]: dense on a finite universe, or sparse on any universe.
+
+The iterative mechanisms take queries one at a time, so a query is an object of its own here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array, whole
+from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
+from geomdp.workloads.universe.universes import FiniteUniverse, Records
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Largest number of free bits of a conjunction: its support is enumerated, 2^20 elements.
+MAX_FREE_BITS = 20
+#: Records counted at a time.
+COUNT_ROWS = 1 << 16
+
+
+class LinearQuery(Protocol):
+    """Anything that sums a function with values in [0, 1] over records.
+
+    Counting the records once (`tally`) and summing over the counts (`total`) are two verbs, so
+    that a mechanism that is asked many queries reads its records only once.
+    """
+
+    def tally(self, records: Any) -> Any:
+        """Counts of the records, in the form that every query of this kind can be summed on."""
+
+    def total(self, tally: Any) -> float:
+        """Sum of the query's values over the counted records."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseQuery:
+    """The query x -> values[x] on {0, ..., N - 1}.
+
+    Parameters
+    ----------
+    values : (N,) array
+        Numbers in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For a value that is not a number in [0, 1], or none at all.
+    """
+
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        values = finite_array(self.values, "values", ndim=1).copy()
+        _require_unit_interval(values)
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+
+    def tally(self, records: Records) -> IntArray:
+        """Histogram (N,) of `records` (n,), codes 0..N-1; ``ValueError`` for other codes."""
+        codes = FiniteUniverse(len(self.values)).validate(records)
+        return np.bincount(codes, minlength=len(self.values))
+
+    def total(self, tally: IntArray) -> float:
+        """Sum of the query's values over a histogram (N,)."""
+        if len(tally) != len(self.values):
+            raise ValueError(f"query must have {len(tally)} values, got {len(self.values)}")
+        return float(self.values @ tally)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseQuery:
+    """A query on hashable elements that is 0 off a listed support.
+
+    Parameters
+    ----------
+    support : tuple of hashable
+        The elements, each once.
+    values : (m,) array
+        The query's values on them, numbers in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        For an empty support, an element listed twice, or a value that is not in [0, 1].
+    """
+
+    support: tuple[Hashable, ...]
+    values: FloatArray
+
+    def __post_init__(self) -> None:
+        support = tuple(self.support)
+        values = finite_array(self.values, "values", ndim=1).copy()
+        if len(support) != len(values):
+            raise ValueError(f"support and values must match, got {len(support)}, {len(values)}")
+        _require_unit_interval(values)
+        if len(set(support)) < len(support):
+            twice = next(x for x, times in Counter(support).items() if times > 1)
+            raise ValueError(f"support must list each element once, got {twice!r} more than once")
+        values.setflags(write=False)
+        object.__setattr__(self, "support", support)
+        object.__setattr__(self, "values", values)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[Hashable, float]) -> SparseQuery:
+        """The query with `values` by element."""
+        return cls.from_items(values.items())
+
+    @classmethod
+    def from_series(cls, values: pd.Series) -> SparseQuery:
+        """The query with a pandas Series of values, its index the elements."""
+        return cls(tuple(values.index), values.to_numpy(dtype=np.float64))
+
+    @classmethod
+    def from_items(cls, items: Iterable[tuple[Hashable, float]]) -> SparseQuery:
+        """The query with (element, value) pairs, from any iterable; it is read once."""
+        pairs = list(items)
+        return cls(tuple(x for x, _ in pairs), np.array([value for _, value in pairs], dtype=float))
+
+    @classmethod
+    def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
+        """The query that is 1 on `support`: which share of the records lies in it."""
+        elements = tuple(support)
+        return cls(elements, np.ones(len(elements)))
+
+    @property
+    def sparsity(self) -> int:
+        """Number m of listed elements."""
+        return len(self.support)
+
+    @cached_property
+    def by_element(self) -> dict[Hashable, float]:
+        """Values by element."""
+        return dict(zip(self.support, self.values.tolist(), strict=True))
+
+    def tally(self, records: Elements) -> Counter[Hashable]:
+        """How often each element occurs in `records`, read once; see `OpenUniverse`."""
+        counts: Counter[Hashable] = Counter()
+        for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
+            counts.update(chunk.tolist())
+        return counts
+
+    def total(self, tally: Mapping[Hashable, int]) -> float:
+        """Sum of the query's values over counted elements: O(m)."""
+        return math.fsum(value * tally.get(x, 0) for x, value in self.by_element.items())
+
+
+def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
+    """The conjunction of the bits `literals` on {0, 1}^d, as a 2^k-sparse query (BR-CONJ).
+
+    Q_S(x) = product over i in S of x_i with |S| = d - k. Elements are Python integers whose bit
+    i is x_i, so d has no limit of its own; the support fixes the bits of S to 1 and runs over
+    all values of the k others.
+
+    Parameters
+    ----------
+    d : int
+        Number of bits.
+    literals : iterable of int
+        The set S, distinct numbers 0..d-1.
+
+    Raises
+    ------
+    ValueError
+        For a literal out of range or repeated, or more than 20 free bits.
+    """
+    d = whole(d, "d")
+    fixed = [whole(i, "literal", minimum=0, maximum=d - 1) for i in literals]
+    if len(set(fixed)) < len(fixed):
+        raise ValueError(f"literals must be distinct, got {fixed}")
+    free = sorted(set(range(d)) - set(fixed))
+    if len(free) > MAX_FREE_BITS:
+        raise ValueError(f"at most {MAX_FREE_BITS} bits may be free, got {len(free)}")
+    support = [sum(1 << i for i in fixed)]
+    for i in free:
+        support += [x | 1 << i for x in support]
+    return SparseQuery.counting(support)
+
+
+def conjunctions(d: int, k: int) -> list[SparseQuery]:
+    """All C(d, k) conjunctions of d - k of d bits, in lexicographic order of the free bits."""
+    d = whole(d, "d")
+    k = whole(k, "k", minimum=0, maximum=min(d, MAX_FREE_BITS))
+    return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
+
+
+def _require_unit_interval(values: npt.NDArray[np.float64]) -> None:
+    if len(values) == 0:
+        raise ValueError("a query must list at least 1 value, got 0")
+    outside = (values < 0) | (values > 1)
+    if outside.any():
+        first = int(np.argmax(outside))
+        raise ValueError(f"values must lie in [0, 1], got {values[first]} at index {first}")

@@ -1,0 +1,137 @@
+"""Sparse queries on an open universe as a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+from geomdp.workloads.base import Block, Totals, Workload
+from geomdp.workloads.explicit import Explicit
+from geomdp.workloads.single_queries.single_query import SparseQuery
+from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
+from geomdp.workloads.universe.records import Records
+
+#: Elements counted at a time.
+COUNT_ROWS = 1 << 16
+
+
+class SparseQueries(Workload):
+    """A list of m sparse queries on all hashable elements, of no declared number.
+
+    Q(x) differs from 0 only on the union of the supports, of u elements; all others share the
+    answer vector 0. So the workload has the geometry of m queries on u + 1 elements, `explicit`,
+    whatever the universe. Memory and time follow the supports: O(u + sum of sparsities).
+
+    Parameters
+    ----------
+    queries : iterable of SparseQuery
+        At least one.
+
+    Raises
+    ------
+    ValueError
+        For no queries, or something else than a SparseQuery.
+    """
+
+    def __init__(self, queries: Iterable[SparseQuery]) -> None:
+        listed: tuple[object, ...] = tuple(queries)
+        if not listed:
+            raise ValueError("queries must hold at least 1 query, got 0")
+        for position, query in enumerate(listed):
+            if not isinstance(query, SparseQuery):  # a mapping, say: caught before any arithmetic
+                kind = type(query).__name__
+                raise ValueError(f"queries must be SparseQuery, number {position} is a {kind}")
+        self.queries = tuple(query for query in listed if isinstance(query, SparseQuery))
+        number_of: dict[Hashable, int] = {}
+        for query in self.queries:
+            for element in query.support:
+                number_of.setdefault(element, len(number_of))
+        self._number_of = number_of
+
+    def __repr__(self) -> str:
+        return f"SparseQueries({self.n_queries} queries on {len(self._number_of)} elements)"
+
+    @property
+    def universe(self) -> OpenUniverse:
+        """All hashable elements."""
+        return OpenUniverse()
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries m."""
+        return len(self.queries)
+
+    @property
+    def support(self) -> tuple[Hashable, ...]:
+        """The union of the supports, in the order of first mention: (u,)."""
+        return tuple(self._number_of)
+
+    @property
+    def sparsity(self) -> int:
+        """Largest sparsity of a query."""
+        return max(query.sparsity for query in self.queries)
+
+    @cached_property
+    def explicit(self) -> Explicit:
+        """The same queries on {0, ..., u}: `support` in order, then one element of answer 0."""
+        columns = [self._number_of[x] for query in self.queries for x in query.support]
+        rows = np.repeat(np.arange(self.n_queries), [query.sparsity for query in self.queries])
+        values = np.concatenate([query.values for query in self.queries])
+        shape = self.n_queries, len(self._number_of) + 1
+        return Explicit(sp.coo_array((values, (rows, columns)), shape=shape))
+
+    def _codes(self, elements: Sequence[Hashable]) -> IntArray:
+        """Element numbers in `explicit`, u for all that no query mentions."""
+        other = len(self._number_of)
+        find = self._number_of.get
+        return np.array([find(element, other) for element in elements], dtype=np.int64)
+
+    def evaluate(self, records: Elements) -> FloatArray:
+        """Answer vectors (n, m); rows of zeros for elements that no query mentions."""
+        return self.explicit.evaluate(self._codes(self.universe.validate(records).tolist()))
+
+    def totals(self, records: Elements) -> Totals:
+        """Sum of Q(x) over all records, through the count of each element: O(n) and one product."""
+        counts = np.zeros(len(self._number_of) + 1, dtype=np.int64)
+        for chunk in self.universe.chunks(records, COUNT_ROWS):
+            counts += np.bincount(self._codes(chunk.tolist()), minlength=len(counts))
+        sums = self.explicit.matrix @ counts.astype(np.float64)
+        return Totals(int(counts.sum()), np.asarray(sums))
+
+    def answers(self, records: Elements) -> FloatArray:
+        """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are none."""
+        return super().answers(cast("Records", records))  # `totals` takes any elements
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Best answer vectors (b, m) for directions (b, m): of the union of supports, and 0."""
+        return self.explicit.extreme_answers(directions)
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the answer vectors and 0."""
+        return self.explicit.affine_hull()
+
+    def blocks(self) -> tuple[Block, ...]:
+        """As `explicit`."""
+        return self.explicit.blocks()
+
+    def l1_diameter(self) -> float:
+        """Largest l1 distance of two answer vectors, 0 included; see `Explicit`."""
+        return self.explicit.l1_diameter()
+
+    def l2_diameter(self) -> float:
+        """Largest Euclidean distance of two answer vectors, 0 included; see `Explicit`."""
+        return self.explicit.l2_diameter()
+
+    def l1_radius(self) -> float:
+        """Largest l1 norm of an answer vector."""
+        return self.explicit.l1_radius()
+
+    def l2_radius(self) -> float:
+        """Largest Euclidean norm of an answer vector."""
+        return self.explicit.l2_radius()

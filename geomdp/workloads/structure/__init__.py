@@ -1,0 +1,1 @@
+"""What is known of a workload in advance: symmetries, transforms, diameters."""

@@ -1,0 +1,1 @@
+"""The sets that records come from, and how records are read."""

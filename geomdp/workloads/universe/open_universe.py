@@ -1,0 +1,103 @@
+"""The open universe: any hashable element, no declared size."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._validation import whole
+from geomdp.workloads.universe.records import Records
+from geomdp.workloads.universe.universe import Universe
+
+#: What holds elements: any iterable of them, or of arrays, Series or lists of them.
+Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
+
+
+@dataclass(frozen=True)
+class OpenUniverse(Universe):
+    """All hashable Python objects: strings, whole numbers, tuples; the size is not declared.
+
+    Records are any iterable of elements: a list, a tuple, a Series, a one-dimensional array, or a
+    generator, which is read once and never held. An item that is itself an array, a Series or a
+    list is a chunk of records; a tuple is an element. Two elements are the same if Python says
+    that they are equal (``1 == 1.0 == True``), and an element must equal itself: NaN and missing
+    values are refused.
+    """
+
+    @property
+    def size(self) -> int | None:
+        """None: infinite."""
+        return None
+
+    @property
+    def record_shape(self) -> tuple[int, ...]:
+        """Single elements: ()."""
+        return ()
+
+    def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:
+        """Records as an array of objects (n,).
+
+        Raises
+        ------
+        ValueError
+            For what is not an iterable of elements; names the row of the first bad element.
+        """
+        chunk = list(_elements(records))
+        array = np.empty(len(chunk), dtype=object)
+        array[:] = chunk
+        return self._check(array, first_row)
+
+    def chunks(self, records: Elements, rows: int) -> Iterator[npt.NDArray[Any]]:
+        """Validated chunks of at most `rows` elements, read lazily and only once."""
+        rows = whole(rows, "rows")
+        stream, first_row = _elements(records), 0
+        while chunk := list(islice(stream, rows)):
+            array = np.empty(len(chunk), dtype=object)
+            array[:] = chunk
+            yield self._check(array, first_row)
+            first_row += len(chunk)
+
+    def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
+        for row, element in enumerate(array, start=first_row):
+            try:
+                hash(element)
+            except TypeError as error:
+                kind = type(element).__name__
+                raise ValueError(f"records must be hashable: row {row} is a {kind}") from error
+            same = element == element
+            if not (isinstance(same, bool | np.bool_) and same):
+                raise ValueError(f"records must not be missing: row {row} does not equal itself")
+        return array
+
+    def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        del n, rng
+        raise ValueError(f"{self!r} is infinite and has no uniform distribution")
+
+
+def _elements(records: object) -> Iterator[Hashable]:
+    """The elements one after the other; chunks are flattened, NumPy scalars become Python's."""
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        raise ValueError(f"records must be an iterable of elements, got {type(records).__name__}")
+    if hasattr(records, "tolist") or hasattr(records, "columns"):
+        return iter(_as_list(records))
+    return chain.from_iterable(
+        _as_list(item) if isinstance(item, list) or hasattr(item, "__array__") else (item,)
+        for item in records
+    )
+
+
+def _as_list(chunk: Any) -> list[Hashable]:
+    """One array, Series or list as Python objects."""
+    if isinstance(chunk, list):
+        return chunk
+    if getattr(chunk, "ndim", None) == 0:  # a NumPy scalar is an element, not a chunk
+        return [chunk.item()]
+    if getattr(chunk, "ndim", None) != 1:
+        shape = getattr(chunk, "shape", None)
+        raise ValueError(f"records must be one-dimensional, got {type(chunk).__name__} of {shape}")
+    return list(chunk.tolist())
