@@ -25,7 +25,7 @@ def _public_callables() -> Iterator[str]:
     walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
     for package in ["geomdp", *(found.name for found in walked if found.ispkg)]:
         module = importlib.import_module(package)
-        for name in module.__all__:
+        for name in getattr(module, "__all__", ()):
             exported = getattr(module, name)
             if exported in seen or not inspect.isroutine(exported) | inspect.isclass(exported):
                 continue

@@ -154,7 +154,7 @@ def test_the_same_outputs_give_the_same_page(toy: LoadedScript, folders: Folders
 
 def test_committed_figures_make_a_sound_report(tmp_path: Path) -> None:
     # Two scripts stand for all: what is special to one is in its drawing.
-    scripts = [load(f"experiments.{name}") for name in ("recursive_noise", "jl_error_vs_n")]
+    scripts = [load(f"experiments.error.{name}") for name in ("recursive_noise", "jl_error_vs_n")]
     committed = Folders(tmp_path, tmp_path)
     for script in scripts:
         for kind in ("csv", "json", "svg"):
