@@ -1,6 +1,8 @@
 from .base import Noise as Noise
 from .cone import ConeNoise as ConeNoise
 from .gaussian import GaussianNoise as GaussianNoise
+from .intervals import half_widths as half_widths
+from .intervals import simultaneous_half_widths as simultaneous_half_widths
 from .knorm import KNormNoise as KNormNoise
 from .laplace import LaplaceNoise as LaplaceNoise
 from .mapped import MappedNoise as MappedNoise

@@ -33,5 +33,8 @@ class Noise(Protocol):
     def covariance(self) -> FloatArray:
         """Covariance matrix (m, m), exact or estimated."""
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,): the diagonal of `covariance`, without the matrix."""
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2, the trace of the covariance, exact (stderr 0) or estimated."""

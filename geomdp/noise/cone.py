@@ -118,6 +118,14 @@ class ConeNoise:
         own = np.outer(self.constant, self.constant)
         return covariance + self._count_variance * (mixed + mixed.T + own)
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
+        drift = self._mapped(self.body.centroid() - self.centre)
+        if self.constant is not None:
+            drift = drift + self.constant
+        factor = self.effective_dimension + 2
+        return self._count_variance * (factor * self._moments.variances() + drift**2)
+
     @property
     def _count_variance(self) -> float:
         """Var(r_1 - r_2) = 2 (r + 1) / rate^2."""

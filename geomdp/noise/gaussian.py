@@ -72,6 +72,10 @@ class GaussianNoise:
         """Covariance matrix sigma^2 B B^T, (m, m)."""
         return self.scale**2 * (self.basis @ self.basis.T)
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate, sigma^2 times the squared row of B: (m,)."""
+        return np.asarray(self.scale**2 * (self.basis**2).sum(axis=1))
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = r sigma^2, exact."""
         return Estimate.exact(self.effective_dimension * self.scale**2)

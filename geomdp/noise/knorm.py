@@ -123,6 +123,10 @@ class KNormNoise:
         # 1.96 standard errors: an asymptotic 95% interval.
         return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(squares))
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,), exact or estimated as `covariance` is."""
+        return np.diag(self.covariance()).copy()
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
 

@@ -52,6 +52,10 @@ class LaplaceNoise:
         """Covariance matrix 2 b^2 I, (m, m)."""
         return 2 * self.scale**2 * np.eye(self.dimension)
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate, 2 b^2: (m,)."""
+        return np.full(self.dimension, 2 * self.scale**2)
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 m b^2, exact."""
         return Estimate.exact(2 * self.dimension * self.scale**2)

@@ -96,6 +96,10 @@ class MappedNoise:
             total += np.asarray(part.matrix @ half.T)
         return total
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
+        return np.sum([_variances(part) for part in self.parts], axis=0)
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2: the sum of tr(T_i Cov(Z_i) T_i^T), exact if all covariances are."""
         return Estimate.exact(self._trace)
@@ -103,6 +107,19 @@ class MappedNoise:
     @cached_property
     def _trace(self) -> float:
         return sum(_energy(part) for part in self.parts)
+
+
+def _variances(part: Part) -> FloatArray:
+    """Variance of each coordinate of T Z of one part, (m,)."""
+    matrix = part.matrix
+    if isinstance(part.noise, LaplaceNoise):
+        # Independent coordinates: the squares of T weigh their variances.
+        squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)
+        return np.asarray(squares @ part.noise.variances())
+    half = np.asarray(matrix @ part.noise.covariance())
+    if sp.issparse(matrix):
+        return np.asarray(matrix.multiply(half).sum(axis=1)).ravel()
+    return np.asarray((matrix * half).sum(axis=1))
 
 
 def _energy(part: Part) -> float:

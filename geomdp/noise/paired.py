@@ -83,6 +83,10 @@ class PairedNoise:
         scatter = self._moments.scatter()
         return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
+        return self._factor * self._moments.variances()
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2.
 

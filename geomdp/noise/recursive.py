@@ -98,6 +98,10 @@ class RecursiveNoise:
             total += (D + 1) * (D + 2) / share**2 * (onto @ level.source.moment @ onto.T)
         return total
 
+    def variances(self) -> FloatArray:
+        """Variance of each coordinate (m,), exact or estimated as `covariance` is."""
+        return np.diag(self.covariance()).copy()
+
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 

@@ -56,6 +56,16 @@ class UniformMoments:
         mean = self.body.centroid()
         return np.asarray(self.body.second_moment() - np.outer(mean, mean))
 
+    def variances(self) -> FloatArray:
+        """Var (T U)_j of each coordinate j, (m,), without the covariance of T U."""
+        uncorrelated = self._uncorrelated
+        if uncorrelated is not None and self.closed and self.matrix is not None:
+            return np.asarray(self.matrix.multiply(self.matrix) @ uncorrelated)
+        scatter = self.scatter()
+        if self.matrix is None:
+            return np.diag(scatter).copy()
+        return np.asarray(self.matrix.multiply(self.matrix @ scatter).sum(axis=1)).ravel()
+
     @cached_property
     def energy(self) -> Estimate:
         """E ||T (U - E U)||_2^2; an estimate has the 95% interval of independent draws."""

@@ -1,0 +1,109 @@
+"""Intervals known before the data (X-INT): coverage of every additive noise, and its variances."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from geomdp.noise import GaussianNoise, LaplaceNoise
+from geomdp.noise.intervals import EXCEEDANCES, LEAST_DRAWS, half_widths, simultaneous_half_widths
+from geomdp.privacy import Adjacency
+from tests.mechanisms.catalogue import ADDITIVE, WORKLOADS
+from tests.stats import LEVEL
+
+FRESH = 20_000
+CLOSED = (LaplaceNoise, GaussianNoise)
+
+
+@pytest.fixture(scope="module", params=sorted(ADDITIVE))
+def noise(request):
+    entry = ADDITIVE[request.param]
+    workload = WORKLOADS[entry.home]
+    return entry.build(workload, 10, entry.privacy, Adjacency.REPLACE_ONE).noise
+
+
+def misses_agree(misses: int, beta: float, *, closed: bool, tests: int) -> bool:
+    """Whether a number of misses in `FRESH` releases fits its law, at LEVEL over all `tests`.
+
+    Given the B public draws, the chance of a miss is Beta(B + 1 - k, k) distributed for the k-th
+    smallest of them, so the number of misses is beta-binomial; a closed form misses with chance
+    beta.
+    """
+    draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / beta))
+    rank = math.ceil((draws + 1) * (1 - beta))
+    law = (
+        scipy.stats.binom(FRESH, beta)
+        if closed
+        else scipy.stats.betabinom(FRESH, draws + 1 - rank, rank)
+    )
+    tail = min(law.cdf(misses), law.sf(misses - 1))
+    return bool(tail > LEVEL / (2 * tests))
+
+
+def test_variances_are_the_diagonal_of_the_covariance(noise):
+    expected = np.diag(noise.covariance())
+    np.testing.assert_allclose(noise.variances(), expected, rtol=1e-9, atol=1e-12 * expected.max())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+def test_half_widths_cover_each_answer(noise, confidence):
+    widths = half_widths(noise, confidence)
+    draws = np.abs(noise.sample(np.random.default_rng(11), FRESH))
+    # An answer that nothing moves has half-width 0 up to rounding, and no coverage to test.
+    moving = np.sqrt(noise.variances()) > 1e-9 * widths.max()
+    closed = isinstance(noise, CLOSED)
+    for column in np.flatnonzero(moving):
+        misses = int((draws[:, column] > widths[column]).sum())
+        assert misses_agree(misses, 1 - confidence, closed=closed, tests=moving.sum())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
+    widths = simultaneous_half_widths(noise, confidence)
+    draws = np.abs(noise.sample(np.random.default_rng(12), FRESH))
+    # The last bits of an answer that nothing moves may differ from draw to draw.
+    misses = int((draws > widths * (1 + 1e-9) + 1e-9 * widths.max()).any(axis=1).sum())
+    closed = isinstance(noise, LaplaceNoise)
+    assert misses_agree(misses, 1 - confidence, closed=closed, tests=1)
+    assert (widths >= half_widths(noise, confidence) * (1 - 0.1)).all()
+
+
+@pytest.mark.statistical
+def test_the_coverage_test_sees_intervals_that_are_too_short(noise):
+    closed = isinstance(noise, CLOSED)
+    # The factor that 20,000 releases can tell apart, with 1999 public draws and without.
+    widths = half_widths(noise, 0.95) * (0.95 if closed else 0.8)
+    draws = np.abs(noise.sample(np.random.default_rng(13), FRESH))
+    column = int(np.argmax(widths))
+    misses = int((draws[:, column] > widths[column]).sum())
+    assert not misses_agree(misses, 0.05, closed=closed, tests=1)
+
+
+def test_laplace_quantiles_in_closed_form():
+    noise = LaplaceNoise(3, 2.0)
+    np.testing.assert_allclose(half_widths(noise, 0.95), 2 * math.log(20), rtol=1e-12)
+    widths = simultaneous_half_widths(noise, 0.95)
+    np.testing.assert_allclose((1 - np.exp(-widths / 2)) ** 3, 0.95, rtol=1e-12)
+
+
+def test_gaussian_quantile_in_closed_form():
+    basis = np.array([[0.6], [0.8]])
+    widths = half_widths(GaussianNoise(basis, 2.0), 0.95)
+    np.testing.assert_allclose(widths, 2 * 1.959963984540054 * basis[:, 0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.1, 1.5, math.nan, math.inf, "0.9", True, None])
+def test_confidence_out_of_range(confidence):
+    noise = LaplaceNoise(2, 1.0)
+    for widths in (half_widths, simultaneous_half_widths):
+        with pytest.raises(ValueError, match=r"confidence must be above 0 and below 1, got"):
+            widths(noise, confidence)
+
+
+def test_public_draws_are_the_same_each_time(noise):
+    np.testing.assert_array_equal(half_widths(noise, 0.95), half_widths(noise, 0.95))
