@@ -66,7 +66,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     if isinstance(noise, GaussianNoise):
         return np.sqrt(noise.variances()) * _normal_quantile(beta)
     draws, rank = _order_statistic(beta)
-    return _largest(noise, draws, draws - rank + 1)[0]
+    return np.asarray(_largest(noise, draws, draws - rank + 1)[0])
 
 
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
@@ -108,7 +108,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
             for block in _blocks(noise, draws)
         ]
     )
-    return deviations * np.partition(maxima, rank - 1)[rank - 1]
+    return np.asarray(deviations * np.partition(maxima, rank - 1)[rank - 1])
 
 
 def _miss(confidence: float) -> float:

@@ -98,7 +98,7 @@ class MappedNoise:
 
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
-        return np.sum([_variances(part) for part in self.parts], axis=0)
+        return np.asarray(np.sum([_variances(part) for part in self.parts], axis=0))
 
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2: the sum of tr(T_i Cov(Z_i) T_i^T), exact if all covariances are."""
