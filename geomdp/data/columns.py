@@ -21,6 +21,8 @@ BOOLEAN_TEXTS = {
     "True": 1,
     "TRUE": 1,
 }
+#: Labels of the codes that stand for any other text and for a missing value.
+OTHER, MISSING = "(other)", "(missing)"
 
 
 @dataclass(frozen=True)
@@ -37,18 +39,26 @@ class CategoricalColumn:
         Name of the column in the records.
     categories : sequence of str or int
         All categories, distinct, at least 1; kept as texts.
+    other : bool
+        Whether every text that is no category gets a code of its own, after the categories.
+        Otherwise such a text is an error.
+    missing : bool
+        Whether a missing value gets a code of its own, the last one. Otherwise it is an error.
 
     Raises
     ------
     ValueError
-        An empty name, no categories, a category twice, or one that is neither text nor a whole
-        number.
+        An empty name, no categories, a category twice, one that is neither text nor a whole
+        number, or one that reads as the label of `other` or `missing` does.
     """
 
     name: str
     categories: tuple[str, ...]
+    other: bool = False
+    missing: bool = False
 
     kind: ClassVar[str] = "categorical"
+    flags: ClassVar[tuple[str, ...]] = ("other", "missing")
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -58,19 +68,24 @@ class CategoricalColumn:
                 f"got {self.categories!r}"
             )
         texts = tuple(_category(category, self.name) for category in self.categories)
-        repeated = sorted({text for text in texts if texts.count(text) > 1})
+        object.__setattr__(self, "categories", texts)
+        _check_flags(self)
+        repeated = sorted({text for text in self.labels if self.labels.count(text) > 1})
         if repeated:
             raise ValueError(f"column {self.name!r}: categories must differ, {repeated} do not")
-        object.__setattr__(self, "categories", texts)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label per code: the categories."""
-        return self.categories
+        """One label per code: the categories, then ``(other)`` and ``(missing)`` where declared."""
+        return (
+            *self.categories,
+            *([OTHER] if self.other else []),
+            *([MISSING] if self.missing else []),
+        )
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as plain values, ready for JSON."""
-        return {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
+        return {**_head(self), "categories": list(self.categories), **_raised_flags(self)}
 
 
 @dataclass(frozen=True)
@@ -83,6 +98,8 @@ class BooleanColumn:
     ----------
     name : str
         Name of the column in the records.
+    missing : bool
+        Whether a missing value gets the code 2. Otherwise it is an error.
 
     Raises
     ------
@@ -91,20 +108,23 @@ class BooleanColumn:
     """
 
     name: str
+    missing: bool = False
 
     kind: ClassVar[str] = "boolean"
+    flags: ClassVar[tuple[str, ...]] = ("missing",)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _check_flags(self)
 
     @property
     def labels(self) -> tuple[str, ...]:
         """One label per code."""
-        return ("false", "true")
+        return ("false", "true", MISSING) if self.missing else ("false", "true")
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as plain values, ready for JSON."""
-        return {"name": self.name, "kind": self.kind}
+        return {**_head(self), **_raised_flags(self)}
 
 
 @dataclass(frozen=True)
@@ -120,6 +140,8 @@ class NumericColumn:
     edges : sequence of float
         Edges e_0 < e_1 < ... < e_k, k >= 1, in the units of the column. They must come from
         public knowledge, not from the records.
+    missing : bool
+        Whether a missing value gets a code of its own, the last one. Otherwise it is an error.
 
     Raises
     ------
@@ -129,8 +151,10 @@ class NumericColumn:
 
     name: str
     edges: tuple[float, ...]
+    missing: bool = False
 
     kind: ClassVar[str] = "numeric"
+    flags: ClassVar[tuple[str, ...]] = ("missing",)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -140,28 +164,30 @@ class NumericColumn:
                 f"column {self.name!r}: edges must be at least 2, increasing, got {self.edges!r}"
             )
         object.__setattr__(self, "edges", edges)
+        _check_flags(self)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One label per code: the interval."""
+        """One label per code: the interval, then ``(missing)`` where declared."""
         bins = list(pairwise(self.edges))
         closing = [")"] * (len(bins) - 1) + ["]"]
-        return tuple(
+        intervals = tuple(
             f"[{as_text(low)}, {as_text(high)}{close}"
             for (low, high), close in zip(bins, closing, strict=True)
         )
+        return (*intervals, MISSING) if self.missing else intervals
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as plain values, ready for JSON."""
-        return {"name": self.name, "kind": self.kind, "edges": list(self.edges)}
+        return {**_head(self), "edges": list(self.edges), **_raised_flags(self)}
 
 
 @dataclass(frozen=True)
 class RealColumn:
     """A real column with public bounds, mapped to [-1, 1].
 
-    x becomes 2 (x - low) / (high - low) - 1. A value outside the bounds is an error; it is not
-    clipped.
+    x becomes 2 (x - low) / (high - low) - 1. A value outside the bounds is an error, unless the
+    declaration asks to clip it.
 
     Parameters
     ----------
@@ -169,6 +195,9 @@ class RealColumn:
         Name of the column in the records.
     bounds : sequence of float
         (low, high), low < high, in the units of the column, from public knowledge.
+    clip : bool
+        Whether a finite value outside the bounds is moved to the nearest one. Answers are then
+        about the clipped values.
 
     Raises
     ------
@@ -179,8 +208,10 @@ class RealColumn:
 
     name: str
     bounds: tuple[float, float]
+    clip: bool = False
 
     kind: ClassVar[str] = "real"
+    flags: ClassVar[tuple[str, ...]] = ("clip",)
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -190,10 +221,11 @@ class RealColumn:
                 f"column {self.name!r}: bounds must be 2 numbers, increasing, got {self.bounds!r}"
             )
         object.__setattr__(self, "bounds", bounds)
+        _check_flags(self)
 
     def to_dict(self) -> dict[str, object]:
         """The declaration as plain values, ready for JSON."""
-        return {"name": self.name, "kind": self.kind, "bounds": list(self.bounds)}
+        return {**_head(self), "bounds": list(self.bounds), **_raised_flags(self)}
 
 
 #: Columns with finitely many codes.
@@ -214,6 +246,23 @@ def as_text(value: object) -> str:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError(f"a column's name must be text of at least 1 character, got {name!r}")
+
+
+def _head(column: Column) -> dict[str, object]:
+    """Name and kind, which every declaration starts with."""
+    return {"name": column.name, "kind": column.kind}
+
+
+def _check_flags(column: Column) -> None:
+    for flag in column.flags:
+        value = getattr(column, flag)
+        if not isinstance(value, bool):
+            raise ValueError(f"column {column.name!r}: {flag} must be true or false, got {value!r}")
+
+
+def _raised_flags(column: Column) -> dict[str, object]:
+    """The flags that are true: a file leaves out the others."""
+    return {flag: True for flag in column.flags if getattr(column, flag)}
 
 
 def _category(category: object, name: str) -> str:

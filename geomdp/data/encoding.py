@@ -6,7 +6,7 @@ An error names row (counted from 0 over all chunks) and column, never the value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from geomdp.data.columns import (
     RealColumn,
     as_text,
 )
+from geomdp.data.dtypes import is_polars
 from geomdp.data.schema import Schema
 from geomdp.workloads.universe.universes import (
     BooleanCube,
@@ -33,11 +34,13 @@ from geomdp.workloads.universe.universes import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
+
+    #: One table of records, or chunks of it.
+    Tables: TypeAlias = pd.DataFrame | pl.DataFrame | Iterable[pd.DataFrame | pl.DataFrame]
 
 
-def encode(
-    records: pd.DataFrame | Iterable[pd.DataFrame], schema: Schema, universe: Universe
-) -> Iterator[npt.NDArray[Any]]:
+def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
     """Records in the encoding of `universe`, chunk by chunk, each when asked for.
 
     =====================  ====================================================================
@@ -52,7 +55,7 @@ def encode(
 
     Parameters
     ----------
-    records : DataFrame or iterable of DataFrame
+    records : DataFrame of pandas or polars, or iterable of them
         For instance from `read_chunks`. Columns are taken by name; others are not looked at.
     schema : Schema
         Declares the columns.
@@ -75,7 +78,7 @@ def encode(
     return _encoded(_chunks(records), columns, universe)
 
 
-def numeric_chunks(records: pd.DataFrame | Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
     """Chunks with every column as float64, for files that hold codes already.
 
     Parameters
@@ -98,8 +101,9 @@ def numeric_chunks(records: pd.DataFrame | Iterable[pd.DataFrame]) -> Iterator[p
     first_row = 0
     for chunk in _chunks(records):
         numbers = np.empty(chunk.shape)
+        rows = np.arange(first_row, first_row + len(chunk))
         for position, name in enumerate(chunk.columns):
-            numbers[:, position] = _numbers(chunk.iloc[:, position], str(name), first_row)
+            numbers[:, position] = _numbers(chunk.iloc[:, position], str(name), rows)
         yield pd.DataFrame(numbers, index=chunk.index, columns=chunk.columns)
         first_row += len(chunk)
 
@@ -153,13 +157,15 @@ def _with_levels(column: Column, levels: int) -> Column:
     return column
 
 
-def _chunks(records: pd.DataFrame | Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+def _chunks(records: Tables) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
-    for chunk in [records] if isinstance(records, pd.DataFrame) else records:
-        if not isinstance(chunk, pd.DataFrame):
+    whole = isinstance(records, pd.DataFrame) or is_polars(records)
+    for chunk in [records] if whole else records:
+        frame = chunk.to_pandas() if is_polars(chunk) else chunk
+        if not isinstance(frame, pd.DataFrame):
             raise ValueError(f"records must be DataFrames, got {type(chunk).__name__}")
-        yield chunk
+        yield frame
 
 
 def _encoded(
@@ -190,51 +196,79 @@ def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
 
 
 def _encode_column(series: pd.Series[Any], column: Column, first_row: int) -> IntArray | FloatArray:
+    """Codes or scaled values (n,) of a column; missing values have the last code where declared."""
+    rows = np.arange(first_row, first_row + len(series))
+    if isinstance(column, RealColumn) or not column.missing:
+        return _encode_present(series, column, rows)
+    present = series.notna().to_numpy(dtype=bool)
+    codes = np.full(len(series), len(column.labels) - 1)
+    codes[present] = _encode_present(series[present], column, rows[present])
+    return codes
+
+
+def _encode_present(
+    series: pd.Series[Any], column: Column, rows: IntArray
+) -> IntArray | FloatArray:
+    """Codes or scaled values of the records number `rows`, none of which may be missing."""
     match column:
         case CategoricalColumn(name=name, categories=categories):
             codes = {text: code for code, text in enumerate(categories)}
-            return _coded(series, codes, name, first_row, "one of the declared categories")
+            other = len(categories) if column.other else None
+            wanted = "one of the declared categories"
+            return _coded(series, codes, name, rows, wanted, other)
         case BooleanColumn(name=name):
-            return _coded(series, BOOLEAN_TEXTS, name, first_row, "0, 1, true or false")
+            return _coded(series, BOOLEAN_TEXTS, name, rows, "0, 1, true or false")
         case NumericColumn(name=name, edges=edges):
-            values = _numbers(series, name, first_row)
-            _check_range(values, edges[0], edges[-1], name, first_row)
+            values = _numbers(series, name, rows)
+            _check_range(values, edges[0], edges[-1], name, rows)
             # The last edge itself belongs to the last bin.
             bins = np.searchsorted(edges, values, side="right") - 1
             return np.minimum(bins, len(edges) - 2).astype(np.int64)
         case RealColumn(name=name, bounds=(low, high)):
-            values = _numbers(series, name, first_row)
-            _check_range(values, low, high, name, first_row)
+            values = _numbers(series, name, rows)
+            if column.clip:
+                _refuse(~np.isfinite(values), "finite", name, rows)
+                values = np.clip(values, low, high)
+            _check_range(values, low, high, name, rows)
             return 2 * ((values - low) / (high - low)) - 1
 
 
 def _coded(
-    series: pd.Series[Any], codes: Mapping[str, int], name: str, first_row: int, wanted: str
+    series: pd.Series[Any],
+    codes: Mapping[str, int],
+    name: str,
+    rows: IntArray,
+    wanted: str,
+    other: int | None = None,
 ) -> IntArray:
-    """Codes (n,) of the texts of a column."""
-    places, texts = distinct_texts(series, name, first_row)
-    distinct = np.array([codes.get(text, -1) for text in texts], dtype=np.int64)
+    """Codes (n,) of the texts of a column; texts without one have the code `other`, if given."""
+    places, texts = distinct_texts(series, name, rows)
+    unknown = -1 if other is None else other
+    distinct = np.array([codes.get(text, unknown) for text in texts], dtype=np.int64)
     found = distinct[places]
-    _refuse(found < 0, wanted, name, first_row)
+    _refuse(found < 0, wanted, name, rows)
     return found
 
 
-def _numbers(series: pd.Series[Any], name: str, first_row: int) -> FloatArray:
+def _numbers(series: pd.Series[Any], name: str, rows: IntArray) -> FloatArray:
     """A column as float64 (n,), infinities included."""
     if series.dtype.kind in "iuf":
-        _refuse_missing(series, name, first_row)
+        _refuse_missing(series, name, rows)
         return series.to_numpy(dtype=np.float64)
-    places, texts = distinct_texts(series, name, first_row)
+    places, texts = distinct_texts(series, name, rows)
     numbers = np.array([parsed(text) for text in texts], dtype=np.float64)[places]
-    _refuse(np.isnan(numbers), "a number", name, first_row)
+    _refuse(np.isnan(numbers), "a number", name, rows)
     return numbers
 
 
-def distinct_texts(series: pd.Series[Any], name: str, first_row: int) -> tuple[IntArray, list[str]]:
-    """Texts of a column: `texts[places]`; few distinct ones make this cheap."""
+def distinct_texts(series: pd.Series[Any], name: str, rows: IntArray) -> tuple[IntArray, list[str]]:
+    """Texts of a column: `texts[places]`; few distinct ones make this cheap.
+
+    `rows` (n,) are the numbers of the records, for the error about a missing value.
+    """
     import pandas as pd
 
-    _refuse_missing(series, name, first_row)
+    _refuse_missing(series, name, rows)
     if series.dtype == object:
         # Hashing would take True, 1 and 1.0 for one value; their texts differ.
         series = pd.Series([as_text(value) for value in series], dtype=object)
@@ -250,17 +284,17 @@ def parsed(text: str) -> float:
         return float("nan")
 
 
-def _check_range(values: FloatArray, low: float, high: float, name: str, first_row: int) -> None:
+def _check_range(values: FloatArray, low: float, high: float, name: str, rows: IntArray) -> None:
     outside = (values < low) | (values > high)
-    _refuse(outside, f"between {as_text(low)} and {as_text(high)}", name, first_row)
+    _refuse(outside, f"between {as_text(low)} and {as_text(high)}", name, rows)
 
 
-def _refuse_missing(series: pd.Series[Any], name: str, first_row: int) -> None:
-    _refuse(series.isna().to_numpy(dtype=bool), "present", name, first_row)
+def _refuse_missing(series: pd.Series[Any], name: str, rows: IntArray) -> None:
+    _refuse(series.isna().to_numpy(dtype=bool), "present", name, rows)
 
 
-def _refuse(bad: BoolArray, wanted: str, name: str, first_row: int) -> None:
-    """``ValueError`` naming the first row where `bad` (n,) is True."""
+def _refuse(bad: BoolArray, wanted: str, name: str, rows: IntArray) -> None:
+    """``ValueError`` naming the first of the records `rows` where `bad` (n,) is True."""
     if bad.any():
-        row = first_row + int(np.argmax(bad))
+        row = int(rows[np.argmax(bad)])
         raise ValueError(f"records must be {wanted}: row {row}, column {name!r} is not")

@@ -113,7 +113,8 @@ class _Summary:
 
     def update(self, series: pd.Series[Any], first_row: int) -> None:
         """Take in one chunk of the column."""
-        _, texts = distinct_texts(series, self.name, first_row)
+        rows = np.arange(first_row, first_row + len(series))
+        _, texts = distinct_texts(series, self.name, rows)
         if len(self.texts) <= self.max_categories:
             self.texts.update(texts)
         if self.all_numbers:

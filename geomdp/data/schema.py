@@ -15,16 +15,19 @@ A schema file is one JSON object:
       ]
     }
 
-The kinds are those of `geomdp.data.columns`; each has exactly the keys shown. Columns of the
-records that the schema does not name are not read. Categories, edges and bounds are public: they
-must be known without the records.
+The kinds are those of `geomdp.data.columns`; each has the keys shown, and may have a flag:
+``"missing": true`` gives missing values a category of their own, ``"other": true`` gives one to all
+texts that are no category, and ``"clip": true`` moves reals outside their bounds to the nearest
+bound. Columns of the records that the schema does not name are not read. Categories, edges and
+bounds are public: they must be known without the records.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from geomdp.data.columns import (
     BooleanColumn,
@@ -34,7 +37,12 @@ from geomdp.data.columns import (
     NumericColumn,
     RealColumn,
 )
+from geomdp.data.dtypes import columns_of_dtypes
 from geomdp.workloads.universe.universes import CategoricalProduct, SymmetricCube
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 FORMAT = "geomdp schema"
 VERSION = 1
@@ -128,6 +136,43 @@ class Schema:
             "select one or the other"
         )
 
+    @classmethod
+    def from_dict(cls, columns: Mapping[str, object]) -> Schema:
+        """The schema of declared columns by name, in order.
+
+        Parameters
+        ----------
+        columns : mapping of str to bool (the type), list, or mapping
+            ``bool`` declares two values, a list its categories. A mapping has the keys of the file
+            format without name and kind: ``{"edges": [0, 18, 65], "missing": True}``.
+
+        Raises
+        ------
+        ValueError
+            A declaration that is none of these, or wrong; names the column.
+        """
+        return cls(tuple(_declared(name, value) for name, value in columns.items()))
+
+    @classmethod
+    def from_dtypes(cls, frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str] = ()) -> Schema:
+        """The schema that the types of the columns declare; no value is looked at.
+
+        Parameters
+        ----------
+        frame : pandas or polars DataFrame
+            Columns of booleans, of pandas categories (``pd.cut`` makes categories of intervals) or
+            of polars' ``Enum``. The categories must come from public knowledge. After
+            ``astype("category")`` they come from the records, and no guarantee holds.
+        missing : sequence of str
+            Columns in which values may be missing: they get a category of their own.
+
+        Raises
+        ------
+        ValueError
+            A column of another type, or a name in `missing` that is no column.
+        """
+        return cls(columns_of_dtypes(frame, missing))
+
     def to_json(self) -> str:
         """The schema as text of the file format."""
         columns = [column.to_dict() for column in self.columns]
@@ -159,6 +204,23 @@ class Schema:
         return cls(tuple(_column(entry, i) for i, entry in enumerate(document["columns"])))
 
 
+def _declared(name: str, value: object) -> Column:
+    """One column from its entry in `from_dict`."""
+    if value is bool:
+        return BooleanColumn(name)
+    if isinstance(value, Mapping):
+        found = [kind for kind, keys in _KEYS.items() if keys and keys <= set(value)]
+        # Only booleans need no key: their declaration may hold flags alone.
+        kind = found[0] if len(found) == 1 else "boolean"
+        return _column({"name": name, "kind": kind, **value}, 0)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return CategoricalColumn(name, tuple(value))
+    raise ValueError(
+        f"column {name!r} must be declared by bool, a list of categories or a mapping, "
+        f"got {value!r}"
+    )
+
+
 def _column(entry: object, position: int) -> Column:
     """One column from its JSON object."""
     if not isinstance(entry, dict) or not {"name", "kind"} <= set(entry):
@@ -167,9 +229,11 @@ def _column(entry: object, position: int) -> Column:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"column {name!r}: kind must be one of {sorted(_KINDS)}, got {kind!r}")
     keys = {"name", "kind"} | _KEYS[kind]
-    if set(entry) != keys:
+    optional = set(_KINDS[kind].flags)
+    if not keys <= set(entry) <= keys | optional:
         raise ValueError(
-            f"column {name!r}: kind {kind!r} must have the keys {sorted(keys)}, got {sorted(entry)}"
+            f"column {name!r}: kind {kind!r} must have the keys {sorted(keys)} and may have "
+            f"{sorted(optional)}, got {sorted(entry)}"
         )
     parameters = {key: value for key, value in entry.items() if key != "kind"}
     return _KINDS[kind](**parameters)

@@ -1,0 +1,50 @@
+"""Columns declared by the types of a DataFrame, in pandas or polars; values are not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from geomdp.data.columns import BooleanColumn, CategoricalColumn, DiscreteColumn, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
+    """Whether `frame` is a polars DataFrame; does not import polars, which is optional."""
+    kind = type(frame)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "polars"
+
+
+def columns_of_dtypes(
+    frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str]
+) -> tuple[DiscreteColumn, ...]:
+    """One column per column of `frame`, as `Schema.from_dtypes` describes."""
+    names = [str(name) for name in frame.columns]
+    if isinstance(missing, str) or not set(missing) <= set(names):
+        raise ValueError(f"missing must list columns of the frame, {names}, got {missing!r}")
+    types = list(frame.schema.values()) if is_polars(frame) else list(frame.dtypes)
+    return tuple(
+        _column(name, dtype, name in missing) for name, dtype in zip(names, types, strict=True)
+    )
+
+
+def _column(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
+    """The column that one type declares."""
+    kind = str(dtype)
+    if kind in ("bool", "boolean", "Boolean"):
+        return BooleanColumn(name, missing=missing)
+    # Both libraries call it `categories`; those of polars' Categorical come from the records.
+    categories = getattr(dtype, "categories", None)
+    if categories is None or kind == "Categorical":
+        raise ValueError(
+            f"column {name!r} of type {kind} declares no categories: make it boolean or "
+            "categorical with categories known in public, or declare it with Schema.from_dict"
+        )
+    if len(categories) == 0:
+        raise ValueError(f"column {name!r} must declare at least 1 category, got 0")
+    return CategoricalColumn(
+        name, tuple(as_text(category) for category in categories), missing=missing
+    )
