@@ -163,7 +163,9 @@ def test_half_the_query_noise_needs_monotone_queries(
     truths = np.array([0.0] * 10 + [1.0])
 
     def mechanism(truths: FloatArray, rng: np.random.Generator) -> FloatArray:
-        stream = AboveThreshold(1.0, privacy=claim, monotone=monotone, rng=rng)
+        stream = AboveThreshold(
+            1.0, privacy=claim, monotone=monotone, adjacency=Adjacency.ADD_REMOVE, rng=rng
+        )
         stream.ask_many(truths)
         return np.array([len(stream.transcript), stream.halted])
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from geomdp.mechanisms.interactive.sparse_vector import (
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.noise.scalar import SecureNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
-from geomdp.privacy.ledger import BudgetExhausted
+from geomdp.privacy.ledger import BudgetExhausted, Ledger
 from tests.stats import binomial_above, binomial_agrees, mean_agrees
 
 APPROX = ApproxDP(0.5, 1e-6)
@@ -220,6 +222,37 @@ def test_bad_parameters() -> None:
         Sparse(0.0, cutoff=2, privacy=ApproxDP(1.5, 1e-6))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(AboveThreshold, 0.0, privacy=PureDP(1.0)),
+        partial(Sparse, 0.0, cutoff=10, privacy=PureDP(1.0)),
+        partial(NumericSparse, 0.0, cutoff=10, privacy=PureDP(1.0)),
+    ],
+)
+def test_monotone_is_refused_under_replace_one(
+    make: Callable[..., AboveThreshold | Sparse | NumericSparse],
+) -> None:
+    """Replacing a record moves counting queries both ways: the true loss is 1.5 to 1.8 epsilon."""
+    ledger = Ledger(PureDP(1.0))
+    with pytest.raises(ValueError, match=r"monotone must be False under replace-one.*ADD_REMOVE"):
+        make(monotone=True, ledger=ledger)
+    assert ledger.spends() == []
+    general, monotone = (
+        make(monotone=monotone, adjacency=Adjacency.ADD_REMOVE).scales.query
+        for monotone in (False, True)
+    )
+    assert monotone < general
+
+
+def test_repr_says_what_was_asked_and_found_and_nothing_private() -> None:
+    stream = NumericSparse(0.0, cutoff=2, privacy=PureDP(1.0), records=[12345.0], rng=0)
+    stream.ask(lambda records: -1e9 * records[0])
+    assert repr(stream) == (
+        "NumericSparse(threshold=0, 1-DP, replace-one: 1 asked, 0 of at most 2 found above)"
+    )
+
+
 def test_guarantee_and_seed() -> None:
     private = NumericSparse(
         0.0, cutoff=2, privacy=PureDP(0.5), adjacency=Adjacency.ADD_REMOVE
@@ -262,7 +295,7 @@ def test_printed_variant_is_a_class_of_its_own() -> None:
 def test_answers_that_are_no_numbers_raise(bad: object) -> None:
     with pytest.raises(ValueError, match="must be a number"):
         Sparse(0.0, cutoff=1, privacy=PureDP(1.0)).ask(bad)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="questions must be numbers"):
+    with pytest.raises(ValueError, match="queries must be numbers"):
         Sparse(0.0, cutoff=1, privacy=PureDP(1.0)).ask_many(np.array([["1"]]))
 
 

@@ -2,23 +2,31 @@
 
 Each is asked queries of a declared sensitivity, one after the other and adaptively, and says for
 each whether it is above a public threshold. It pays only for the queries found above, and halts
-after `cutoff` of them.
+after `cutoff` of them. The run itself is in `stream`, the noise scales are in `scales`.
 """
 
 from __future__ import annotations
 
-from geomdp._typing import RandomState
-from geomdp.mechanisms.interactive import scales as sparse_vector_scales
-from geomdp.mechanisms.interactive.stream import _SparseVectorStream
-from geomdp.privacy import Adjacency, ApproxDP, PureDP
-from geomdp.privacy.ledger import Ledger
+from dataclasses import dataclass, field
+
+from geomdp.mechanisms.interactive.scales import (
+    Scales,
+    above_threshold,
+    kept,
+    numeric,
+    numeric_printed,
+    redrawn,
+)
+from geomdp.mechanisms.interactive.stream import SparseVectorStream
+from geomdp.privacy import ApproxDP, PureDP
 
 
-class AboveThreshold(_SparseVectorStream):
+@dataclass(eq=False, repr=False, kw_only=True)
+class AboveThreshold(SparseVectorStream):
     """Find the first query above a threshold (Dwork-Roth, Algorithm 1; SV-AT).
 
-    Lap(2D/eps) on the threshold, Lap(4D/eps) on each query (2D/eps if `monotone`); halts at the
-    first query found above.
+    Adds Lap(2D/eps) to the threshold and Lap(4D/eps) to each query (2D/eps if `monotone`); halts
+    at the first query found above.
 
     Privacy: eps-DP for any adaptive sequence of queries of sensitivity D, in real arithmetic.
 
@@ -31,7 +39,7 @@ class AboveThreshold(_SparseVectorStream):
     sensitivity : float
         Bound D on how far one query moves between neighbours, in the units of the queries.
     monotone : bool
-        Declares that all queries move in the same direction between neighbours.
+        Declares that all queries move in the same direction between neighbours; add/remove only.
     adjacency : Adjacency
         The neighbour relation `sensitivity` refers to.
     records : object, optional
@@ -46,41 +54,22 @@ class AboveThreshold(_SparseVectorStream):
     Raises
     ------
     ValueError
-        For parameters out of range.
+        For parameters out of range, and for `monotone` under replace-one.
     BudgetExhausted
         If the ledger cannot pay.
     """
 
-    def __init__(
-        self,
-        threshold: float,
-        *,
-        privacy: PureDP,
-        sensitivity: float = 1.0,
-        monotone: bool = False,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        records: object | None = None,
-        rng: RandomState = None,
-        secure: bool = False,
-        ledger: Ledger | None = None,
-    ) -> None:
-        if not isinstance(privacy, PureDP):
-            raise ValueError(f"privacy must be PureDP for AboveThreshold, got {privacy}")
-        super().__init__(
-            threshold,
-            cutoff=1,
-            scales=sparse_vector_scales.above_threshold(privacy.epsilon, monotone=monotone),
-            privacy=privacy,
-            sensitivity=sensitivity,
-            adjacency=adjacency,
-            records=records,
-            rng=rng,
-            secure=secure,
-            ledger=ledger,
-        )
+    cutoff: int = field(init=False, default=1)
+    privacy: PureDP
+
+    def _calibrate(self) -> Scales:
+        if not isinstance(self.privacy, PureDP):
+            raise ValueError(f"privacy must be PureDP for AboveThreshold, got {self.privacy}")
+        return above_threshold(self.privacy.epsilon, monotone=self.monotone)
 
 
-class Sparse(_SparseVectorStream):
+@dataclass(eq=False, repr=False, kw_only=True)
+class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
     Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1), unless
@@ -101,9 +90,7 @@ class Sparse(_SparseVectorStream):
     sensitivity : float
         Bound D on how far one query moves between neighbours, in the units of the queries.
     monotone : bool
-        Declares that all queries move in the same direction between neighbours.
-    redraw : bool
-        Draw the threshold noise anew after each query found above.
+        Declares that all queries move in the same direction between neighbours; add/remove only.
     adjacency : Adjacency
         The neighbour relation `sensitivity` refers to.
     records : object, optional
@@ -114,50 +101,28 @@ class Sparse(_SparseVectorStream):
         Draw all noise by OpenDP (extra `secure`).
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any record is looked at.
+    redraw : bool
+        Draw the threshold noise anew after each query found above.
 
     Raises
     ------
     ValueError
-        For parameters out of range.
+        For parameters out of range, and for `monotone` under replace-one.
     BudgetExhausted
         If the ledger cannot pay.
     """
 
-    def __init__(
-        self,
-        threshold: float,
-        *,
-        cutoff: int,
-        privacy: PureDP | ApproxDP,
-        sensitivity: float = 1.0,
-        monotone: bool = False,
-        redraw: bool = False,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        records: object | None = None,
-        rng: RandomState = None,
-        secure: bool = False,
-        ledger: Ledger | None = None,
-    ) -> None:
-        _require_epsilon(privacy)
-        if isinstance(privacy, PureDP) and not redraw:
-            scales = sparse_vector_scales.kept(privacy, cutoff, monotone=monotone)
-        else:
-            scales = sparse_vector_scales.redrawn(privacy, cutoff, monotone=monotone)
-        super().__init__(
-            threshold,
-            cutoff=cutoff,
-            scales=scales,
-            privacy=privacy,
-            sensitivity=sensitivity,
-            adjacency=adjacency,
-            records=records,
-            rng=rng,
-            secure=secure,
-            ledger=ledger,
-        )
+    redraw: bool = False
+
+    def _calibrate(self) -> Scales:
+        _require_epsilon(self.privacy)
+        if isinstance(self.privacy, PureDP) and not self.redraw:
+            return kept(self.privacy, self.cutoff, monotone=self.monotone)
+        return redrawn(self.privacy, self.cutoff, monotone=self.monotone)
 
 
-class NumericSparse(_SparseVectorStream):
+@dataclass(eq=False, repr=False, kw_only=True)
+class NumericSparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold and release their values (SV-NUM).
 
     Dwork-Roth's Algorithm 3 with 8/9 of epsilon on the comparisons and 1/9 on the values. The
@@ -178,7 +143,7 @@ class NumericSparse(_SparseVectorStream):
     sensitivity : float
         Bound D on how far one query moves between neighbours, in the units of the queries.
     monotone : bool
-        Declares that all queries move in the same direction between neighbours.
+        Declares that all queries move in the same direction between neighbours; add/remove only.
     adjacency : Adjacency
         The neighbour relation `sensitivity` refers to.
     records : object, optional
@@ -193,97 +158,37 @@ class NumericSparse(_SparseVectorStream):
     Raises
     ------
     ValueError
-        For parameters out of range.
+        For parameters out of range, and for `monotone` under replace-one.
     BudgetExhausted
         If the ledger cannot pay.
     """
 
-    def __init__(
-        self,
-        threshold: float,
-        *,
-        cutoff: int,
-        privacy: PureDP | ApproxDP,
-        sensitivity: float = 1.0,
-        monotone: bool = False,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        records: object | None = None,
-        rng: RandomState = None,
-        secure: bool = False,
-        ledger: Ledger | None = None,
-    ) -> None:
-        _require_epsilon(privacy)
-        super().__init__(
-            threshold,
-            cutoff=cutoff,
-            scales=sparse_vector_scales.numeric(privacy, cutoff, monotone=monotone),
-            privacy=privacy,
-            sensitivity=sensitivity,
-            adjacency=adjacency,
-            records=records,
-            rng=rng,
-            secure=secure,
-            ledger=ledger,
-        )
+    def _calibrate(self) -> Scales:
+        _require_epsilon(self.privacy)
+        return numeric(self.privacy, self.cutoff, monotone=self.monotone)
 
 
-class PrintedNumericSparse(_SparseVectorStream):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed for delta > 0, kept to show where it fails (DISC-11).
 
     As private as `NumericSparse`, but for few queries the noise on its values exceeds the
-    accuracy stated for it (`bounds.sparse_vector_accuracy.numeric_sparse_printed`).
+    accuracy stated for it (`bounds.upper.sparse_vector.numeric_sparse_printed`). Its parameters
+    are those of `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.
-
-    Parameters
-    ----------
-    threshold : float
-        The public threshold, in the units of the queries.
-    cutoff : int
-        Number c of queries found above after which the mechanism halts.
-    privacy : ApproxDP
-        The guarantee for the whole run.
-    sensitivity : float
-        Bound D on how far one query moves between neighbours, in the units of the queries.
-    adjacency : Adjacency
-        The neighbour relation `sensitivity` refers to.
-    records : object, optional
-        The records; without them the mechanism is asked true answers.
-    rng : Generator, int or None
-        None for operating-system entropy; anything else voids the privacy claim.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range.
     """
 
-    def __init__(
-        self,
-        threshold: float,
-        *,
-        cutoff: int,
-        privacy: ApproxDP,
-        sensitivity: float = 1.0,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-        records: object | None = None,
-        rng: RandomState = None,
-    ) -> None:
-        if not isinstance(privacy, ApproxDP):
-            raise ValueError(f"privacy must be ApproxDP for PrintedNumericSparse, got {privacy}")
-        super().__init__(
-            threshold,
-            cutoff=cutoff,
-            scales=sparse_vector_scales.numeric_printed(privacy, cutoff),
-            privacy=privacy,
-            sensitivity=sensitivity,
-            adjacency=adjacency,
-            records=records,
-            rng=rng,
-            secure=False,
-            ledger=None,
-        )
+    privacy: ApproxDP
+    monotone: bool = field(init=False, default=False)
+
+    def _calibrate(self) -> Scales:
+        if not isinstance(self.privacy, ApproxDP):
+            raise ValueError(
+                f"privacy must be ApproxDP for PrintedNumericSparse, got {self.privacy}"
+            )
+        return numeric_printed(self.privacy, self.cutoff)
 
 
 def _require_epsilon(privacy: object) -> None:

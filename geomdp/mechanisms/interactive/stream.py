@@ -1,9 +1,11 @@
-"""The interactive run that all sparse vector mechanisms share; it makes no privacy claim itself."""
+"""The interactive run that all sparse vector mechanisms share; a subclass sets the noise scales."""
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass
 from numbers import Real
 from typing import Any
 
@@ -17,56 +19,107 @@ from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
-#: What is asked: a true answer (mechanism built without records) or a function of the records.
-Question = float | Callable[[Any], float]
+#: A query: its true answer, or a function of the records if the mechanism holds them.
+StreamQuery = float | Callable[[Any], float]
 
 BELOW = Answer(above=False)
 ABOVE = Answer(above=True)
-#: Answers searched at first for one that is above; doubled until one is found.
+#: Number of answers searched first for one that is above; doubled until one is found.
 FIRST_WINDOW = 64
 
 
-class _SparseVectorStream:
-    """A stream of comparisons with a noisy threshold, for scales that a subclass computes.
+@dataclass(eq=False, repr=False)
+class SparseVectorStream(abc.ABC):
+    """A stream of comparisons with a noisy threshold; halts after `cutoff` queries found above.
 
-    A query x (its true answer) is found above if x + Lap(D s_query) >= T + Lap(D s_threshold),
-    D the sensitivity, s the `scales`; where the scales release values, the answer to a query
-    found above is x + Lap(D s_answer) with fresh noise. After `cutoff` such queries it halts.
+    A query with true answer x is found above if x + Lap(D s_query) >= T + Lap(D s_threshold),
+    where D is the sensitivity and s are the `scales`. If the scales release values, the answer to
+    a query found above is x + Lap(D s_answer) with fresh noise.
 
-    Private because its arguments could contradict each other: only the constructors of the
-    public subclasses, which compute `scales` from `privacy`, make a claim.
+    This class makes no privacy claim. The claim of a subclass holds because `_calibrate` computes
+    the scales from `privacy`.
+
+    Parameters
+    ----------
+    threshold : float
+        The public threshold T, in the units of the queries.
+    cutoff : int
+        Number c of queries found above after which the mechanism halts.
+    privacy : PureDP or ApproxDP
+        The guarantee for the whole run.
+    sensitivity : float
+        Bound D on how far one query moves between neighbours, in the units of the queries.
+    monotone : bool
+        Declares that all queries move in the same direction between neighbours, as counting
+        queries do under add/remove; needs less noise. Refused under replace-one, where replacing
+        a record can raise one counting query and lower another.
+    adjacency : Adjacency
+        The neighbour relation `sensitivity` refers to.
+    records : object, optional
+        The records; without them the mechanism is asked true answers.
+    rng : Generator, int or None
+        None for operating-system entropy; anything else voids the privacy claim.
+    secure : bool
+        Draw all noise by OpenDP (extra `secure`).
+    ledger : Ledger, optional
+        Pays for the whole run when the mechanism is built, before any record is looked at.
+
+    Raises
+    ------
+    ValueError
+        For parameters out of range, and for `monotone` under replace-one.
+    BudgetExhausted
+        If the ledger cannot pay.
     """
 
-    def __init__(
-        self,
-        threshold: float,
-        *,
-        cutoff: int,
-        scales: Scales,
-        privacy: PureDP | ApproxDP,
-        sensitivity: float,
-        adjacency: Adjacency,
-        records: object | None,
-        rng: RandomState,
-        secure: bool,
-        ledger: Ledger | None,
+    threshold: float
+    _: KW_ONLY
+    cutoff: int
+    privacy: PureDP | ApproxDP
+    sensitivity: float = 1.0
+    monotone: bool = False
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    records: InitVar[object | None] = None
+    rng: InitVar[RandomState] = None
+    secure: InitVar[bool] = False
+    ledger: InitVar[Ledger | None] = None
+
+    def __post_init__(
+        self, records: object | None, rng: RandomState, secure: bool, ledger: Ledger | None
     ) -> None:
-        if not math.isfinite(threshold):
-            raise ValueError(f"threshold must be finite, got {threshold!r}")
-        self.threshold = float(threshold)
-        self.cutoff = whole(cutoff, "cutoff")
-        self.scales = scales
-        self.sensitivity = positive(sensitivity, "sensitivity")
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"threshold must be finite, got {self.threshold!r}")
+        self.threshold = float(self.threshold)
+        self.cutoff = whole(self.cutoff, "cutoff")
+        self.sensitivity = positive(self.sensitivity, "sensitivity")
+        if self.monotone and self.adjacency is Adjacency.REPLACE_ONE:
+            raise ValueError(
+                "monotone must be False under replace-one: replacing a record can raise one "
+                "counting query and lower another; queries move in one direction under "
+                "Adjacency.ADD_REMOVE only"
+            )
+        self.scales = self._calibrate()
         self.transcript = Transcript()
         self._noise = scalar_noise(rng, secure)
         self._records = records
         self.guarantee = Guarantee(
-            privacy, adjacency, Exact(), self._noise.arithmetic, seeded=rng is not None
+            self.privacy, self.adjacency, Exact(), self._noise.arithmetic, seeded=rng is not None
         )
         self._found = 0
         if ledger is not None:
             ledger.spend(self.guarantee, type(self).__name__)
         self._noisy_threshold = self._draw_threshold()
+
+    @abc.abstractmethod
+    def _calibrate(self) -> Scales:
+        """Noise scales with which the run satisfies `privacy`; ``ValueError`` if there are none."""
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(threshold={self.threshold:g}, {self.privacy}, "
+            f"{self.adjacency.value}: {len(self.transcript)} asked, "
+            f"{self.found} of at most {self.cutoff} found above)"
+        )
 
     @property
     def found(self) -> int:
@@ -78,13 +131,13 @@ class _SparseVectorStream:
         """Whether the mechanism has found `cutoff` queries above and answers no more."""
         return self._found >= self.cutoff
 
-    def ask(self, question: Question) -> Answer:
+    def ask(self, query: StreamQuery) -> Answer:
         """Compare one query with the threshold.
 
         Parameters
         ----------
-        question : float or callable
-            The query's true answer, or, if the mechanism holds records, the query itself.
+        query : float or callable
+            The query's true answer, or, if the mechanism holds records, a function of them.
 
         Returns
         -------
@@ -94,34 +147,34 @@ class _SparseVectorStream:
         Raises
         ------
         BudgetExhausted
-            If the mechanism has halted; the data are not touched.
+            If the mechanism has halted; the records are not read.
         ValueError
             If the true answer is not a finite number; nothing is spent.
         """
         self._require_running()
-        truth = self._truth(question)
+        truth = self._truth(query)
         noisy = self._noise.laplace(truth, self.sensitivity * self.scales.query)
         if noisy < self._noisy_threshold:
             return self.transcript.record(BELOW)
         return self._answer_above(truth)
 
-    def ask_many(self, questions: Sequence[Question] | FloatArray) -> list[Answer]:
-        """Ask `questions` in order until they end or the mechanism halts.
+    def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
+        """Ask `queries` in order until they end or the mechanism halts.
 
         Returns
         -------
         list of Answer
-            One for each question asked: fewer than were given if the mechanism halted.
+            One for each query asked: fewer than were given if the mechanism halted.
 
         Raises
         ------
         BudgetExhausted
-            If the mechanism has halted before the first question.
+            If the mechanism has halted before the first query.
         ValueError
             If any true answer is not a finite number; nothing is spent.
         """
         self._require_running()
-        truths = self._truths(questions)
+        truths = self._truths(queries)
         noisy = self._noise.laplace_many(truths, self.sensitivity * self.scales.query)
         start, begin = len(self.transcript), 0
         while begin < len(truths) and not self.halted:
@@ -150,40 +203,40 @@ class _SparseVectorStream:
                 f"{type(self).__name__} found {self.cutoff} queries above its threshold and halted"
             )
 
-    def _truth(self, question: Question) -> float:
+    def _truth(self, query: StreamQuery) -> float:
         truth: Any  # whatever a caller without type checks may send
         if self._records is None:
-            truth = question
-        elif callable(question):
-            truth = question(self._records)
+            truth = query
+        elif callable(query):
+            truth = query(self._records)
         else:
-            raise ValueError("question must be a function of the records the mechanism holds")
+            raise ValueError("query must be a function of the records the mechanism holds")
         if not isinstance(truth, Real):
             raise ValueError(
-                "a question's true answer must be a number, and a function only where the "
+                "a query's true answer must be a number, and a function only where the "
                 f"mechanism holds records; got {type(truth).__name__}"
             )
         if not math.isfinite(truth):
-            raise ValueError("a question's true answer must be a finite number")
+            raise ValueError("a query's true answer must be a finite number")
         return float(truth)
 
-    def _truths(self, questions: Sequence[Question] | FloatArray) -> FloatArray:
-        if isinstance(questions, np.ndarray) and self._records is None:
-            if questions.dtype.kind not in "biuf" or questions.ndim != 1:
+    def _truths(self, queries: Sequence[StreamQuery] | FloatArray) -> FloatArray:
+        if isinstance(queries, np.ndarray) and self._records is None:
+            if queries.dtype.kind not in "biuf" or queries.ndim != 1:
                 raise ValueError(
-                    f"questions must be numbers (k,), got {questions.dtype} of {questions.shape}"
+                    f"queries must be numbers (k,), got {queries.dtype} of {queries.shape}"
                 )
-            truths = questions.astype(np.float64)
+            truths = queries.astype(np.float64)
             if not np.isfinite(truths).all():
-                raise ValueError("a question's true answer must be a finite number")
+                raise ValueError("a query's true answer must be a finite number")
             return truths
-        return np.array([self._truth(question) for question in questions], dtype=np.float64)
+        return np.array([self._truth(query) for query in queries], dtype=np.float64)
 
 
 def _first_at_least(values: FloatArray, begin: int, threshold: float) -> int:
     """Index of the first of `values` from `begin` on that is at least `threshold`, else the length.
 
-    Windows of doubling size, so a search costs as much as the stretch it passes.
+    Searches windows of doubling size, so the cost is proportional to the distance passed.
     """
     window = FIRST_WINDOW
     while begin < len(values):
