@@ -22,6 +22,9 @@ class Adjacency(enum.Enum):
     #: Add or remove one record; a normaliser n, if used, is declared and public.
     ADD_REMOVE = "add/remove"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 @dataclass(frozen=True)
 class PureDP:
@@ -100,6 +103,21 @@ class ZCDP:
 
 
 Privacy = PureDP | ApproxDP | ZCDP
+
+
+def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
+    """The privacy of class `definition` whose ``parameters()`` are `parameters`.
+
+    Raises
+    ------
+    ValueError
+        For another definition, other parameters, or parameters out of range.
+    """
+    kinds: dict[str, type[Privacy]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
+    try:
+        return kinds[definition](**parameters)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a privacy record: {definition!r}, {parameters!r}") from error
 
 
 @dataclass(frozen=True)
@@ -209,6 +227,10 @@ class Guarantee:
         """The same record for a release whose random generator the caller supplied."""
         return replace(self, seeded=True)
 
+    def __repr__(self) -> str:
+        seeded = ", seeded" if self.seeded else ""
+        return f"Guarantee({self.privacy}, {self.adjacency.value}, {self.sampler} sampler{seeded})"
+
     def __str__(self) -> str:
         if self.seeded:
             return "seeded: no privacy claim"
@@ -244,11 +266,10 @@ class Guarantee:
         ValueError
             If the record is incomplete, or its statement is not the one its parts lead to.
         """
-        definitions = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
         samplers = {kind.__name__.lower(): kind for kind in (Exact, Approximate, Heuristic)}
         try:
             guarantee = cls(
-                definitions[record["definition"]](**record["parameters"]),
+                privacy_from_parameters(record["definition"], record["parameters"]),
                 Adjacency(record["adjacency"]),
                 samplers[record["sampler"]](**record["sampler_details"]),
                 record["arithmetic"],

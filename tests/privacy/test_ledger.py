@@ -190,12 +190,128 @@ def test_two_processes_create_and_share_one_budget(tmp_path: Path) -> None:
         assert len(ledger.spends()) == 50
 
 
-def test_an_interrupted_creation_is_started_again(tmp_path: Path) -> None:
-    path = tmp_path / "empty.ledger"
-    path.touch()
+def test_an_empty_file_is_refused(tmp_path: Path) -> None:
+    """A ledger cut to nothing is not a fresh budget; a ledger is never created empty."""
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        ledger.spend(claim(PureDP(0.9)), "x")
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="is empty: a ledger never is"):
+        Ledger(PureDP(1.0), path=path)
+    assert path.read_bytes() == b""
+    assert list(tmp_path.iterdir()) == [path]  # nothing is left behind by the creation either
+
+
+def test_a_missing_file_is_created_only_where_that_is_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "budget.ledger"
+    with pytest.raises(OSError, match="cannot be opened"):
+        Ledger(PureDP(1.0), path=path, create=False)
+    assert not path.exists()
+    Ledger(PureDP(1.0), path=path).close()
+    with Ledger(PureDP(1.0), path=path, create=False) as ledger:
+        assert ledger.spends() == []
+
+
+@pytest.mark.parametrize("path", ["", ":memory:", Path(":memory:")])
+def test_names_of_ledgers_that_no_other_run_sees_are_refused(path: str | Path) -> None:
+    with pytest.raises(ValueError, match="path must name a file, or be None for memory"):
+        Ledger(PureDP(1.0), path=path)
+
+
+FORKED = """
+import os, sys
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
+ledger = Ledger(PureDP(1.0), path=sys.argv[1] if len(sys.argv) > 1 else None)
+child = os.fork()
+try:
+    ledger.spend(Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Exact()), "all of it")
+    print("granted", "to the child" if child == 0 else "to the parent", flush=True)
+except RuntimeError as error:
+    print(error, flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_forked_child_cannot_spend(tmp_path: Path, in_memory: bool) -> None:
+    """In memory both would spend the whole budget; a file of SQLite's must be opened anew."""
+    arguments = [] if in_memory else [str(tmp_path / "budget.ledger")]
+    run = subprocess.run(
+        [sys.executable, "-c", FORKED, *arguments], capture_output=True, text=True, check=True
+    )
+    lines = run.stdout.splitlines()
+    assert "granted to the parent" in lines
+    assert any("belongs to the process that forked this one" in line for line in lines)
+    assert len(lines) == 2
+
+
+def overspends(path: Path) -> bool:
+    """Whether a ledger of 1-DP with 0.8 spent grants 0.4 more."""
+    try:
+        with Ledger(PureDP(1.0), path=path) as ledger:
+            ledger.spend(claim(PureDP(0.4)), "more")
+    except (BudgetExhausted, ValueError, OSError):
+        return False
+    return True
+
+
+def test_no_flipped_bit_lets_more_be_spent(tmp_path: Path) -> None:
+    """Bits of bytes that are not 0, where the file holds something; one in eleven of them."""
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        for label in ("first", "second"):
+            ledger.spend(claim(PureDP(0.4)), label)
+    content = path.read_bytes()
+    places = [8 * byte + bit for byte, value in enumerate(content) if value for bit in range(8)]
+    for place in places[::11]:
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        assert not overspends(path), f"bit {place % 8} of byte {place // 8}"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM {table} WHERE id = (SELECT max(id) FROM {table})",
+        "DELETE FROM {table} WHERE id = (SELECT min(id) + 1 FROM {table})",
+        "UPDATE {table} SET id = id + 10",
+        "DELETE FROM {table}",
+        "DROP TABLE {table}",
+        "DELETE FROM head",
+        "UPDATE head SET count = 2",
+    ],
+)
+def test_lost_and_moved_spends_are_noticed(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        for label in ("first", "second"):
+            ledger.spend(claim(PureDP(0.4)), label)
+        edit(path, statement.format(table="entries"))
+        with pytest.raises((ValueError, OSError), match=r"damaged|no such table"):
+            ledger.spend(claim(PureDP(0.1)), "open since before")
+    assert not overspends(path)
+
+
+def test_an_older_copy_is_noticed_by_a_process_that_read_the_newer_one(tmp_path: Path) -> None:
+    path = tmp_path / "budget.ledger"
+    with Ledger(PureDP(1.0), path=path) as ledger:
+        older = path.read_bytes()
+        ledger.spend(claim(PureDP(0.8)), "x")
+        path.write_bytes(older)
+        for _ in range(2):  # one more change than the ledger knows of: SQLite reads the file anew
+            edit(path, "VACUUM")
+        with pytest.raises(ValueError, match="was replaced: it lacks entries"):
+            ledger.spend(claim(PureDP(0.8)), "again")
+
+
+def test_repr_names_budget_spends_and_place(tmp_path: Path) -> None:
+    path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
         ledger.spend(claim(PureDP(0.5)), "x")
-        assert len(ledger.spends()) == 1
+        assert repr(ledger) == f"Ledger(1-DP, replace-one: 1 spends so far, {path})"
+    assert repr(Ledger(ZCDP(0.5))) == "Ledger(0.5-zCDP, replace-one: 0 spends so far, in memory)"
 
 
 def test_foreign_and_corrupt_files_are_refused_and_left_alone(tmp_path: Path) -> None:
@@ -215,27 +331,31 @@ def test_foreign_and_corrupt_files_are_refused_and_left_alone(tmp_path: Path) ->
     assert other.read_bytes() == before
 
 
-def test_damaged_entries_are_refused(tmp_path: Path) -> None:
+def edit(path: Path, statement: str) -> None:
+    """Change a ledger behind its back."""
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_altered_entries_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
         ledger.spend(claim(PureDP(0.5)), "x")
-    connection = sqlite3.connect(path)
-    connection.execute("UPDATE spends SET definition = 'Free', epsilon = NULL")
-    connection.commit()
-    connection.close()
-    with Ledger(PureDP(1.0), path=path) as ledger:  # noqa: SIM117
-        with pytest.raises(ValueError, match="unknown entry of type 'Free'"):
-            ledger.spend(claim(PureDP(0.1)), "x")
+    edit(path, "UPDATE entries SET content = replace(content, '0.5', '0.1')")
+    with pytest.raises(ValueError, match="is damaged: entry 2 is not as it was written"):
+        Ledger(PureDP(1.0), path=path)
 
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="cannot be opened"):
+    with pytest.raises(OSError, match="no such folder"):
         Ledger(PureDP(1.0), path=tmp_path / "no such folder" / "budget.ledger")
     path = tmp_path / "budget.ledger"
     with Ledger(PureDP(1.0), path=path) as ledger:
         # The file itself is made read-only for SQLite: permissions do not bind the root user.
-        ledger._connection.execute("PRAGMA query_only = ON")
-        with pytest.raises(OSError, match="does not take the spend x"):
+        ledger._file._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(OSError, match="cannot be opened, read or written"):
             ledger.spend(claim(PureDP(0.1)), "x")
         assert ledger.spends() == []
 

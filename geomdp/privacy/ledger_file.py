@@ -1,0 +1,212 @@
+"""The SQLite file behind a ledger: entries that can be added, and not changed unnoticed.
+
+Each entry carries the SHA-256 digest of its content and of the digest before it, and a second
+table holds the number of entries and the last digest. So every reader notices a damaged, altered,
+missing or reordered entry. A file cannot show that it was replaced as a whole by an older copy of
+itself, except to a process that has read the newer one; nor can it resist an attacker who computes
+the digests anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+#: Marks a file as a ledger of this layout (SQLite's application_id): "gdp2" in ASCII.
+APPLICATION_ID = 0x67647032
+#: Seconds to wait for another process that is writing.
+WAIT = 60.0
+
+SCHEMA = """
+CREATE TABLE entries (id INTEGER PRIMARY KEY, content TEXT NOT NULL, digest TEXT NOT NULL);
+CREATE TABLE head (count INTEGER NOT NULL, digest TEXT NOT NULL);
+INSERT INTO head VALUES (0, '');
+"""
+
+
+class LedgerFile:
+    """Entries in one SQLite file, or in memory, for the process that opened it.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None for memory.
+    first : str
+        First entry of a file that is created; an existing file keeps its own.
+    create : bool
+        Whether a file that does not exist is created.
+
+    Raises
+    ------
+    ValueError
+        If the file is empty, damaged, or no ledger.
+    OSError
+        If the file cannot be opened or created.
+    """
+
+    def __init__(self, path: Path | None, first: str, *, create: bool) -> None:
+        self.name = "a ledger in memory" if path is None else str(path)
+        self._process = os.getpid()
+        self._seen = 0, ""
+        with self._translated():
+            if path is not None:
+                if create and not path.exists():
+                    _create(path, first)
+                if path.is_file() and path.stat().st_size == 0:
+                    raise ValueError(
+                        f"{path} is empty: a ledger never is, so its spends are lost; delete the "
+                        "file only if none were made"
+                    )
+            self._connection = _connect(path)
+            # A ledger that is dropped rather than closed must not leave its file open.
+            weakref.finalize(self, _close, self._connection, self._process)
+            try:
+                if path is None:
+                    _initialise(self._connection, first)
+                self.entries()
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def count(self) -> int:
+        """Number of entries when they were last read or added to."""
+        return self._seen[0]
+
+    def close(self) -> None:
+        """Close the file."""
+        _close(self._connection, self._process)
+
+    def entries(self) -> list[str]:
+        """All entries, oldest first, by whichever process, after verifying them.
+
+        Raises
+        ------
+        ValueError
+            If they are not the ones that were added.
+        OSError
+            If the file cannot be read.
+        RuntimeError
+            In a process forked from the one that opened the file.
+        """
+        with self._transaction("DEFERRED"):
+            return self._verified()
+
+    def add(self, decide: Callable[[list[str]], str]) -> None:
+        """Add the entry that `decide` returns for all entries so far, while none other is added.
+
+        Raises
+        ------
+        ValueError, OSError, RuntimeError
+            As `entries`, and what `decide` raises; nothing is then added.
+        """
+        with self._transaction("IMMEDIATE"):
+            head = _add(self._connection, decide(self._verified()))
+        self._seen = head
+
+    def _verified(self) -> list[str]:
+        (number,) = self._connection.execute("PRAGMA application_id").fetchone()
+        if number != APPLICATION_ID:
+            raise ValueError(f"{self.name} is not a privacy ledger of this version")
+        rows = self._connection.execute("SELECT * FROM entries ORDER BY id").fetchall()
+        count, digest = 0, ""
+        seen = self._seen == (count, digest)
+        for count, (number, content, stored) in enumerate(rows, start=1):
+            digest = _digest(digest, content)
+            if (number, stored) != (count, digest):
+                raise ValueError(f"{self.name} is damaged: entry {count} is not as it was written")
+            seen = seen or self._seen == (count, digest)
+        if self._connection.execute("SELECT * FROM head").fetchall() != [(count, digest)]:
+            raise ValueError(f"{self.name} is damaged: its last entries are missing")
+        if not seen:
+            raise ValueError(f"{self.name} was replaced: it lacks entries it held before")
+        self._seen = count, digest
+        return [content for _, content, _ in rows]
+
+    @contextmanager
+    def _transaction(self, kind: str) -> Iterator[None]:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"{self.name} belongs to the process that forked this one: open a ledger with a "
+                "path in every process (each fork of one in memory would spend the budget again)"
+            )
+        with self._translated():
+            self._connection.execute(f"BEGIN {kind}")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Raise SQLite's errors as ``OSError``, or as ``ValueError`` for a damaged file."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:  # a closed ledger, or one used by another thread
+            raise
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{self.name} cannot be opened, read or written: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.name} is not a privacy ledger, or damaged: {error}") from error
+
+
+def _digest(before: str, content: str) -> str:
+    return hashlib.sha256(f"{before}\n{content}".encode()).hexdigest()
+
+
+def _connect(path: Path | None) -> sqlite3.Connection:
+    """A connection that never creates a file."""
+    name = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(name, timeout=WAIT, isolation_level=None, uri=True)
+    # Also syncs the folder after a commit: a committed spend survives a loss of power.
+    connection.execute("PRAGMA synchronous = EXTRA")
+    return connection
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    # A forked child must leave the connection alone: closing it could undo its parent's spend.
+    if os.getpid() == process:
+        connection.close()
+
+
+def _create(path: Path, first: str) -> None:
+    """Create a ledger under a temporary name and move it to `path` unless another came first.
+
+    So a file at `path` is never seen half made, and an empty one always means a loss.
+    """
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
+        new = Path(folder) / path.name
+        new.touch()
+        with closing(_connect(new)) as connection:
+            _initialise(connection, first)
+        try:
+            path.hardlink_to(new)
+        except FileExistsError:
+            return  # another process created it meanwhile
+
+
+def _initialise(connection: sqlite3.Connection, first: str) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in SCHEMA.split(";"):
+        connection.execute(statement)
+    _add(connection, first)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute("COMMIT")
+
+
+def _add(connection: sqlite3.Connection, content: str) -> tuple[int, str]:
+    """Add an entry; returns the new number of entries and the new last digest."""
+    ((count, before),) = connection.execute("SELECT * FROM head").fetchall()
+    head = count + 1, _digest(before, content)
+    connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (head[0], content, head[1]))
+    connection.execute("UPDATE head SET count = ?, digest = ?", head)
+    return head
