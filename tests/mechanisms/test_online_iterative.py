@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 import pytest
@@ -143,6 +144,46 @@ def test_online_bad_input_spends_nothing() -> None:
         OnlineConstruction(
             SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, records=["a"]
         )
+
+
+class Doubled(SparseQuery):
+    """A query that takes the value 2: it moves between neighbours by more than privacy allows."""
+
+    def total(self, tally: Mapping[Hashable, int]) -> float:
+        return 2 * super().total(tally)
+
+
+class Undefined(SparseQuery):
+    """A query without a true answer."""
+
+    def total(self, tally: Mapping[Hashable, int]) -> float:
+        return math.nan * super().total(tally)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) -> None:
+    n = 400_000
+    online = OnlineConstruction(
+        SparseMultiplicativeWeights(1), n=n, queries=5, privacy=APPROX, records=["a"] * n,
+        adjacency=adjacency, rng=0,
+    )  # fmt: skip
+    state = online._comparisons._noise._rng.bit_generator.state  # type: ignore[attr-defined]
+    bad: list[SparseQuery] = [Undefined.counting("a")]
+    if adjacency is Adjacency.REPLACE_ONE:  # else the number of records is private
+        bad.append(Doubled.counting("a"))
+    for query in bad:
+        with pytest.raises(ValueError, match=r"must lie in \[0, 1\]: its value on every record"):
+            online.ask(query)
+    assert online._comparisons._noise._rng.bit_generator.state == state  # type: ignore[attr-defined]
+    assert len(online.transcript) == 0
+
+
+def test_listed_queries_must_share_one_tally() -> None:
+    """Found when the class is built, before any record is read."""
+    sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
+    for mixed in ([sparse, dense], [dense, DenseQuery(np.ones(4))]):
+        with pytest.raises(ValueError, match="number 1 differs from number 0"):
+            EnumeratedQueries(mixed)
 
 
 def test_replay_needs_the_values() -> None:

@@ -42,6 +42,19 @@ def test_error_stays_below_the_bound(privacy):
         mean_at_most(np.array(squares), mechanism.predicted_rmse.value**2)
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("value", [0, 1])
+def test_the_bound_of_one_holds_where_noise_drowns_the_records(value):
+    """Answers leave [0, 1] by themselves: d N_12 lies in [-1, 1], and erred by 1.3 on average."""
+    mechanism = PairMarginals(Marginals(2, 2), n=1, privacy=PureDP(1e-3))
+    assert mechanism.predicted_rmse.value == 1.0
+    records, rng = np.full((1, 2), value), np.random.default_rng(2)
+    answers = np.array([mechanism.release(records, rng).answers[0] for _ in range(1000)])
+    assert answers.min() >= 0
+    assert answers.max() <= 1
+    mean_at_most((answers - value) ** 2, mechanism.predicted_rmse.value**2)
+
+
 def test_without_noise_the_answers_are_exact():
     workload = Marginals(5, 2)
     records = workload.universe.sample(50, 3)

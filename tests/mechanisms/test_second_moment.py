@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -14,6 +15,7 @@ from geomdp._linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
 from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment
+from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.covariance import _shares
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
     DRAWS,
@@ -248,6 +250,22 @@ def test_clipping_is_explicit_and_scales_rows_to_the_sphere(kind):
         broken[7, 1] = bad
         with pytest.raises(ValueError, match="row 7, column 1"):
             kind(Workload(3), clip=True, **setting).release([broken[:5], broken[5:]])
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 20, 300])
+def test_clipped_norms_are_at_most_1_in_exact_arithmetic(d):
+    """Also for rows that were normalised in float64, half of which are above by rounding."""
+    rng = np.random.default_rng(d)
+    normal = rng.standard_normal((150, d))
+    far = normal * 10.0 ** rng.integers(4, 300, (150, 1))
+    near = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    inside = 0.5 * near
+    clipped = np.vstack(list(clipped_to_ball(np.vstack([far, near, inside]), d)))
+    squares = np.array([sum(Fraction(x) ** 2 for x in row) for row in clipped.tolist()])
+    assert max(squares) <= 1
+    # Nothing else is lost: the others are on the sphere to rounding, and what was inside stays.
+    assert min(squares[:300]) >= 1 - 4 * (d + 8) * 2.0**-53
+    np.testing.assert_array_equal(clipped[300:], inside)
 
 
 @both

@@ -69,8 +69,18 @@ def test_numpy_integers_are_whole_numbers() -> None:
 def test_dense_totals() -> None:
     query = DenseQuery(np.array([0.0, 0.5, 1.0]))
     assert query.total(query.tally(np.array([1, 2, 2, 0]))) == 2.5
-    with pytest.raises(ValueError, match="must have 2 values, got 3"):
+    with pytest.raises(ValueError, match="histogram of as many elements"):
         query.total(np.array([1, 2]))
+
+
+def test_a_tally_of_another_kind_is_refused_without_counting_its_elements() -> None:
+    """The number of distinct elements is private; the length of a query is not."""
+    sparse, dense = SparseQuery.counting(["a"]), DenseQuery(np.ones(3))
+    with pytest.raises(ValueError, match="a query with 3 values") as refusal:
+        dense.total(sparse.tally(["a", "b", "c", "d", "e", "e"]))
+    assert "5" not in str(refusal.value)
+    with pytest.raises(ValueError, match="counts by element"):
+        sparse.total(dense.tally(np.array([0, 1])))
 
 
 @given(d=st.integers(1, 7), data=st.data())

@@ -70,12 +70,24 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     Parameters
     ----------
     queries : sequence of queries
-        At least one.
+        At least one; all sparse, or all dense with equally many values.
+
+    Raises
+    ------
+    ValueError
+        For no queries, or queries that differ in kind or in their number of values.
     """
 
     def __init__(self, queries: Sequence[AnyQuery]) -> None:
         if len(queries) == 0:
             raise ValueError("queries must hold at least 1 query, got 0")
+        first = _kind(queries[0])
+        for position, query in enumerate(queries):
+            if _kind(query) != first:
+                raise ValueError(
+                    "queries must be of one kind and on one universe: "
+                    f"number {position} differs from number 0"
+                )
         self._queries = tuple(queries)
 
     @property
@@ -95,6 +107,11 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
     def estimates(self, hypothesis: Hypothesis[AnyQuery]) -> FloatArray:
         """The hypothesis' answer to each query: (|C|,)."""
         return np.array([hypothesis.evaluate(query) for query in self._queries])
+
+
+def _kind(query: LinearQuery) -> tuple[type, int | None]:
+    """What queries must share so that one tally of the records serves all of them."""
+    return type(query), len(query.values) if isinstance(query, DenseQuery) else None
 
 
 class HasDistribution(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic
 
 from geomdp._typing import RandomState
@@ -148,6 +148,13 @@ class OnlineConstruction(Generic[Query]):
         if ledger is not None:
             ledger.spend(self.guarantee, type(self).__name__)
 
+    def __repr__(self) -> str:
+        return (
+            f"OnlineConstruction({self.rule!r}, n={self.n}, {self.guarantee.privacy}, "
+            f"{self.guarantee.adjacency.value}: {len(self.transcript)} of {self.queries} queries "
+            f"asked, {self.updates} of at most {self.updates_allowed} updates)"
+        )
+
     @property
     def accuracy(self) -> float:
         """3 alpha0: the error that no answer exceeds, with probability 1 - beta."""
@@ -193,17 +200,12 @@ class OnlineConstruction(Generic[Query]):
         BudgetExhausted
             After k queries.
         ValueError
-            For a query the rule cannot take; nothing is spent.
+            For a query the rule cannot take, or one whose true answer shows that it has values
+            outside [0, 1]; nothing is spent.
         """
         if self._records is None:
             raise ValueError("the mechanism holds no records: use ask_truth")
-        self._require_open()
-        estimate = self._hypothesis.evaluate(query)
-        if self._comparisons.halted:
-            return self._record(query, Answer(False, estimate))
-        if self._tally is None:
-            self._tally = query.tally(self._records)
-        return self._answer(query, query.total(self._tally) / self.n, estimate)
+        return self._ask(query, lambda: self._true_answer(query))
 
     def ask_truth(self, query: Query, truth: float) -> Answer:
         """Answer one query whose true answer is given: for teaching and audits.
@@ -219,31 +221,47 @@ class OnlineConstruction(Generic[Query]):
             raise ValueError("the mechanism holds records: use ask")
         if not 0 <= truth <= 1:
             raise ValueError(f"truth must lie in [0, 1], got {truth!r}")
-        self._require_open()
-        estimate = self._hypothesis.evaluate(query)
-        if self._comparisons.halted:
-            return self._record(query, Answer(False, estimate))
-        return self._answer(query, truth, estimate)
+        return self._ask(query, lambda: truth)
 
-    def _answer(self, query: Query, truth: float, estimate: float) -> Answer:
-        for sign in (1, -1):
-            found = self._comparisons.ask(sign * (truth - estimate))
-            if found.value is not None:
-                answer = self._record(query, Answer(True, estimate + sign * found.value))
-                self._hypothesis.update(query, estimate + sign * found.value)
-                return answer
-        return self._record(query, Answer(False, estimate))
-
-    def _record(self, query: Query, answer: Answer) -> Answer:
-        self._asked.append(query)
-        return self.transcript.record(answer)
-
-    def _require_open(self) -> None:
+    def _ask(self, query: Query, true_answer: Callable[[], float]) -> Answer:
+        """Answer from H, and from `true_answer` only where updates are left."""
         if self.exhausted:
             raise BudgetExhausted(
                 f"all {self.queries} queries have been asked; `estimate` still answers, from the "
                 "public hypothesis"
             )
+        estimate = self._hypothesis.evaluate(query)
+        if self.halted:
+            return self._record(query, Answer(False, estimate))
+        truth = true_answer()
+        for sign in (1, -1):
+            found = self._comparisons.ask(sign * (truth - estimate))
+            if found.value is not None:
+                value = estimate + sign * found.value
+                answer = self._record(query, Answer(True, value))
+                self._hypothesis.update(query, value)
+                return answer
+        return self._record(query, Answer(False, estimate))
+
+    def _true_answer(self, query: Query) -> float:
+        """The query's mean over the records, checked against what values in [0, 1] can give.
+
+        A query with other values moves by more than the 1/n that the noise is calibrated to.
+        Under add/remove there may be more than n records, so that the mean may exceed 1.
+        """
+        if self._tally is None:
+            self._tally = query.tally(self._records)
+        truth = query.total(self._tally) / self.n
+        most = 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else math.inf
+        if not (0 <= truth <= most and math.isfinite(truth)):
+            raise ValueError(
+                "a query's true answer must lie in [0, 1]: its value on every record must"
+            )
+        return truth
+
+    def _record(self, query: Query, answer: Answer) -> Answer:
+        self._asked.append(query)
+        return self.transcript.record(answer)
 
     @property
     def exchanges(self) -> list[tuple[Query, Answer]]:

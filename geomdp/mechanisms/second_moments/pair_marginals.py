@@ -25,7 +25,7 @@ class PairMarginals(Mechanism):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
     x / sqrt(d) lies in the unit ball. With N the release of `SecondMoment` on these records,
-    M(X)_ij = d N_ij estimates the fraction of records with x_i = x_j = 1.
+    M(X)_ij = d N_ij, brought into [0, 1], estimates the fraction of records with x_i = x_j = 1.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class PairMarginals(Mechanism):
     itself, and M reads its release only. The sampler is exact.
 
     Error: with m = d (d - 1) / 2 queries, the sum over i < j of the squared errors of N_ij is at
-    most half of ||N - E||_F^2, so that the error per query is at most d / sqrt(2 m) times the bound
-    of `SecondMoment` on (E ||N - E||_F^2)^(1/2): for pure privacy and replace-one at most
+    most half of ||N - E||_F^2. So the error per query is at most 1, and at most d / sqrt(2 m) times
+    the bound of `SecondMoment` on (E ||N - E||_F^2)^(1/2): for pure privacy and replace-one at most
     (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}.
 
     This is the published route, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone` has
@@ -89,7 +89,7 @@ class PairMarginals(Mechanism):
         inner = self.second_moment.predicted_rmse
         whole_norm = inner.value * math.sqrt(self.second_moment.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
-        # Of no use beyond what any answers in [0, 1] err at most.
+        # Answers and truths lie in [0, 1], so no error exceeds 1.
         return Prediction(
             min(value, 1.0), PredictionKind.UPPER_BOUND, f"JL-T23 from {inner.source}"
         )
@@ -126,4 +126,5 @@ class PairMarginals(Mechanism):
 
     def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         matrix = unsvec(self.second_moment._privatise(sums, rng))
-        return np.asarray(self.workload.d * matrix[np.triu_indices(self.workload.d, 1)])
+        pairs = matrix[np.triu_indices(self.workload.d, 1)]
+        return np.asarray(np.clip(self.workload.d * pairs, 0.0, 1.0))

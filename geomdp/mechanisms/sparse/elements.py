@@ -29,12 +29,12 @@ class IntegerElements:
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """The elements (k,) as int64; ``ValueError`` for anything else."""
         values = list(elements)
-        for position, value in enumerate(values):
+        for value in values:
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not whole or not 0 <= value < 1 << 63:  # type: ignore[operator]
                 raise ValueError(
-                    "elements must be whole numbers from 0 to 2^63 - 1, distinct element number "
-                    f"{position} is not; use DigestedElements for other types"
+                    "elements must be whole numbers from 0 to 2^63 - 1; use DigestedElements for "
+                    "other types"
                 )
         return np.array(values, dtype=np.int64)
 

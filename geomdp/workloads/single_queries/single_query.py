@@ -73,9 +73,13 @@ class DenseQuery:
         return np.bincount(codes, minlength=len(self.values))
 
     def total(self, tally: IntArray) -> float:
-        """Sum of the query's values over a histogram (N,)."""
-        if len(tally) != len(self.values):
-            raise ValueError(f"query must have {len(tally)} values, got {len(self.values)}")
+        """Sum of the query's values over a histogram (N,); ``ValueError`` for another tally."""
+        if not isinstance(tally, np.ndarray) or len(tally) != len(self.values):
+            # Other tallies may be as long as the records have distinct elements: say no length.
+            raise ValueError(
+                f"a query with {len(self.values)} values must be summed over a histogram of as "
+                "many elements"
+            )
         return float(self.values @ tally)
 
 
@@ -152,7 +156,9 @@ class SparseQuery:
         return counts
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
-        """Sum of the query's values over counted elements: O(m)."""
+        """Sum of the query's values over counted elements: O(m); ``ValueError`` for a histogram."""
+        if not isinstance(tally, Mapping):
+            raise ValueError("a sparse query must be summed over counts by element")
         return math.fsum(value * tally.get(x, 0) for x, value in self.by_element.items())
 
 
