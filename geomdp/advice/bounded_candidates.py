@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.candidates import (
     InapplicableError,
@@ -25,8 +26,6 @@ from geomdp.mechanisms.post_processed.jl import distortion_bound, width_limit
 from geomdp.privacy import PureDP
 from geomdp.workloads import explicit_answers
 
-#: Seed of the public map of an advised JL mechanism.
-JL_SEED = 0
 #: Most points of an advised net: noise for more of them is hardly less than for all answers.
 MAX_NET = 32
 #: Largest effective dimension in which JL is tried: noise for each of ten or so maps then takes
@@ -63,7 +62,7 @@ def jl(question: Question, limit: float = math.inf) -> Mechanism:
     for rows in sorted(sizes, reverse=True):
         if distortion(rows) >= limit:
             break
-        trial = JL(inner, rows, rng=JL_SEED)
+        trial = JL(inner, rows, rng=PUBLIC_SEED)
         if best is None or trial.predicted_rmse.value < best.predicted_rmse.value:
             best = trial
     assert best is not None

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
-from geomdp.advice.bounded_candidates import JL_SEED
 from geomdp.advice.candidates import Question
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.trials import Built, try_for_every_n
@@ -169,7 +169,7 @@ def _for_all(
     for n in numbers:
         rows = math.ceil(question.privacy.epsilon * n)  # JL-T21
         if rows < effective:
-            yield JL_NAME, JL(exact.with_n(n), rows, rng=JL_SEED)
+            yield JL_NAME, JL(exact.with_n(n), rows, rng=PUBLIC_SEED)
 
 
 def _predicted(name: str, mechanism: Mechanism) -> _Row:

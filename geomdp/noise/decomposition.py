@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from geomdp._linalg import RANK_TOLERANCE
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.operations.linear_image import LinearImage
@@ -20,7 +21,7 @@ from geomdp.bodies.operations.transforms import Scaled
 from geomdp.geometry.outer_slabs.refine import refine_slabs
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
-from geomdp.noise.knorm import MOMENT_DRAWS, PUBLIC_SEED
+from geomdp.noise.knorm import MOMENT_DRAWS
 
 #: How far M^T M may be from I for M to count as an isometry: a product of float64 matrices with
 #: orthonormal columns is within a few 1e-16 times its size.

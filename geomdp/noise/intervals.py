@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import real_number
 from geomdp.noise.base import Noise
 from geomdp.noise.gaussian import GaussianNoise
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.noise.laplace import LaplaceNoise
 
 #: Least number of public draws behind a quantile. The coverage of the interval then varies by

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive
 from geomdp.bodies.base import Body
@@ -13,9 +14,6 @@ from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import UniformSampler
 from geomdp.privacy import SamplerStatus
 
-#: Seed of every simulation that depends on public objects alone (bodies, workloads, maps): the
-#: same question gets the same answer, and no release shares its stream. The name in ASCII.
-PUBLIC_SEED = int.from_bytes(b"geomdp", "big")
 #: Draws behind an estimated E ||U||^2: where ||U||^2 varies by 10% to 30%, as it does in dimension
 #: 10 to 100, the root mean squared error is then known to about 0.3%.
 MOMENT_DRAWS = 2048

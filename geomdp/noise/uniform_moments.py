@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.geometry.results import Estimate
-from geomdp.noise.knorm import PUBLIC_SEED
 
 #: Public draws behind an estimated moment: ||T U||^2 varies by about 15% for tables of 10 columns,
 #: so that the root mean squared error is known to 0.25%.

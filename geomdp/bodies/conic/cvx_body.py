@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector, whole
 from geomdp.bodies.arguments import rays
@@ -18,9 +19,6 @@ from geomdp.bodies.conic.conic_programs import KeptProblem
 
 #: Accuracy of points found: residuals of 1e-8 or less (below) leave it room.
 CONIC_TOLERANCE = 1e-6
-#: Public seed of the directions that find the affine hull. An unusual number: directions equal to
-#: data that a user drew with seed 0 would not be generic.
-SEED = 20220810
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -222,7 +220,7 @@ class CvxBody(Body):
         A direction in which the body has no width is almost surely orthogonal to all of it once
         it is orthogonal to what has been found.
         """
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))
         offset = self.extreme_point(np.ones((1, self.m)))[0]
         while basis.shape[1] < self.m:

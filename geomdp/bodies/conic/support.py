@@ -23,14 +23,13 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
 #: Certified gap, relative to the dual value, at which the steps stop.
 GAP = 1e-9
 #: Sweeps over all rows before the gap is looked at for the first time, and the most there are.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
-#: Seed of the public, data-independent start.
-SEED = 20220810
 
 
 class Highest(NamedTuple):
@@ -88,7 +87,7 @@ def highest_correlation(weights: FloatArray) -> Highest:
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1
-    start = np.random.default_rng(SEED).standard_normal((order, rank))
+    start = np.random.default_rng(PUBLIC_SEED).standard_normal((order, rank))
     start /= np.linalg.norm(start, axis=1, keepdims=True)
     matrices, bounds = np.empty(weights.shape), np.empty(count)
     for row, each in enumerate(weights):

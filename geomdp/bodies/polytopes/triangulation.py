@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
 #: Most simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB at worst;
 #: the number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
-#: Public seed of the lifting heights. An unusual number: heights equal to coordinates that a user
-#: drew with seed 0 would not be generic.
-SEED = 20220810
 
 
 @dataclass(frozen=True)
@@ -161,7 +159,7 @@ def _lower_faces(points: FloatArray) -> IntArray:
     """Simplices (s, r + 1) of a regular triangulation of points in convex position."""
     from scipy.spatial import ConvexHull
 
-    noise = np.random.default_rng(SEED).random(len(points))
+    noise = np.random.default_rng(PUBLIC_SEED).random(len(points))
     centred = points - points.mean(axis=0)
     heights = np.einsum("kr,kr->k", centred, centred)
     lifted = np.column_stack([points, heights + heights.max() * noise])

@@ -13,10 +13,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Seed of a random frame to start from.
-START_SEED = 0
 #: Steps of the climb; widths have settled to a per cent by then.
 CLIMBS = 8
 #: Share of the largest eigenvalue below which a polar factor is not formed.
@@ -42,7 +41,7 @@ def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     one, ranges the other.
     """
     rank = points.shape[1]
-    random = np.random.default_rng(START_SEED).standard_normal((rank, size))
+    random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
     starts = (np.eye(rank, size), np.linalg.qr(random)[0])
     return max((_climb(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum())
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import IntArray
 from geomdp._validation import positive, whole
 from geomdp.bounds.bound import Bound
@@ -43,8 +44,6 @@ from geomdp.workloads import Workload
 
 #: Most elements looked at, and most answers of them held: 2^23 float64 are 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Seed of the sample of a large universe.
-SAMPLE_SEED = 0
 #: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
 FRAME_RATIO = math.sqrt(2)
 #: Numbers of steps T tried.
@@ -253,7 +252,7 @@ def _priced(
 def _frames(workload: Workload) -> tuple[OrthogonalLines, ...]:
     """Lines of growing number."""
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
-    elements = elements_or_sample(workload, most, SAMPLE_SEED)
+    elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = workload.evaluate(elements)
     points = coordinates(answers - answers.mean(axis=0))
     rank = points.shape[1]

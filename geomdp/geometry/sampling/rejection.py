@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import real_number, whole
 from geomdp.bodies import Body, Box, MissingOracle
@@ -21,8 +22,6 @@ BATCH_ENTRIES = 1 << 21
 FEWEST = 64
 #: Hits after which the rate is known well enough, to a relative 12%.
 ENOUGH_HITS = 64
-#: Public seed of the proposals that measure the rate.
-PUBLIC_SEED = 20101126
 
 
 @dataclass(frozen=True)

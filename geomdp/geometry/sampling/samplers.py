@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.bodies import Body
@@ -30,8 +31,6 @@ LOCKSTEP = 256
 RELAXATIONS = 10.0
 #: Autocorrelation times between two states kept of one chain by `sample_uniform`: e^-4 is left.
 SPACING = 2.0
-#: Public seed of everything that is prepared before a draw.
-PUBLIC_SEED = 20101126
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Self
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._validation import whole
 from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
@@ -17,7 +18,6 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
 from geomdp.noise import KNormNoise
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.privacy import Adjacency, Guarantee, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry

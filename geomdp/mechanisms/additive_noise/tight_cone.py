@@ -9,12 +9,12 @@ from typing import Self
 import numpy as np
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._validation import whole
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
 from geomdp.noise import ConeNoise, PairedNoise
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.table_contrasts import table_contrasts

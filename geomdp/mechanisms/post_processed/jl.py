@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies import LinearImage, sensitivity_polytope
@@ -25,7 +26,6 @@ from geomdp.mechanisms.post_processed.projected import (
     squared_noise_limit,
 )
 from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.workloads import LinearMap, Workload
 
 

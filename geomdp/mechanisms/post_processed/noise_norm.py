@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import scipy.sparse as sp
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import MappedElliptope
 from geomdp.geometry.projection.projector import Projector
@@ -16,7 +17,6 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
 #: Variances below this share of the largest count as this share: they may be estimated, and the

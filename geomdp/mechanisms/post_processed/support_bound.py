@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import Noise
-from geomdp.noise.knorm import PUBLIC_SEED
 
 #: Draws of a simulation at most; their mean of h_K has a relative error near 1% in dimension 50.
 MAX_DRAWS = 512

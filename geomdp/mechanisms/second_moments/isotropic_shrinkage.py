@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._linalg import svec, unsvec
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
-from geomdp.noise.knorm import PUBLIC_SEED
 
 #: Public draws of which the fifth largest eigenvalue is the limit: noise on a multiple of the
 #: identity is taken for data with probability 5 / 1001. What is kept then errs several times as

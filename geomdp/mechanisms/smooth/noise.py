@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.bodies import Scaled, VPolytope, difference_body
@@ -26,7 +27,6 @@ from geomdp.mechanisms.smooth.calibrated import (
     ScaledLaplace,
 )
 from geomdp.noise import KNormNoise
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
 from geomdp.workloads.smooth.moment_diameters import grid_factor

@@ -13,9 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.polytopes.facets.ray_shooting import SEED, Exits, RayShooter
+from geomdp.bodies.polytopes.facets.ray_shooting import Exits, RayShooter
 
 #: A facet is one of the body if no point of it is further out than this share.
 BEYOND = 1e-10
@@ -117,7 +118,7 @@ def independent_points(body: Body) -> FloatArray:
     ValueError
         If the body does not fill its affine hull.
     """
-    hull, rng = body.affine_hull(), np.random.default_rng(SEED)
+    hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension
     found = np.empty((size + 1, body.dimension))
     found[0] = body.extreme_point(np.ones((1, body.dimension)))[0]

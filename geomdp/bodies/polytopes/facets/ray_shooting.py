@@ -43,6 +43,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array
 from geomdp.bodies.polytopes.linear_programs import ConicProgram
@@ -53,8 +54,6 @@ PERTURBATION = 1e-8
 PIVOT = 1e-7
 #: Singular values of the vertices below this share of the largest are rounding.
 DEGENERATE = 1e-13
-#: Public seed of the tie-breaking amounts and of the first facet.
-SEED = 20220808
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class RayShooter:
     _signs: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(PUBLIC_SEED)
         # Between half and all of the largest amount: no bound stays at 1 and ties stay apart.
         bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
         basis, signs = _first_facet(self.columns, bounds, self.lower, rng)
@@ -227,7 +226,7 @@ def _distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
     takes away from its like stays, and costs time only.
     """
     vertices = finite_array(vertices, "vertices", ndim=2)
-    keys = vertices @ np.random.default_rng(SEED).standard_normal(vertices.shape[1])
+    keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
     signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
     order = np.argsort(signs * keys, kind="stable")
     ordered = signs[order, None] * vertices[order]
