@@ -1,7 +1,7 @@
-"""Whether outputs on two neighbouring inputs contradict a privacy claim.
+"""Tests of privacy claims on outputs for two neighbouring inputs.
 
-The event is chosen on a training half of the outputs and judged on a held-out half, so the
-judgement is one exact binomial test whatever was tried in training.
+The event to test is chosen on a training half of the outputs and tested on the other half. So the
+result is one exact binomial test, however many events were tried in training.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from geomdp.privacy import (
 )
 
 #: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them
-#: at once. Events rarer than the smallest are out of reach of the trials one can afford.
+#: at once. Affordable numbers of trials never see events rarer than the smallest.
 ZCDP_DELTAS = tuple(10.0**-k for k in range(1, 8))
-#: Thresholds tried are the scores at this many ranks, in geometric progression, from either end:
-#: tails are resolved down to single outputs, and ranks in between to a few per cent.
+#: Number of thresholds tried from either end of the sorted scores, at ranks in geometric
+#: progression: fine enough for single outputs in the tails and for a few per cent in between.
 RANKS = 128
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """The result of an audit.
 
     Parameters
     ----------
     refuted : bool
-        Whether the claim is false, at confidence 1 - `level`. If not refuted, nothing is proved.
+        Whether the claim was shown false, at confidence 1 - `level`. False proves nothing.
     epsilon_lower_bound : float
         The mechanism is not (epsilon', `delta`)-DP for any epsilon' below this, at the same
         confidence; 0 if the event shows nothing.
@@ -54,7 +54,7 @@ class AuditResult:
     trials : int
         Held-out outputs per input.
     hits_a, hits_b : int
-        In how many of them the event happened.
+        Number of held-out outputs for which the event happened, on either input.
     event : str
         The event, in words.
     """
@@ -68,6 +68,9 @@ class AuditResult:
     hits_a: int
     hits_b: int
     event: str
+
+    def __repr__(self) -> str:
+        return f"AuditResult({self})"
 
     def __str__(self) -> str:
         verdict = "refuted" if self.refuted else "not refuted (which proves nothing)"
@@ -95,23 +98,23 @@ def audit(
 ) -> AuditResult:
     """Try to refute a privacy claim with an event {score >= t} or {score < t}.
 
-    The threshold t that contradicts the claim most is chosen on the first half of the outputs.
-    On the second half Pr_a(S) <= e^epsilon Pr_b(S) + delta is tested for this event S, for its
-    complement, and with a and b exchanged, by exact Clopper-Pearson bounds: a lower and an upper
-    one on each of the two probabilities, at level / 4 each. A zCDP claim is tested through all
-    (epsilon, delta) with delta in `ZCDP_DELTAS`, which it implies together.
+    The threshold t is the one that contradicts the claim most on the first half of the outputs. On
+    the second half Pr_a(S) <= e^epsilon Pr_b(S) + delta is tested for this event S and for its
+    complement, also with a and b exchanged. The test uses exact Clopper-Pearson bounds: a lower and
+    an upper one on each of the two probabilities, at level / 4 each. A zCDP claim is tested through
+    the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
 
     Parameters
     ----------
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim. Of a `Guarantee` what it proves is tested, or the target if heuristic.
+        The claim. For a `Guarantee`, what it proves is tested, or its target if heuristic.
     trials : int
         Outputs drawn per input, at least 4; half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
-        Best is the log-density ratio ln(p_a / p_b) of the outputs; -inf and inf are allowed.
-        By default `fisher_score` of the training half.
+        Most powerful is the log-density ratio ln(p_a / p_b) of the outputs; -inf and inf are
+        allowed. By default `fisher_score` of the training half.
     level : float
         Probability of refuting a true claim, at most; 0 < level < 1.
     rng : Generator, int or None
@@ -158,19 +161,19 @@ def audit_event(
     level: float = 1e-6,
     rng: RandomState = None,
 ) -> AuditResult:
-    """Try to refute a privacy claim with one event fixed beforehand; all outputs judge it.
+    """Try to refute a privacy claim with one event fixed beforehand; all outputs test it.
 
     Parameters
     ----------
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim. Of a `Guarantee` what it proves is tested, or the target if heuristic.
+        The claim. For a `Guarantee`, what it proves is tested, or its target if heuristic.
     trials : int
         Outputs drawn per input, at least 1.
     event : callable (trials, ...) -> (trials,) of bool
-        Whether the event holds for each output. Its complement and both orders of the inputs
-        are tested too, at no cost in level.
+        Whether the event holds for each output. Its complement and the exchanged inputs are
+        tested too, within the same level.
     level : float
         Probability of refuting a true claim, at most; 0 < level < 1.
     rng : Generator, int or None
@@ -200,7 +203,7 @@ def audit_event(
 
 
 def _claims(guarantee: Guarantee | Privacy) -> list[_Claim]:
-    """All (epsilon, delta) that the claim implies and that are worth testing."""
+    """The (epsilon, delta) to test: the claim itself, or a selection of those it implies."""
     if isinstance(guarantee, Guarantee):
         approximate = isinstance(guarantee.sampler, Approximate)
         guarantee = guarantee.effective if approximate else guarantee.privacy
@@ -219,7 +222,7 @@ def _claims(guarantee: Guarantee | Privacy) -> list[_Claim]:
 def _choose(
     scores_a: FloatArray, scores_b: FloatArray, claims: Sequence[_Claim], level: float
 ) -> float:
-    """The threshold with the largest excess of a bound over its claim."""
+    """The threshold at which a lower bound on epsilon exceeds its claim most."""
     thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
     hits_a, hits_b = (
         len(scores) - np.searchsorted(np.sort(scores), thresholds)
@@ -242,7 +245,8 @@ def _epsilon_bounds(
 ) -> FloatArray:
     """Lower bounds on epsilon (claims, events), from events, complements and both orders.
 
-    Two bounds on each of the two probabilities, at level / 4 each, so all four hold at once.
+    They use a lower and an upper bound on each of the two probabilities, at level / 4 each, so
+    that all four hold together at `level`.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     best = np.full((len(claims), len(hits_a)), -np.inf)
@@ -260,7 +264,10 @@ def _epsilon_bounds(
 def _judge(
     claims: Sequence[_Claim], hits_a: int, hits_b: int, trials: int, level: float, event: str
 ) -> AuditResult:
-    """The verdict of one event; all claims are consequences of one, so all may be tested."""
+    """The result for one event and the claim it contradicts most.
+
+    All claims follow from one, so testing each of them needs no correction of the level.
+    """
     bounds = _epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
     worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))
     claim, bound = claims[worst], float(bounds[worst])

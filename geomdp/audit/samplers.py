@@ -1,4 +1,4 @@
-"""Outputs of a mechanism on one input, drawn in batches, and scores that tell two inputs apart."""
+"""Samplers of a mechanism's outputs, and scores that tell the outputs on two inputs apart."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def fisher_score(outputs_a: npt.NDArray[Any], outputs_b: npt.NDArray[Any]) -> Sc
 
     score(y) = <w, y> with w = S^+ (mean_a - mean_b), S the sum of the two sample covariances.
     For Gaussian noise it is the log-density ratio up to a constant; for one-dimensional outputs
-    it is the output itself, up to sign and scale. It cannot see differences that leave the mean
-    alone.
+    it is the output itself, up to sign and scale. It cannot see differences between distributions
+    of the same mean.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Private distinguishers: the query on which data and hypothesis differ most, found privately.
+"""Private distinguishers: they find a query on which data and hypothesis differ most.
 
-A distinguisher enumerates a class C of queries and picks one by the exponential mechanism with
-score |Q(D) - Q(H)|, of sensitivity 1/n. With probability 1 - gamma its gap is within
-F(eps) = 2 ln(|C| / gamma) / (n eps) of the largest (IC-DIST). A non-private maximiser over the
-class would reveal the data and is no distinguisher.
+A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between data and
+hypothesis, of sensitivity 1/n, and picks one by the exponential mechanism. With probability
+1 - gamma the gap of its choice is within F(eps) = 2 ln(|C| / gamma) / (n eps) of the largest
+(IC-DIST).
 """
 
 from __future__ import annotations
@@ -50,15 +50,16 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """The hypothesis' answer to each query: (|C|,)."""
 
     def loss(self, epsilon: float, gamma: float, n: int) -> float:
-        """F(eps) = 2 ln(|C| / gamma) / (n eps): how far from the largest gap the choice may be."""
-        return 2 * math.log(self.size / positive(gamma, "gamma")) / (n * positive(epsilon, "eps"))
+        """F(eps) = 2 ln(|C| / gamma) / (n eps), the bound on largest gap minus chosen gap."""
+        log = math.log(self.size / positive(gamma, "gamma"))
+        return 2 * log / (n * positive(epsilon, "epsilon"))
 
     def choose(
         self, truths: FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
     ) -> int:
         """Index of a query with a nearly largest gap, by the exponential mechanism.
 
-        Privacy: eps-DP in the records behind `truths` (each moves by at most 1/n).
+        Privacy: eps-DP, as each of the `truths` moves by at most 1/n between neighbours.
         """
         gaps = np.abs(truths - self.estimates(hypothesis))
         return noise.noisy_argmax(gaps, 2 / (n * epsilon))

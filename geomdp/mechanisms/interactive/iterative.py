@@ -1,4 +1,4 @@
-"""Iterative construction: a hypothesis accurate on a whole class of queries, built in one go."""
+"""Iterative construction: one release of a hypothesis that is accurate on a whole query class."""
 
 from __future__ import annotations
 
@@ -20,16 +20,22 @@ from geomdp.privacy.ledger import Ledger
 
 @dataclass(frozen=True)
 class StoppingDesign:
-    """How the target accuracy alpha is shared out between noise, distinguisher and test (IC-T5).
+    """How much of the target accuracy alpha noise, distinguisher and stopping test get (IC-T5).
 
-    With noise within `noise` alpha, a distinguisher within `loss` alpha of the largest gap, and
-    the test |v - Q(H)| < `level` alpha: an update is valid if level - noise >= 1/2, and stopping
-    is right to within (level + noise + loss) alpha.
+    The noise on an answer v is at most `noise` alpha, the gap of the chosen query is within `loss`
+    alpha of the largest, and the run stops if |v - Q(H)| < `level` alpha. Then every update is
+    valid if level - noise >= 1/2, and at a stop no query errs by more than
+    (level + noise + loss) alpha.
 
     Parameters
     ----------
     noise, loss, level : float
         Shares of alpha, above 0.
+
+    Raises
+    ------
+    ValueError
+        For a share that is not above 0, or level - noise below 1/2.
     """
 
     noise: float
@@ -47,20 +53,20 @@ class StoppingDesign:
 
     @property
     def guaranteed(self) -> float:
-        """The error in units of alpha that is guaranteed when the test stops the run."""
+        """Bound on the error of every query when the test stops the run, in units of alpha."""
         return max(1.0, self.level + self.noise + self.loss)
 
 
-#: Both at alpha / 8: stopping guarantees error alpha (the corrected Theorem 5).
+#: Noise and loss at alpha / 8: stopping guarantees error alpha (the corrected Theorem 5).
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
-#: As printed: noise alpha / 4, loss alpha / 2; it guarantees 3 alpha / 2 only (DISC-13).
+#: As printed, with noise alpha / 4 and loss alpha / 2: it guarantees 3 alpha / 2 only (DISC-13).
 PRINTED = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
-    """Epsilon of each of the 2 B private steps (IC-T4).
+    """Epsilon of each of the 2 B private steps of B `updates` (IC-T4).
 
-    eps / (2B) for pure DP; eps / (4 sqrt(B ln(1/delta))) for approximate DP.
+    It is eps / (2B) for pure DP and eps / (4 sqrt(B ln(1/delta))) for approximate DP.
 
     Raises
     ------
@@ -84,12 +90,12 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 
 @dataclass(frozen=True)
 class IterativeRelease(Generic[AnyQuery]):
-    """The outcome of one run: a public hypothesis with its claim.
+    """The outcome of one run: a public hypothesis with its accuracy and privacy claims.
 
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers any query of the class; post-processing.
+        Answers any query of the class; using it is post-processing.
     accuracy : float
         Error that no query of the class exceeds, with probability 1 - beta.
     guarantee : Guarantee
@@ -104,6 +110,12 @@ class IterativeRelease(Generic[AnyQuery]):
     guarantee: Guarantee
     exchanges: tuple[tuple[AnyQuery, Answer], ...]
 
+    def __repr__(self) -> str:
+        return (
+            f"IterativeRelease(accuracy {self.accuracy:.3g} after {len(self.exchanges)} queries; "
+            f"{self.guarantee})"
+        )
+
     @property
     def stopped(self) -> bool:
         """Whether the test stopped the run before the update bound."""
@@ -117,9 +129,9 @@ class IterativeRelease(Generic[AnyQuery]):
 class IterativeConstruction(Generic[AnyQuery]):
     """Build a hypothesis accurate to alpha on every query of a class (IC-ALG).
 
-    Up to floor(B(alpha/2)) times: a private distinguisher picks the query with the largest gap,
-    its answer is released with Laplace noise, and the hypothesis is updated unless the noisy gap
-    is below 3 alpha / 4, which ends the run.
+    One round lets a private distinguisher pick a query with a large gap and releases its answer
+    with Laplace noise. If the noisy gap is below 3 alpha / 4 the run ends; otherwise the hypothesis
+    is updated. There are at most floor(B(alpha/2)) rounds.
 
     alpha is the smallest that satisfies ln(2B/beta) / (eps0 n) <= alpha / 8 and
     2 ln(2B |C| / beta) / (eps0 n) <= alpha / 8 (Theorem 5 with corrected constants; DISC-13).
@@ -175,6 +187,12 @@ class IterativeConstruction(Generic[AnyQuery]):
         self.alpha = self._solve_accuracy()
         self.updates_allowed = self._updates(self.alpha)
         self.step_epsilon = step_epsilon(privacy, self.updates_allowed)
+
+    def __repr__(self) -> str:
+        return (
+            f"IterativeConstruction({self.rule!r}, {self.distinguisher.size} queries, n={self.n}, "
+            f"{self.privacy}, {self.adjacency.value}: accuracy {self.accuracy:.3g})"
+        )
 
     @property
     def accuracy(self) -> float:

@@ -1,4 +1,4 @@
-"""Online release: any update rule becomes an interactive mechanism for k adaptive queries."""
+"""Online release: k adaptive queries answered from a hypothesis that an update rule keeps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from geomdp.privacy.ledger import BudgetExhausted, Ledger
 def solve_accuracy(
     rule: UpdateRule[Any], *, privacy: PureDP | ApproxDP, n: int, queries: int, beta: float
 ) -> float:
-    """The accuracy alpha0 at which a rule's update budget pays for itself (BR-OIC).
+    """The smallest accuracy alpha0 that the updates of a rule allow (BR-OIC).
 
-    The smallest alpha0 (to a relative 1e-12) with alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n),
-    c = floor(B(alpha0)), at least 1; sqrt(8 c ln(2/delta)) replaces c for approximate DP. The
-    right side falls as alpha0 grows.
+    It is the smallest alpha0, to a relative 1e-12, with
+    alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n), where c = floor(B(alpha0)), at least 1, is the
+    number of updates. For approximate DP sqrt(8 c ln(2/delta)) replaces the factor c. The right
+    side falls as alpha0 grows.
 
     Parameters
     ----------
@@ -65,8 +66,8 @@ def solve_accuracy(
 class OnlineConstruction(Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
-    For each query f the hypothesis H answers, unless NumericSparse with threshold 2 alpha0 finds
-    f(D) - f(H) or f(H) - f(D) above; then its noisy value gives the answer, and H is updated.
+    A query f is answered by f(H), H the hypothesis, unless NumericSparse with threshold 2 alpha0
+    finds f(D) - f(H) or f(H) - f(D) above. Then its noisy value gives the answer, and H is updated.
     After c = floor(B(alpha0)) updates all answers come from H, without access to the data
     (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
 
@@ -88,7 +89,7 @@ class OnlineConstruction(Generic[Query]):
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
-        The records, which queries are summed over. Without them `ask_truth` is given true answers.
+        The records that `ask` sums queries over; without them `ask_truth` takes true answers.
     adjacency : Adjacency
         The neighbour relation.
     rng : Generator, int or None
@@ -172,7 +173,7 @@ class OnlineConstruction(Generic[Query]):
 
     @property
     def halted(self) -> bool:
-        """Whether all updates are used up: every further answer is the hypothesis' own."""
+        """Whether all updates are used up: all further answers come from the hypothesis."""
         return self._comparisons.halted
 
     @property
@@ -280,14 +281,14 @@ class OnlineConstruction(Generic[Query]):
 def replay(
     rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
 ) -> Hypothesis[Query]:
-    """The hypothesis that a public record of queries and answers leads to: post-processing.
+    """The hypothesis rebuilt from a public record of queries and answers: post-processing.
 
     Parameters
     ----------
     rule : UpdateRule
-        The rule the record was made with.
+        The rule that the record was made with.
     alpha : float
-        The accuracy it was run at.
+        The accuracy that the rule was started at.
     exchanges : iterable of (query, Answer)
         The record, in order.
 

@@ -1,8 +1,8 @@
 """Noise scales of the sparse vector technique, for queries of sensitivity 1.
 
-A query of sensitivity D needs every scale multiplied by D. `general` queries may move either way
-between neighbours, each on its own; `monotone` ones all move in the same direction (counting
-queries under add/remove, for example), which halves the noise on the queries.
+For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if all of them move
+in the same direction between neighbours, as counting queries do under add/remove; this halves the
+noise on the queries. In general each query moves up or down on its own.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
 def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
     """Sparse of Dwork-Roth, Algorithm 2: `cutoff` AboveThresholds in a row (SV-SP).
 
-    Each runs at eps / c for pure DP, at eps / sqrt(8 c ln(1/delta)) for approximate DP.
+    Each of them gets eps / c for pure DP, and eps / sqrt(8 c ln(1/delta)) for approximate DP.
     """
     cutoff = whole(cutoff, "cutoff")
     match privacy:
@@ -65,9 +65,9 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
     """Lyu-Su-Li Algorithm 1: one threshold draw for all `cutoff` answers, pure DP (SV-LSL).
 
-    Lap(1/e1) on the threshold and Lap(2c/e2) on each query (monotone: Lap(c/e2)), e1 + e2 = eps.
-    The split e1 : e2 = 1 : (2c)^(2/3) (monotone: 1 : c^(2/3)) minimises the variance of the
-    difference that decides a comparison.
+    Lap(1/e1) on the threshold and Lap(2c/e2) on each query (monotone: Lap(c/e2)), where
+    e1 + e2 = eps. The split e1 : e2 = 1 : (2c)^(2/3) (monotone: 1 : c^(2/3)) minimises the variance
+    of noisy query minus noisy threshold, whose sign decides a comparison.
     """
     cutoff = whole(cutoff, "cutoff")
     reach = cutoff if monotone else 2 * cutoff
@@ -79,8 +79,8 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
     """NumericSparse with the split 8/9 for comparisons, 1/9 for answers, in both regimes (SV-NUM).
 
     Pure DP: Sparse at 8 eps / 9, then c Laplace answers at eps / (9 c) each. Approximate DP: both
-    parts by advanced composition at delta / 2. For delta > 0 the printed split does not reach the
-    printed accuracy (DISC-11); this one does, for every number of queries.
+    parts by advanced composition at delta / 2. This split reaches the printed accuracy for every
+    number of queries; for delta > 0 the printed split does not (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     share = COMPARISON_SHARE * privacy.epsilon

@@ -1,4 +1,4 @@
-"""What an interactive mechanism says, one answer at a time, and the public record of it."""
+"""Answers of interactive mechanisms, and the public record of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Answer(NamedTuple):
     ----------
     above : bool
         For sparse vector: whether the query was found above the threshold. For online release:
-        whether the data were used, and the public state updated, to give this answer; False means
-        that the value is the public hypothesis' own.
+        whether the answer was computed from the data and updated the public hypothesis; if False,
+        the hypothesis gave it.
     value : float or None
         The released number; None where the mechanism releases only the comparison.
     """
@@ -31,6 +31,10 @@ class Transcript(Sequence[Answer]):
 
     def __init__(self) -> None:
         self._answers: list[Answer] = []
+
+    def __repr__(self) -> str:
+        above = sum(answer.above for answer in self._answers)
+        return f"Transcript({len(self)} answers, {above} above)"
 
     def record(self, answer: Answer) -> Answer:
         """Append `answer` and return it."""

@@ -1,4 +1,4 @@
-"""Update rules: how a public hypothesis follows noisy answers, and how often it can need to."""
+"""Update rules: how a public hypothesis follows noisy answers, and how many updates suffice."""
 
 import lazy_loader
 

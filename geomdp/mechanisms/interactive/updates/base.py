@@ -1,8 +1,9 @@
-"""The update rule: a public hypothesis about the data that a few noisy answers make accurate.
+"""The update rule: how a public hypothesis about the data is corrected by noisy answers.
 
-A rule is a B(alpha)-IDC (BR-IDC): fed queries Q_t with |Q_t(D) - Q_t(D_t)| >= alpha and answers
-within alpha of Q_t(D), it makes at most B(alpha) updates before no such query is left. The answer
-is used only through the side of the hypothesis it lies on.
+A rule with bound B is an iterative database construction (IDC; BR-IDC). Let every update t get a
+query Q_t with |Q_t(D) - Q_t(D_t)| >= alpha, D_t the hypothesis, and an answer within alpha of
+Q_t(D). Then after at most B(alpha) updates no such query is left. A rule looks only at whether the
+answer is above or below the hypothesis' own.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ Query = TypeVar("Query", bound=LinearQuery, contravariant=True)
 
 
 class Hypothesis(Protocol[Query]):
-    """A public state that answers queries and moves towards noisy answers."""
+    """A public estimate of the data that answers queries and is updated by noisy answers."""
 
     def evaluate(self, query: Query) -> float:
         """The hypothesis' answer to `query`."""
 
     def update(self, query: Query, answer: float) -> None:
-        """Move towards the noisy `answer` to `query`."""
+        """Move the hypothesis' answer to `query` towards the noisy `answer`."""
 
 
 class UpdateRule(Protocol[Query]):
-    """How to start a hypothesis for a target accuracy, and how many updates it can need."""
+    """Starts hypotheses for a target accuracy and bounds the number of updates they need."""
 
     def bound(self, alpha: float) -> float:
         """The bound B(alpha) on the number of updates at accuracy `alpha`."""

@@ -45,8 +45,8 @@ class Median:
     """The median mechanism's rule on a net of candidates: B(alpha) = log2 |net|.
 
     Each update deletes the half of the candidates on the wrong side. The net must be strictly
-    finer than alpha, for instance an alpha/2-net, or the one good candidate can tie with the
-    median and be deleted (DISC-20). Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED.
+    finer than alpha, for instance an alpha/2-net; otherwise the candidate nearest to the data can
+    tie with the median and be deleted (DISC-20). Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED.
 
     Parameters
     ----------
@@ -70,6 +70,10 @@ class Median:
             row = int(np.argmax(np.abs(sums - 1)))
             raise ValueError(f"candidates must sum to 1, row {row} sums to {sums[row]}")
         object.__setattr__(self, "candidates", candidates)
+
+    def __repr__(self) -> str:
+        count, size = self.candidates.shape
+        return f"Median({count} candidates on {size} elements)"
 
     def bound(self, alpha: float) -> float:
         """B(alpha) = log2 |net|, for every alpha the net is strictly finer than."""
@@ -107,7 +111,7 @@ class MedianHypothesis:
         return float(np.partition(answers, middle)[middle])
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Delete the candidates on the far side of the median, the median's own value included.
+        """Delete the candidates that answer the median, or on the other side of it than `answer`.
 
         Raises
         ------

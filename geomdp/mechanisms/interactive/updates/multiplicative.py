@@ -16,8 +16,8 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class MultiplicativeWeights:
     """Multiplicative weights on {0, ..., M - 1}: B(alpha) = 4 ln M / alpha^2.
 
-    Each update lowers the divergence KL(data || hypothesis), at most ln M, by alpha^2 / 4
-    (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). O(M) per evaluation and update.
+    Each update lowers the divergence KL(data || hypothesis), which starts at ln M or less, by
+    alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). O(M) per evaluation and update.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class MultiplicativeWeights:
 
 
 class WeightedHypothesis:
-    """A distribution on {0, ..., M - 1} kept as logarithms of unnormalised weights.
+    """A distribution on {0, ..., M - 1}, stored as logarithms of unnormalised weights.
 
     Parameters
     ----------
@@ -65,7 +65,10 @@ class WeightedHypothesis:
         return float(query.values @ self._distribution)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Multiply the weight of x by exp(-eta r(x)), r = Q if the answer is below, else 1 - Q."""
+        """Multiply the weight of x by exp(-eta r(x)).
+
+        r = Q if `answer` is below the hypothesis' own, else r = 1 - Q.
+        """
         sign = -1 if answer < self.evaluate(query) else 1
         # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant, which normalising removes.
         self._logs += sign * self._rate * query.values

@@ -15,8 +15,8 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class Perceptron:
     """Frieze-Kannan on {0, ..., M - 1}: x <- x -+ (alpha / M) Q, B(alpha) = M / alpha^2.
 
-    Each update lowers ||data - x||_2^2 by alpha^2 / M; the bound uses the public ||data||_2^2
-    <= 1, never the data's own norm (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
+    Each update lowers ||data - x||_2^2 by alpha^2 / M. It starts at ||data||_2^2, for which the
+    bound uses the public 1 (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Perceptron:
 
 
 class LinearHypothesis:
-    """A real vector on {0, ..., M - 1}; its entries need be neither positive nor normalised.
+    """A real vector (M,), not necessarily a distribution.
 
     Parameters
     ----------
@@ -63,6 +63,6 @@ class LinearHypothesis:
         return float(query.values @ self._vector)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Step along the query's values, away from the side the answer is not on."""
+        """Add or subtract a multiple of the query's values, towards the answer."""
         sign = -1 if self.evaluate(query) > answer else 1
         self._vector += sign * self._step * query.values

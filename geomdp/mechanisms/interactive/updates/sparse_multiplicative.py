@@ -1,8 +1,8 @@
 """Sparse multiplicative weights: an infinite universe of hashable elements (BR-SMW).
 
-A distribution is kept on s slots. Elements get slots as queries that mention them cause updates;
-all slots without an element carry the same weight, so only the assigned ones are stored. Time is
-O(m) per query of sparsity m, memory O(elements mentioned), and neither depends on the universe.
+The hypothesis is a distribution on s slots. An element gets a slot at the first update by a query
+that mentions it. All free slots have the same weight, so only assigned ones are stored. A query of
+sparsity m takes time O(m), memory is O(elements mentioned), and neither depends on the universe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Updates after which the normaliser is summed afresh: its rounding error stays below 1e-12.
+#: Updates after which the normaliser is summed anew, which keeps its rounding error below 1e-12.
 RENORMALISE_EVERY = 1024
 
 
@@ -67,10 +67,10 @@ class SparseMultiplicativeWeights:
 
 
 class SlotHypothesis:
-    """A distribution on s slots, of which the first few are assigned to elements.
+    """A distribution on s slots, of which the first ones are assigned to elements.
 
-    Weights are stored as logarithms relative to an unassigned slot, which has weight 1 before
-    normalisation, so nothing overflows however far the weights drift apart.
+    A free slot has weight 1 before normalisation. Other weights are stored as logarithms, so that
+    nothing overflows however far they drift apart.
 
     Parameters
     ----------
@@ -88,10 +88,10 @@ class SlotHypothesis:
         self._rate = rate
         self._slot_of: dict[Hashable, int] = {}
         self._logs = np.zeros(64)
-        self._offset = 0.0  # the normaliser is total * exp(offset)
+        self._offset = 0.0  # the sum of all weights is total * exp(offset)
         self._total = float(slots)
         self._updates = 0
-        # The last support looked up and its slots: a query is often evaluated, then updated.
+        # The support looked up last, with its slots: an update usually follows an evaluation.
         self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
 
     @property
@@ -105,7 +105,7 @@ class SlotHypothesis:
         return len(self._slot_of)
 
     def weight(self, element: Hashable) -> float:
-        """Weight of one element; an unassigned one has the common weight of the free slots."""
+        """Weight of one element; without a slot it has the weight of a free one."""
         return float(self._weights(self._find((element,)))[0])
 
     def evaluate(self, query: SparseQuery) -> float:
@@ -120,7 +120,7 @@ class SlotHypothesis:
         return float(query.values @ self._weights(self._find(query.support)))
 
     def update(self, query: SparseQuery, answer: float) -> None:
-        """Assign slots to the query's elements, then multiply their weights by exp(-+eta Q(x)).
+        """Give the query's elements slots, then multiply their weights by exp(-+eta Q(x)).
 
         Raises
         ------
@@ -138,7 +138,7 @@ class SlotHypothesis:
         self._logs[slots] = after
         self._updates += 1
         self._total += float((np.exp(after - self._offset) - np.exp(before - self._offset)).sum())
-        # Sum afresh now and then, and whenever the weights have left the range of the offset.
+        # Sum anew at times against rounding, and when the total drifts away from its start.
         drifted = not 1e-3 < self._total / self._slots < 1e3
         if drifted or self._updates % RENORMALISE_EVERY == 0:
             self._renormalise()
@@ -162,7 +162,7 @@ class SlotHypothesis:
         logs = self._logs[slots]
         logs[free] = 0.0
         weights = np.exp(logs - self._offset) / self._total
-        if self.assigned == self._slots:  # no free slot: what has none weighs nothing
+        if self.assigned == self._slots:  # no slot is free, so elements without one weigh nothing
             weights[free] = 0.0
         return np.asarray(weights)
 
@@ -175,7 +175,7 @@ class SlotHypothesis:
         while self.assigned + len(fresh) > len(self._logs):
             self._logs = np.concatenate([self._logs, np.zeros(len(self._logs))])
         start, stop = self.assigned, self.assigned + len(fresh)
-        # A support lists each element once, so those without a slot are all different.
+        # A support lists each element once, so the elements without a slot are distinct.
         self._slot_of.update(
             zip([support[i] for i in fresh.tolist()], range(start, stop), strict=True)
         )
@@ -189,6 +189,6 @@ class SlotHypothesis:
         free = self._slots - self.assigned
         top = max(float(logs.max(initial=-math.inf)), 0.0 if free else -math.inf)
         total = float(np.exp(logs - top).sum()) + free * math.exp(-top)
-        # Keep the total near the number of slots, so that neither end of the range is close.
+        # The total restarts at the number of slots, far from overflow and underflow.
         self._offset = top + math.log(total / self._slots)
         self._total = float(self._slots)
