@@ -1,4 +1,9 @@
-"""How much Laplace or Gaussian noise a guarantee needs, per unit of sensitivity."""
+"""Scales of Laplace and Gaussian noise for a sensitivity and a guarantee.
+
+Sensitivities Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over
+neighbours X, X'. Scales are in the units of f, per coordinate. All functions raise ``ValueError``
+for a sensitivity that is not finite and above 0.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +22,8 @@ from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP
 def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     """Scale b = Delta_1 / epsilon of independent Laplace noise on every coordinate.
 
-    Parameters
-    ----------
-    sensitivity : float
-        l1 sensitivity Delta_1, largest ||f(X) - f(X')||_1 over neighbours.
-    privacy : PureDP
-        Guarantee wanted.
-
-    Returns
-    -------
-    float
-        Scale b of the density e^(-|x|/b) / (2b), in the units of f; the variance is 2 b^2.
-
-    Raises
-    ------
-    ValueError
-        A sensitivity that is not finite and above 0.
-
-    References
-    ----------
-    Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
+    `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), the variance 2 b^2. Dwork-Roth 2014,
+    Theorem 3.6; formula sheet GEN-3.
     """
     return _scale(positive(sensitivity, "sensitivity") / privacy.epsilon)
 
@@ -44,29 +31,9 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise that gives the guarantee.
 
-    `zcdp_gaussian_scale` or `analytic_gaussian_scale`, as `privacy` asks; both are necessary
-    and sufficient for noise N(0, sigma^2 I).
-
-    Parameters
-    ----------
-    sensitivity : float
-        l2 sensitivity Delta_2, largest ||f(X) - f(X')||_2 over neighbours.
-    privacy : ZCDP or ApproxDP
-        Guarantee wanted. Gaussian noise is never purely private.
-
-    Returns
-    -------
-    float
-        Standard deviation sigma per coordinate, in the units of f.
-
-    Raises
-    ------
-    ValueError
-        A `PureDP` guarantee, or a sensitivity that is not finite and above 0.
-
-    References
-    ----------
-    Formula sheet JL-GAUSS.
+    It is `zcdp_gaussian_scale` or `analytic_gaussian_scale`, by the kind of `privacy`; noise
+    N(0, sigma^2 I) with a smaller sigma does not give the guarantee. `sensitivity` is Delta_2.
+    ``ValueError`` for `PureDP`, which Gaussian noise never gives. Formula sheet JL-GAUSS.
     """
     match privacy:
         case ZCDP():
@@ -80,26 +47,7 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
 
-    Parameters
-    ----------
-    sensitivity : float
-        l2 sensitivity Delta_2, largest ||f(X) - f(X')||_2 over neighbours.
-    privacy : ZCDP
-        Guarantee wanted.
-
-    Returns
-    -------
-    float
-        Standard deviation sigma per coordinate, in the units of f.
-
-    Raises
-    ------
-    ValueError
-        A sensitivity that is not finite and above 0.
-
-    References
-    ----------
-    Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+    `sensitivity` is Delta_2. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
     """
     return _scale(positive(sensitivity, "sensitivity") / math.sqrt(2) / math.sqrt(privacy.rho))
 
@@ -107,31 +55,14 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
 def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
 
-    The smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``; Gaussian
-    noise with less is not (epsilon, delta)-DP.
-
-    Parameters
-    ----------
-    sensitivity : float
-        l2 sensitivity Delta_2, largest ||f(X) - f(X')||_2 over neighbours.
-    privacy : ApproxDP
-        Guarantee wanted.
-
-    Returns
-    -------
-    float
-        Standard deviation sigma per coordinate, in the units of f, rounded up.
-
-    Raises
-    ------
-    ValueError
-        A sensitivity that is not finite and above 0.
+    It is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``, rounded
+    up; `sensitivity` is Delta_2. Gaussian noise with less is not (epsilon, delta)-DP.
 
     Notes
     -----
-    Bisection in a = theta/2 - epsilon/theta, theta = Delta_2 / sigma. From the formula of
-    `gaussian_delta`, delta <= Phi(a) gives the lower end; at Phi(a) = 3/4 delta is at least
-    Phi(a) - Phi(-a) = 1/2, which gives the upper one. About 60 evaluations.
+    Bisection in a = theta/2 - epsilon/theta, theta = Delta_2 / sigma, with about 60 evaluations.
+    From the formula of `gaussian_delta`, delta <= Phi(a) gives the lower end; at Phi(a) = 3/4 delta
+    is at least Phi(a) - Phi(-a) = 1/2, which gives the upper one.
 
     References
     ----------
@@ -141,39 +72,20 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     a = largest_at_most(
         lambda a: _log_delta(a, epsilon),
         math.log(privacy.delta),
-        # ndtri is good to 1e-14 relative; the room keeps Phi(lower end) below delta.
+        # ndtri has a relative error of 1e-14; the margin keeps Phi(lower end) below delta.
         float(ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
         float(ndtri(0.75)),
     )
-    # A handful of roundings, of half a unit in the last place each, may have moved this down.
+    # Rounds up: the few roundings before lose half a unit in the last place each.
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 
 
 def classical_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     """The textbook sigma = Delta_2 sqrt(2 ln(1.25/delta)) / epsilon, proved for epsilon < 1.
 
-    For comparison: `analytic_gaussian_scale` is smaller and has no such limit.
-
-    Parameters
-    ----------
-    sensitivity : float
-        l2 sensitivity Delta_2, largest ||f(X) - f(X')||_2 over neighbours.
-    privacy : ApproxDP
-        Guarantee wanted, epsilon below 1.
-
-    Returns
-    -------
-    float
-        Standard deviation sigma per coordinate, in the units of f.
-
-    Raises
-    ------
-    ValueError
-        epsilon of 1 or more, or a sensitivity that is not finite and above 0.
-
-    References
-    ----------
-    Dwork-Roth 2014, Theorem A.1 (its constant 1.25); formula sheet JL-GAUSS.
+    For comparison: `analytic_gaussian_scale` is smaller and has no such limit. `sensitivity` is
+    Delta_2. ``ValueError`` for an epsilon of 1 or more. Dwork-Roth 2014, Theorem A.1 (its constant
+    1.25); formula sheet JL-GAUSS.
     """
     sensitivity = positive(sensitivity, "sensitivity")
     if privacy.epsilon >= 1:
@@ -183,33 +95,12 @@ def classical_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
 
 
 def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
-    """The least delta for which Gaussian noise is (epsilon, delta)-DP.
+    """The least delta in [0, 1] for which Gaussian noise is (epsilon, delta)-DP.
 
-    delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta),
-    theta = Delta_2 / sigma.
-
-    Parameters
-    ----------
-    sensitivity : float
-        l2 sensitivity Delta_2, largest ||f(X) - f(X')||_2 over neighbours.
-    scale : float
-        Standard deviation sigma per coordinate, in the same units.
-    epsilon : float
-        Privacy loss, finite and above 0.
-
-    Returns
-    -------
-    float
-        delta in [0, 1], as rounded to float64.
-
-    Raises
-    ------
-    ValueError
-        An argument that is not finite and above 0.
-
-    References
-    ----------
-    Balle-Wang 2018, Theorem 8; formula sheet JL-GAUSS.
+    delta = Phi(theta/2 - epsilon/theta) - e^epsilon Phi(-theta/2 - epsilon/theta), where
+    theta = Delta_2 / sigma, `sensitivity` is Delta_2, and `scale` is the standard deviation sigma
+    of every coordinate. ``ValueError`` for an argument that is not finite and above 0. Balle-Wang
+    2018, Theorem 8; formula sheet JL-GAUSS.
     """
     theta = positive(sensitivity, "sensitivity") / positive(scale, "scale")
     epsilon, theta = positive(epsilon, "epsilon"), positive(theta, "sensitivity / scale")
@@ -219,7 +110,7 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
 
 
 def _scale(value: float) -> float:
-    """`value`, or ``ValueError`` where the noise needed is beyond float64."""
+    """`value`, or ``ValueError`` if the scale needed is 0 or infinite in float64."""
     return positive(value, "the noise scale (from the sensitivity and the guarantee)")
 
 
@@ -234,8 +125,8 @@ def _log_delta(a: float, epsilon: float) -> float:
 
     With b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta, e^epsilon phi(b) = phi(a), so
     delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), R(x) = Phi(-x) / phi(x), and
-    b + a = theta. For theta >= 1 the difference loses at most two digits where delta is a
-    float64 (-a <= 39 there). For theta < 1 it is written as an integral without cancellation.
+    b + a = theta. For theta >= 1 the difference loses at most two digits as long as delta is a
+    float64, which needs -a <= 39. For theta < 1 it is an integral without cancellation.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:
@@ -252,7 +143,7 @@ def _log_mills_difference(x: float, theta: float) -> float:
 
     R(x) = int_0^inf e^(-t^2/2 - x t) dt, so the difference is
     int_0^inf e^(-t^2/2 - x t) (1 - e^(-theta t)) dt, a positive integrand. In v = c t with
-    c = max(1, x) it varies over unit lengths and vanishes to float64 beyond v = 40.
+    c = max(1, x) the integrand varies over unit lengths and is negligible beyond v = 40.
     """
     c = max(1.0, x)
     v, weights = _quadrature()

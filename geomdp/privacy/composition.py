@@ -1,4 +1,4 @@
-"""What several private steps cost together, and how much each step may spend (GEN-2)."""
+"""Composition: the total cost of several private steps, and the largest cost of each (GEN-2)."""
 
 from __future__ import annotations
 
@@ -22,28 +22,11 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
 def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
 
-    Later steps may be chosen after seeing the answers of earlier ones, but their number and
-    their parameters are fixed beforehand.
-
-    Parameters
-    ----------
-    parts : sequence of PureDP, ApproxDP or ZCDP
-        Cost of each step, for one adjacency. A pure step counts as delta = 0 beside an
-        approximate one. Concentrated steps do not mix with the others: convert first.
-
-    Returns
-    -------
-    PureDP, ApproxDP or ZCDP
-        `PureDP` if all steps are pure, `ZCDP` if all are concentrated, else `ApproxDP`.
-
-    Raises
-    ------
-    ValueError
-        No steps, concentrated steps beside others, or a total delta of 1/2 or more.
-
-    References
-    ----------
-    Dwork-Roth 2014, Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    `parts` are the costs of the steps, for one adjacency. The result is `PureDP` if all are, `ZCDP`
+    if all are, and else `ApproxDP`, where a pure step has delta = 0. Later steps may be chosen
+    after seeing the answers of earlier ones, but their number and parameters are fixed beforehand.
+    ``ValueError`` for no steps, for zCDP beside others (convert first), and for a total delta of
+    1/2 or more. Dwork-Roth 2014, Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
     """
     if not parts:
         raise ValueError("parts must hold at least 1 step, got 0")
@@ -71,30 +54,11 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy: ...
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
     """Guarantee for data sets `size` neighbouring steps apart.
 
-    epsilon becomes k epsilon; delta becomes delta (1 + e^epsilon + ... + e^((k-1) epsilon)), by
-    k applications of the definition; rho becomes k^2 rho.
-
-    Parameters
-    ----------
-    privacy : PureDP, ApproxDP or ZCDP
-        Guarantee for neighbours.
-    size : int
-        Number of steps k, at least 1.
-
-    Returns
-    -------
-    PureDP, ApproxDP or ZCDP
-        Of the same kind as `privacy`.
-
-    Raises
-    ------
-    ValueError
-        `size` below 1, or a delta of 1/2 or more for the group: then nothing is promised.
-
-    References
-    ----------
-    Dwork-Roth 2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9;
-    formula sheet GEN-2.
+    For `size` k, at least 1, epsilon becomes k epsilon; delta becomes
+    delta (1 + e^epsilon + ... + e^((k-1) epsilon)), by k applications of the definition; rho
+    becomes k^2 rho. ``ValueError`` for a delta of 1/2 or more, which promises nothing. Dwork-Roth
+    2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; formula sheet
+    GEN-2.
     """
     size = whole(size, "size")
     match privacy:
@@ -109,7 +73,7 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
 
 
 def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float) -> ApproxDP:
-    """Cost of T adaptive steps, (epsilon_0, delta_0) each: it grows like the root of T.
+    """Cost of T adaptive steps, (epsilon_0, delta_0) each; epsilon grows like the root of T.
 
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta'.
@@ -123,7 +87,7 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     steps : int
         Number of steps T, at least 1.
     slack_delta : float
-        The delta' given up for the smaller epsilon, 0 < delta' < 1/2.
+        The delta' paid for the smaller epsilon, 0 < delta' < 1/2.
 
     Returns
     -------
@@ -149,8 +113,8 @@ def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -
     """Largest epsilon_0 of each of T adaptive steps that advanced composition allows.
 
     Solves sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon with
-    delta' = delta - T delta_0, by bisection, rounded down: `advanced_composition` of the
-    result is never above epsilon. Holds for every epsilon, unlike the shortcut. Basic
+    delta' = delta - T delta_0, by bisection, rounded down: `advanced_composition` of the result is
+    never above epsilon. Unlike `shortcut_step_epsilon` it holds for every epsilon. Basic
     composition allows epsilon / T, which is larger for few steps (T <= 2 ln(1/delta')).
 
     Parameters
@@ -178,8 +142,8 @@ def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -
     """
     steps = whole(steps, "steps")
     slack_delta = _slack_left(total, steps, step_delta)
-    # Each of the two summands alone must stay below epsilon; the second one gives
-    # e^epsilon_0 - 1 <= epsilon / T once epsilon_0 >= 1, which also keeps e^epsilon_0 finite.
+    # Either summand alone must stay below epsilon. For epsilon_0 >= 1 the second one gives
+    # e^epsilon_0 - 1 <= epsilon / T, which also keeps e^epsilon_0 finite.
     highest = min(
         total.epsilon / math.sqrt(-2 * steps * math.log(slack_delta)),
         max(1.0, math.log1p(total.epsilon / steps)),
@@ -190,7 +154,7 @@ def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -
 
 
 def shortcut_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
-    """The textbook step size epsilon_0 = epsilon / sqrt(8 T ln(1/delta')), where it is proved.
+    """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta')), proved for epsilon <= 1.
 
     With delta' = delta - T delta_0. It follows from advanced composition if
     T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and

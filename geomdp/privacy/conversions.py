@@ -1,4 +1,4 @@
-"""From one privacy definition, or one neighbour relation, to another."""
+"""Conversions between privacy definitions, and between neighbour relations."""
 
 from __future__ import annotations
 
@@ -12,48 +12,18 @@ from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 
 
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
-    """epsilon-DP is epsilon^2 / 2 -zCDP.
+    """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
 
-    Parameters
-    ----------
-    privacy : PureDP
-        Guarantee to convert; the adjacency stays the same.
-
-    Returns
-    -------
-    ZCDP
-        The implied guarantee.
-
-    References
-    ----------
     Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
     """
     return ZCDP(privacy.epsilon**2 / 2)
 
 
 def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
-    """rho-zCDP is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP.
+    """rho-zCDP implies (rho + 2 sqrt(rho ln(1/delta)), delta)-DP, for the same adjacency.
 
-    Parameters
-    ----------
-    privacy : ZCDP
-        Guarantee to convert; the adjacency stays the same.
-    delta : float
-        The delta wanted, 0 < delta < 1/2.
-
-    Returns
-    -------
-    ApproxDP
-        The implied guarantee.
-
-    Raises
-    ------
-    ValueError
-        `delta` out of range.
-
-    References
-    ----------
-    Bun-Steinke 2016, Proposition 1.3; formula sheet GEN-2.
+    ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; formula
+    sheet GEN-2.
     """
     delta = _delta(delta)
     rho = privacy.rho
@@ -65,25 +35,9 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
     epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1),
 
-    never above `zcdp_to_approx`.
-
-    Parameters
-    ----------
-    privacy : ZCDP
-        Guarantee to convert; the adjacency stays the same.
-    delta : float
-        The delta wanted, 0 < delta < 1/2.
-
-    Returns
-    -------
-    ApproxDP
-        The implied guarantee. A minimum below rho is given as rho, since epsilon must be
-        positive and the minimum need not be (a delta of about sqrt(rho) or more).
-
-    Raises
-    ------
-    ValueError
-        `delta` out of range.
+    never above that of `zcdp_to_approx`, for the same adjacency. A minimum below rho is returned as
+    rho: for delta of about sqrt(rho) or more the minimum may not be positive, and epsilon must be.
+    ``ValueError`` for a `delta` outside 0 < delta < 1/2.
 
     Notes
     -----
@@ -93,8 +47,8 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     e^(epsilon - z) = (a - 1) / a; so c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the
     definition of zCDP E e^((a-1) Z) <= e^((a-1) a rho), hence
     delta <= e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1); solve for epsilon.
-    In t = a - 1 the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases:
-    one minimum, at a t of at most sqrt(ln(1/delta) / rho). A rounded t is still a valid order.
+    In t = a - 1 the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases. So
+    there is one minimum, at a t of at most sqrt(ln(1/delta) / rho). A rounded t is a valid order.
 
     References
     ----------
@@ -121,33 +75,13 @@ def convert_adjacency(privacy: ZCDP, source: Adjacency, target: Adjacency) -> ZC
 @overload
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy: ...
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
-    """The same mechanism's guarantee under another neighbour relation.
+    """The guarantee under `target` that `privacy` under `source` implies, of the same kind.
 
-    Replacing a record is removing one and adding one, so a guarantee under add/remove holds
-    under replace-one for a group of 2: epsilon becomes 2 epsilon. Nothing follows the other
-    way: publishing the number of records costs nothing under replace-one and is not private
-    under add/remove.
-
-    Parameters
-    ----------
-    privacy : PureDP, ApproxDP or ZCDP
-        Guarantee under `source`.
-    source, target : Adjacency
-        Neighbour relations.
-
-    Returns
-    -------
-    PureDP, ApproxDP or ZCDP
-        Guarantee under `target`, of the same kind.
-
-    Raises
-    ------
-    ValueError
-        From replace-one to add/remove, or if the delta of the pair reaches 1/2.
-
-    References
-    ----------
-    Formula sheet GEN-1, GEN-2.
+    Replacing a record is removing one and adding one, so a guarantee under add/remove implies
+    `group_privacy` for 2 under replace-one: epsilon becomes 2 epsilon. Nothing follows in the other
+    direction, because publishing the number of records costs nothing under replace-one and is not
+    private under add/remove. ``ValueError`` from replace-one to add/remove, or if the delta of the
+    group reaches 1/2. Formula sheet GEN-1, GEN-2.
     """
     if source is target:
         return privacy

@@ -1,4 +1,4 @@
-"""What a release may claim: privacy parameters, the neighbour relation and the sampler's status."""
+"""Privacy guarantees: parameters, the neighbour relation and the status of the sampler."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Heuristic:
     Parameters
     ----------
     reason : str
-        What is unproved, for instance the kernel and its number of steps.
+        The part without a proof, for instance the kernel and its number of steps.
     """
 
     reason: str
@@ -174,9 +174,9 @@ SamplerStatus = Exact | Approximate | Heuristic
 class Guarantee:
     """The privacy record of one mechanism or release.
 
-    `str(guarantee)` is the claim in words. With an exact sampler it is `privacy` itself; with an
-    approximate one it is `effective` (SAM-1); a heuristic sampler never yields a claim, only a
-    target, and the word "heuristic" stands in front of it (SAM-3). A seeded release is
+    `str(guarantee)` is the claim in words. For an exact sampler it is `privacy` itself; for an
+    approximate one it is `effective` (SAM-1). A heuristic sampler gives no claim: `privacy` is then
+    a target, and the text starts with the word "heuristic" (SAM-3). A seeded release is
     reproducible and therefore not private.
 
     Parameters
@@ -201,13 +201,13 @@ class Guarantee:
 
     @property
     def effective(self) -> Privacy:
-        """What is proved for the sampler as implemented, before arithmetic (SAM-1).
+        """The guarantee proved for the sampler as implemented, in real arithmetic (SAM-1).
 
         Raises
         ------
         ValueError
-            For a heuristic sampler, for which nothing is proved, and where an approximate one
-            leaves a delta of 1/2 or more.
+            For a heuristic sampler, for which nothing is proved, and for an approximate one under
+            zCDP or with a resulting delta of 1/2 or more.
         """
         match self.sampler:
             case Exact():
@@ -219,7 +219,7 @@ class Guarantee:
                     raise ValueError("an approximate sampler has no zCDP statement; use PureDP")
                 delta = self.privacy.delta if isinstance(self.privacy, ApproxDP) else 0.0
                 epsilon = self.privacy.epsilon
-                # e^709 < 2^1024 < e^710; beyond that delta is infinite and refused.
+                # e^709 < 2^1024 < e^710; for larger epsilon delta is infinite and refused.
                 growth = math.exp(epsilon) if epsilon < 709 else math.inf
                 return ApproxDP(epsilon, delta + (1 + growth) * tv)
 

@@ -19,9 +19,9 @@ class Spend:
     Parameters
     ----------
     label : str
-        What the caller named it.
+        Its name, chosen by the caller.
     privacy : PureDP, ApproxDP or ZCDP
-        What it costs.
+        Its cost.
     """
 
     label: str
@@ -32,9 +32,10 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     """Whether `spends`, composed adaptively, stay within `budget` (GEN-2).
 
     Pure budget: epsilons add up. zCDP budget: rhos add up, a pure spend counting epsilon^2 / 2.
-    Approximate budget: epsilons and deltas add up. Each sum bounds the loss even where a spend is
-    chosen after the answers of those before (Feldman-Zrnic 2021). An approximate budget takes no
-    zCDP spend: which delta to convert at would be chosen after the fact, which no theorem covers.
+    Approximate budget: epsilons and deltas add up. Each sum bounds the loss even if a spend is
+    chosen after seeing the answers of those before (Feldman-Zrnic 2021). An approximate budget
+    takes no zCDP spend, because the delta to convert it at would be chosen after seeing answers,
+    which no theorem covers.
 
     Raises
     ------

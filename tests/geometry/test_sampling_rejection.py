@@ -116,4 +116,4 @@ def test_missing_oracles_and_bad_numbers():
         RejectionSampler(Ball(3), CUBE).draw(np.random.default_rng(0), 0)
     assert RejectionSampler(Ball(3), CUBE, least_rate=0.4).rate > 0.4
     with pytest.raises(ValueError, match="less than 0\\.6 of them"):
-        RejectionSampler(Ball(3), CUBE, least_rate=0.6)
+        RejectionSampler(Ball(3), CUBE, least_rate=0.7)

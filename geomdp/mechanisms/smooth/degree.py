@@ -1,4 +1,4 @@
-"""How many Chebyshev moments a smooth summary should hold."""
+"""Rules for the number of Chebyshev moments in a smooth summary."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from geomdp._validation import whole
 from geomdp.workloads.smooth.moments import MAX_MOMENTS
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
-#: Share of the predicted error for which no more moments are released.
+#: Relative decrease of the predicted error that is too small to release more moments for.
 GAIN = 0.05
-#: From a degree to the standard deviations (t^d - 1,) of the noise on means of its moments.
+#: Maps a workload to the standard deviations (t^d - 1,) of the noise on means of its moments.
 NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
@@ -35,25 +35,25 @@ class DegreeRule(abc.ABC):
         smoothness : int
             K, the number of bounded derivatives.
         noise_at : callable
-            The noise that a choice of t would need.
+            Standard deviations of the noise that a choice of t needs.
         """
 
 
 @dataclass(frozen=True)
 class TheoremDegree(DegreeRule):
-    """The whole number next to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1)."""
+    """The whole number nearest to n^(1 / (2 d + K)), at least 2, as in the paper (SM-A1)."""
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The number next to n^(1 / (2 d + K))."""
+        """The whole number nearest to n^(1 / (2 d + K)), at least 2."""
         del noise_at
         return int(max(2, round(n ** (1 / (2 * d + smoothness)))))
 
 
 @dataclass(frozen=True)
 class LeastPredictedError(DegreeRule):
-    """The least t whose predicted error over C^K_1 is within 5% of the best; `predicted_error`.
+    """The least t whose `predicted_error` over C^K_1 is within 5% of the smallest.
 
-    More degrees cost little where the noise on them is weighted, and gain little either.
+    With weighted noise more degrees change the error little, so the cheapest good choice is taken.
 
     Parameters
     ----------
@@ -69,14 +69,14 @@ class LeastPredictedError(DegreeRule):
         )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The choice among 2, 3, .., 8 and then a third more each time."""
+        """The least good t among 2, 3, ..., 8 and numbers that grow by a third each time."""
         del n
         tried: dict[int, float] = {}
         for degree in self._candidates(d):
             workload = SmoothQueries(d, degree)
             approximation, noise = predicted_error(workload, noise_at(workload), smoothness)
             tried[degree] = approximation + noise
-            # From here on noise alone is above the best, or nothing is left to gain.
+            # For larger t noise alone exceeds the best error, or approximation has little to gain.
             if noise > min(tried.values()) or approximation < GAIN / 2 * noise:
                 break
         enough = (1 + GAIN) * min(tried.values())
@@ -92,12 +92,12 @@ class LeastPredictedError(DegreeRule):
 def predicted_error(
     workload: SmoothQueries, deviations: FloatArray, smoothness: int
 ) -> tuple[float, float]:
-    """Predicted error of the worst query of C^K_1: of approximation, and of noise.
+    """Predicted errors of the worst query of C^K_1, by approximation and by noise.
 
-    t^-K, the rate of the best polynomial approximation without its constant, and
-    (sum_m ||m||^(-2 K) s_m^2)^(1/2): the coefficients c of such a query have
+    The first is t^-K, the rate of the best polynomial approximation without its constant. The
+    second is (sum_m ||m||^(-2 K) s_m^2)^(1/2): the coefficients c of such a query have
     sum_m ||m||^(2 K) c_m^2 of the order of 1, so that |<c, noise>| is at most of the order of
-    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). A prediction up to constants, no bound.
+    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both are predictions up to constants, no bounds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Noisy Chebyshev moments moved to the nearest moments of a distribution on the cube."""
+"""Projection of noisy Chebyshev moments on the moments of distributions on the cube."""
 
 from __future__ import annotations
 
@@ -20,21 +20,20 @@ from geomdp.geometry.projection import Projector
 class MomentProjection:
     """Least squares over the moments of distributions on [-1, 1]^d, weighted by the noise.
 
-    From noisy moments Y_m with noise of standard deviations s_m, it finds
+    For noisy moments Y_m with noise of standard deviations s_m, the result is
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
-    The body is public and the records are not looked at, so this is post-processing of a summary
-    and costs no privacy. In the weighted norm it never increases the error (but for twice the
-    distance of the true moments from the body, where the body is a grid's); on single queries it
-    may.
+    It reads only public numbers and a released summary, so it is post-processing and costs no
+    privacy. The error in the weighted norm does not grow; for the moments of a grid it grows by at
+    most twice the distance of the true moments from them. Errors of single queries may grow.
 
     Parameters
     ----------
     deviations : (t,) * d array
-        s_m > 0 up to a common factor; the first entry, of the constant moment, is not used.
+        s_m > 0 up to a common factor; the first entry, that of the constant moment, is not used.
     body : Body
-        The moment vectors in the coordinates M_m / s_m; `semidefinite` and `on_grid` make it.
+        The moment vectors in the coordinates M_m / s_m; see `semidefinite` and `on_grid`.
     """
 
     deviations: FloatArray
@@ -56,7 +55,7 @@ class MomentProjection:
 
     @classmethod
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
-        """Distributions on a grid of `per_axis`^d points, any d, by a list of vertices.
+        """Distributions on a grid of `per_axis`^d points, for any d, as a hull of listed points.
 
         Parameters
         ----------
@@ -67,6 +66,9 @@ class MomentProjection:
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))
+
+    def __repr__(self) -> str:
+        return f"MomentProjection({self.deviations.shape} moments on {self.body!r})"
 
     @cached_property
     def _projector(self) -> Projector:
@@ -87,7 +89,7 @@ class MomentProjection:
 
 
 def _relative(deviations: npt.ArrayLike) -> FloatArray:
-    """Deviations over the largest of them, so that coordinates are of the order of moments."""
+    """Deviations divided by the largest, so that M_m / s_m has the order of magnitude of M_m."""
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):

@@ -1,7 +1,7 @@
-"""Noise for Chebyshev moments: families of it, and how much of it a guarantee needs.
+"""Families of noise for Chebyshev moments, calibrated to a guarantee.
 
-Every choice below is calibrated to what the moments of the exact queries can move between
-neighbours, plus a public `slack`: the bound on what the computed sums may move beyond that.
+The sensitivity of the computed sums is at most that of the exact moments plus a public `slack`,
+which bounds numerical errors. All noise here is calibrated to this total.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from geomdp.privacy.calibration import gaussian_scale, laplace_scale
 from geomdp.workloads.smooth.moment_diameters import grid_factor
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
-#: Largest number of moments for noise shaped like the moment body: refining its slabs takes
-#: seconds up to there.
+#: Largest number of moments for noise shaped like the moment body; refining its slabs then takes
+#: seconds.
 MAX_BODY_MOMENTS = 64
-#: Most points of the grid whose hull stands for the moment body, and most intervals per degree.
+#: Most points of the grid whose hull approximates the moment body, and most intervals per degree.
 MAX_BODY_POINTS, BODY_INTERVALS = 2048, 16
 
 
 class MomentNoise(abc.ABC):
     """A family of noise for `SmoothSummary`."""
 
-    #: Most entries t^d of a table that t is chosen among, unless a rule says otherwise.
+    #: Largest table size t^d that the default degree rule tries.
     largest_table: ClassVar[int] = 1 << 12
 
     @abc.abstractmethod
@@ -75,7 +75,7 @@ class MomentNoise(abc.ABC):
 
 @dataclass(frozen=True)
 class UniformLaplace(MomentNoise):
-    """The same Laplace noise on every moment, as in the paper but with the right scale.
+    """The same Laplace noise on every moment, as in the paper but at the correct scale.
 
     b = S(t, d) / epsilon on sums under replace-one, S(t, d) = t^(d-1) S(t, 1) the l1 diameter of
     the moments, and (t^d - 1) / epsilon under add/remove. The paper's t^d / epsilon is too small
@@ -100,11 +100,11 @@ class UniformLaplace(MomentNoise):
 
 @dataclass(frozen=True)
 class WeightedLaplace(MomentNoise):
-    """Laplace noise that grows with the degree of the moment, as smooth queries need it less.
+    """Laplace noise that grows with the degree of the moment, as smooth queries use it less.
 
-    b_m = c ||m||^(2 K / 3), ||m|| the largest degree in m, on sums. A query with K bounded
-    derivatives has coefficients near ||m||^-K, and these scales make the sum of their squares
-    times the variances least among all with the same sum of 1 / b_m (SM-X1).
+    On sums b_m = c ||m||^(2 K / 3), where ||m|| is the largest degree in m. A query with K bounded
+    derivatives has coefficients c_m near ||m||^-K. Among all scales with the same sum of 1 / b_m
+    these minimise the sum of c_m^2 b_m^2 (SM-X1).
 
     Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
     sum_m w_m |difference_m|. Under replace-one that is at most
@@ -174,11 +174,12 @@ class UniformGaussian(MomentNoise):
 class MomentBodyNoise(MomentNoise):
     """K-norm noise shaped like the differences of moment vectors, for at most 64 moments.
 
-    The moments at a grid of N + 1 Chebyshev points in each variable, times
-    1 / cos(pi (t - 1) / (2 N))^d, have a hull whose differences hold those of all records: a
-    polynomial of degree < t leaves the middle of its range on the grid by at most that factor more
-    than it does on the grid (Ehlich and Zeller 1964). K-norm noise of an outer slab body of these
-    differences (X-OUT) is drawn by hit-and-run and therefore `heuristic`: epsilon is a target.
+    Take the hull of the moments at a grid of N + 1 Chebyshev points in each variable, scaled by
+    1 / cos(pi (t - 1) / (2 N))^d. Its differences contain those of the moments of all records: the
+    range of a polynomial of degree < t on the cube, seen from the middle of its range on the grid,
+    is larger by at most that factor (Ehlich and Zeller 1964). K-norm noise of an outer slab body of
+    these differences (X-OUT) is drawn by hit-and-run and therefore `heuristic`: epsilon is a
+    target.
     """
 
     largest_table: ClassVar[int] = MAX_BODY_MOMENTS + 1
@@ -205,11 +206,11 @@ class MomentBodyNoise(MomentNoise):
         hull = VPolytope(workload.evaluate(grid))
         replace_one = adjacency is Adjacency.REPLACE_ONE
         body = difference_body(hull) if replace_one else symmetric_hull(hull)
-        # The support function of K - K is the range of a polynomial z of mean 0, at least twice
-        # its root mean square under the Chebyshev measure (which the grid gives exactly, as its
-        # quadrature does for degrees below 2 N), and that is at least 2^(-d/2) |z|_2,
-        # so 2^(-d/2) m^(-1/2) |z|_1. So the cube of half-width `slack` is in K - K times
-        # slack m^(1/2) 2^(d/2) / 2, and in the hull of K and -K times twice that.
+        # The support function of K - K at z is the range on the grid of a polynomial of mean 0
+        # with coefficients z. A range is at least twice the root mean square under the Chebyshev
+        # measure, which the grid's quadrature gives exactly for degrees below 2 N. This is at least
+        # 2^(-d/2) |z|_2 >= 2^(-d/2) m^(-1/2) |z|_1. So the cube of half-width `slack` lies in
+        # slack m^(1/2) 2^(d/2) / 2 times K - K, and in twice that times the hull of K and -K.
         room = float(np.max(slack)) * math.sqrt(m * 2.0**d) / (2 if replace_one else 1)
         outer = Scaled(body, grid_factor(degree, intervals) ** d + room)
         refined = refine_slabs(outer, slabs=slab_budget(m), rng=PUBLIC_SEED)

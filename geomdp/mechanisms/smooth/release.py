@@ -1,4 +1,4 @@
-"""The released summary of smooth queries: one file that answers any of them without the data."""
+"""The released summary of smooth queries: a file that answers them without the records."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from geomdp.workloads.smooth.queries import Function
 
 #: Layout of the file; a reader refuses another.
 FORMAT = "geomdp smooth summary 1"
-#: What reading a foreign or damaged file may raise once its bytes are in memory.
+#: Errors that a foreign or damaged file can cause once its bytes are in memory.
 _MALFORMED = (BadZipFile, EOFError, KeyError, NotImplementedError, OSError, TypeError, ValueError)
 
 
@@ -33,10 +33,10 @@ class SmoothAnswer(NamedTuple):
     Parameters
     ----------
     value : float
-        The answer: the private mean of the polynomial that stands for the query.
+        The answer: the private mean of the polynomial that approximates the query.
     noise_std : float
-        Standard deviation of the privacy noise in it; exact where the noise is. Of projected
-        moments, that of the noise before.
+        Standard deviation of the privacy noise in it, exact if that of the moments is. For
+        projected moments, that of the noise before projection.
     approximation_error : float
         Estimate of the largest difference between query and polynomial, from public points.
     error_bound : float
@@ -62,17 +62,17 @@ class SmoothRelease:
     n : int
         Number of records, or the declared normaliser.
     smoothness : int
-        K that the number of moments was chosen for; smoother and rougher queries are answered too.
+        K that the number of moments was chosen for; other queries are answered too.
     numerical_error : float
         Bound on the error of every moment before noise.
     guarantee : Guarantee
         The privacy record.
     noise_covariance : (t^d - 1, t^d - 1) array, optional
-        Of the noise on the moments but m = 0, where they are not independent.
+        Covariance of the noise on the moments m != 0; None if it is independent.
     schema : Schema, optional
-        The real columns that the variables stand for, with the public bounds mapped to -1 and 1.
+        The real columns behind the variables, with the public bounds mapped to -1 and 1.
     post_processed : bool
-        Whether the moments were projected on the true ones; `noise_std` is that of before.
+        Whether the moments were projected by a `MomentProjection`; `noise_std` is from before.
     """
 
     moments: FloatArray
@@ -85,6 +85,13 @@ class SmoothRelease:
     schema: Schema | None = None
     post_processed: bool = False
 
+    def __repr__(self) -> str:
+        projected = ", projected" if self.post_processed else ""
+        return (
+            f"SmoothRelease({self.degree}^{self.d} moments{projected}, n={self.n}; "
+            f"{self.guarantee})"
+        )
+
     @property
     def d(self) -> int:
         """Number of variables."""
@@ -96,7 +103,7 @@ class SmoothRelease:
         return len(self.moments)
 
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
-        """The mean of a function over the records; post-processing, so any number of them.
+        """The mean of a function over the records; post-processing, so it may be called freely.
 
         Parameters
         ----------
@@ -135,7 +142,7 @@ class SmoothRelease:
         """The release with its moments moved to the nearest moments of a distribution.
 
         Post-processing: the privacy record stays as it is. The standard deviations stay those of
-        the noise before; of what is left of it none are known, as that depends on the records.
+        the noise before projection; those after it depend on the records and are unknown.
 
         Parameters
         ----------
@@ -151,7 +158,7 @@ class SmoothRelease:
         return replace(self, moments=projection(self.moments), post_processed=True)
 
     def to_bytes(self) -> bytes:
-        """Moments, noise, metadata and privacy record as the content of one .npz file."""
+        """The content of one .npz file: moments, noise, metadata and privacy record."""
         record = {
             "format": FORMAT,
             "n": self.n,
@@ -234,7 +241,7 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
 
 
 def check_schema(schema: Schema, d: int) -> None:
-    """``ValueError`` unless the schema has d real columns and no other."""
+    """Raise ``ValueError`` unless the schema has d real columns and no others."""
     if schema.discrete_columns or len(schema.columns) != d:
         raise ValueError(
             f"schema must have {d} real columns, got {len(schema.real_columns)} of "

@@ -1,1 +1,1 @@
-"""Random projection of records for sparse queries."""
+"""Sparse queries: a noisy random projection of the histogram of the records."""

@@ -1,4 +1,4 @@
-"""How the elements of an open universe become columns of a hashed matrix."""
+"""Encodings: public maps from elements of an open universe to columns of a hashed matrix."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from geomdp._typing import IntArray
 
-#: Bits of a digest; a matrix of up to 2^24 rows takes at least 46 bits of element number.
+#: Bits of a digest; a matrix of the most rows, 2^24, has 2^46 columns.
 DIGEST_BITS = 46
 
 
 class ElementEncoding(Protocol):
-    """A public map from elements to whole numbers."""
+    """A public map from elements to whole numbers, which number the columns."""
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """Numbers (k,) of `elements`; equal elements get equal numbers."""
@@ -24,7 +24,7 @@ class ElementEncoding(Protocol):
 
 @dataclass(frozen=True)
 class IntegerElements:
-    """Elements are whole numbers themselves: no collisions."""
+    """Elements that are whole numbers already: no collisions."""
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """The elements (k,) as int64; ``ValueError`` for anything else."""
@@ -41,7 +41,7 @@ class IntegerElements:
 
 @dataclass(frozen=True)
 class DigestedElements:
-    """Strings, bytes, whole numbers and tuples of such, by 46 bits of a BLAKE2b digest.
+    """Strings, bytes, whole numbers and tuples of them, encoded by 46 bits of a BLAKE2b digest.
 
     Two given elements collide with probability 2^-46 if the digest behaves like a random
     function; a collision costs accuracy, never privacy.
@@ -57,7 +57,7 @@ class DigestedElements:
 
 
 def _canonical(element: Hashable) -> bytes:
-    """Bytes that differ between different elements: a type letter, a length, the content."""
+    """Bytes that tell all elements apart: a letter for the type, the length, the content."""
     match element:
         case bool():
             raise ValueError("elements must be str, bytes, int or tuples of such, got bool")

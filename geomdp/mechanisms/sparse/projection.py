@@ -1,4 +1,4 @@
-"""SparseProject: a noisy random projection of the histogram answers any sparse query (BR-PROJ)."""
+"""SparseProject: sparse queries answered from a noisy random projection (BR-PROJ)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ COUNT_ROWS = 1 << 16
 
 @dataclass(frozen=True)
 class GaussianRows:
-    """Gaussian noise on the projection, scaled to its l2 sensitivity, which T does not enter."""
+    """Gaussian noise scaled to the l2 sensitivity of the projection, which does not depend on T."""
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
         """Standard deviation per row, for l2 sensitivity `sensitivity` of the whole vector."""
@@ -65,12 +65,12 @@ class LaplaceRows:
 
 
 class SparseProject:
-    """Release A D + noise, A a random sign matrix kept as a hash key; answer queries from it.
+    """Release A D + noise for a random sign matrix A, and answer queries from it.
 
-    D is the histogram of the records over an open universe, A in {+-T^(-1/2)}^(T x universe) with
-    limited independence. The answer to a query Q is <A Q, A D + noise> / n, computed in
-    O(m T / 64) hash evaluations from the released vector and the key alone (Blum-Roth,
-    Algorithm 2; BR-PROJ).
+    D is the histogram of the records over an open universe. A in {+-T^(-1/2)}^(T x universe) has
+    entries of limited independence and is stored as a hash key. The answer to a query Q is
+    <A Q, A D + noise> / n, computed in O(m T / 64) hash evaluations from the released vector and
+    the key alone (Blum-Roth, Algorithm 2; BR-PROJ).
 
     Every column of A has norm exactly 1, so the l2 sensitivity of A D is 1 under add/remove and
     at most 2 under replace-one, for any key; privacy never rests on the properties of A.
@@ -85,17 +85,17 @@ class SparseProject:
     sparsity : int
         Largest sparsity m of a query.
     queries : int
-        Number k of queries the independence of A is sized for.
+        Number k of queries that the independence of A is chosen for.
     privacy : ApproxDP or ZCDP
         The guarantee of one release.
     rows : int, optional
         Number of rows T, a power of two from 2^6 to 2^24; by default `feasible_rows`.
     beta : float
-        Failure probability the independence is sized for, 0 < beta < 1.
+        Failure probability that the independence is chosen for, 0 < beta < 1.
     noise : GaussianRows or LaplaceRows
         The noise; Gaussian noise is smaller.
     encoding : ElementEncoding
-        How elements become columns; by default they are whole numbers.
+        Map from elements to columns; by default elements are whole numbers.
     adjacency : Adjacency
         The neighbour relation.
     rng : Generator, int or None
@@ -130,7 +130,7 @@ class SparseProject:
             rows = feasible_rows(n=self.n, epsilon=loss)
         rows = whole(rows, "rows", minimum=MIN_ROWS, maximum=MAX_ROWS)
         wanted = independence(rows=rows, queries=queries, beta=beta)
-        #: The sizes of the paper for this problem, most often too large to run.
+        #: The paper's sizes for this problem, usually too large to run.
         self.paper = paper_sizes(n=self.n, sparsity=self.sparsity, queries=queries, beta=beta)
         self.noise = noise if noise is not None else GaussianRows()
         self.encoding = encoding if encoding is not None else IntegerElements()
@@ -138,6 +138,12 @@ class SparseProject:
         self.sigma = self.noise.sigma(privacy, sensitivity, rows)
         self.signs = HashedSigns.draw(rows, wanted, np.random.default_rng(rng))
         self.guarantee = Guarantee(privacy, adjacency, Exact())
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseProject(n={self.n}, sparsity={self.sparsity}, rows={self.signs.rows}, "
+            f"{self.guarantee.privacy}, {self.guarantee.adjacency.value})"
+        )
 
     def release(
         self,

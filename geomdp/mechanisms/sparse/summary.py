@@ -1,4 +1,4 @@
-"""The released summary of sparse projection: one file that answers queries without the data."""
+"""The released summary of sparse projection: a file that answers queries without the records."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class SparseAnswer(NamedTuple):
     noise_std : float
         Standard deviation of the privacy noise in it; exact.
     distortion_std : float
-        Upper bound on the standard deviation, over the hash key, of what the projection itself
-        changes: sqrt(2 / T) ||Q||_2, since 4-wise independent signs give an inner product with
-        variance at most 2 ||Q||^2 ||D||^2 / T and ||D||_2 <= n.
+        Upper bound on the standard deviation, over the hash key, of the error of the projection:
+        sqrt(2 / T) ||Q||_2, because inner products under 4-wise independent signs have variance at
+        most 2 ||Q||^2 ||D||^2 / T, and ||D||_2 <= n.
     """
 
     value: float
@@ -61,7 +61,7 @@ class SparseSummary:
     sigma : float
         Standard deviation of the noise per row.
     encoding : ElementEncoding
-        How elements become columns.
+        Map from elements to columns.
     guarantee : Guarantee
         The privacy record.
     """
@@ -73,6 +73,12 @@ class SparseSummary:
     sigma: float
     encoding: ElementEncoding
     guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseSummary({self.signs.rows} rows, n={self.n}, sparsity={self.sparsity}, "
+            f"noise {self.sigma:.3g} per row; {self.guarantee})"
+        )
 
     def answer(self, query: SparseQuery) -> SparseAnswer:
         """The mean of `query`: <A Q, vector> / n, O(m T / 64) hash evaluations; post-processing.
@@ -153,8 +159,8 @@ def measured_distortion(
 ) -> FloatArray:
     """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
 
-    Each pair of vectors has `sparsity` uniform random elements, half of them shared, with values
-    uniform on [0, 1]. No records are involved; a key is never redrawn after this look at it.
+    Each of the two vectors of a pair has `sparsity` random elements, half of them shared, with
+    values uniform on [0, 1]. Needs no records; a key is never redrawn because of its distortion.
     """
     sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
     shared = (sparsity + 1) // 2

@@ -13,7 +13,8 @@ Words = npt.NDArray[np.uint64]
 
 #: x^64 modulo the field polynomial.
 REDUCTION = 0b11011
-#: c x^64 modulo the field polynomial for the 4-bit polynomials c: what a shift by four folds back.
+#: c x^64 modulo the field polynomial for the 4-bit polynomials c: the terms that replace the bits
+#: lost in a shift by four.
 FOLD = np.zeros(16, dtype=np.uint64)
 for _overflow in range(16):
     for _bit in range(4):
@@ -38,9 +39,9 @@ def fill_multiples(factor: np.uint64, table: Words) -> None:
 
 @numba.njit(cache=True)
 def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
-    """The product of `word` with the factor whose multiples `table` holds: 16 table steps.
+    """The product of `word` with the factor of which `table` holds the multiples.
 
-    Horner's rule over the sixteen 4-bit digits of `word`; `fold` is `FOLD`.
+    Horner's rule over the sixteen 4-bit digits of `word`, one look-up each; `fold` is `FOLD`.
     """
     result: np.uint64 = table[word >> _SIXTY]
     shift = _SIXTY

@@ -1,8 +1,8 @@
-"""A random sign matrix with limited independence, stored as a key of a few hundred bytes.
+"""Random sign matrices with limited independence, stored as a key of a few hundred bytes.
 
-A in {+-T^(-1/2)}^(T x universe) with r-wise independent entries, from one random polynomial over
-GF(2^64): its value at (block b, element x) is a uniform 64-bit word whose bits are the signs of
-rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
+A in {+-T^(-1/2)}^(T x universe) has r-wise independent entries. They come from one random
+polynomial over GF(2^64): its value at (block b, element x) is a uniform 64-bit word whose bits are
+the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_ROWS = 1 << 24
 class HashedSigns:
     """The matrix A of a key: T rows, one column per whole number below `elements`.
 
-    Any r = 2^k entries are independent and uniform, k the logarithm of the key's length.
+    Any r entries are independent and uniform, r = 2^k the length of the key.
 
     Parameters
     ----------
@@ -61,6 +61,9 @@ class HashedSigns:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_shifts", shifts)
         object.__setattr__(self, "_cosets", cosets)
+
+    def __repr__(self) -> str:
+        return f"HashedSigns({self.rows} rows, {self.independence}-wise independent)"
 
     @classmethod
     def draw(cls, rows: int, independence: int, rng: np.random.Generator) -> HashedSigns:
@@ -114,13 +117,6 @@ class HashedSigns:
             _add_signed(words, weights[start : start + len(words)], total)
         return np.asarray(total / np.sqrt(self.rows))
 
-    def correlate(self, elements: IntArray, vector: FloatArray) -> FloatArray:
-        """Inner products of the columns of `elements` (k,) with `vector` (T,): (k,)."""
-        result = np.empty(len(elements))
-        for start, words in self._batches(elements):
-            _correlate(words, vector, result[start : start + len(words)])
-        return np.asarray(result / np.sqrt(self.rows))
-
     def _batches(self, elements: IntArray) -> Iterator[tuple[int, Words]]:
         step = max(1, (1 << 21) // (self.rows // WORD_BITS))  # 16 MB of words at a time
         for start in range(0, len(elements), step):
@@ -172,17 +168,3 @@ def _add_signed(words: Words, weights: FloatArray, total: FloatArray) -> None:
                 total[start + i] += weight - 2.0 * weight * np.float64(
                     (word >> np.uint64(i)) & np.uint64(1)
                 )
-
-
-@numba.njit(cache=True, fastmath=True)
-def _correlate(words: Words, vector: FloatArray, out: FloatArray) -> None:
-    for row in range(words.shape[0]):
-        result = 0.0
-        for block in range(words.shape[1]):
-            word = words[row, block]
-            start = 64 * block
-            for i in range(64):
-                result += vector[start + i] * (
-                    1.0 - 2.0 * np.float64((word >> np.uint64(i)) & np.uint64(1))
-                )
-        out[row] = result

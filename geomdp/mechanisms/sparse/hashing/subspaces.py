@@ -22,7 +22,7 @@ from geomdp.mechanisms.sparse.hashing.field import (
     times,
 )
 
-#: Largest k: polynomials of degree below 2^12 are far more independence than any bound asks for.
+#: Largest k: 2^12-wise independence is far more than any bound asks for.
 MAX_LEVELS = 12
 
 
@@ -76,7 +76,7 @@ def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Wo
     level = len(origin) - 1
     while half > 0:
         for start in range(0, size, 2 * half):
-            # On theta + start + V_level the factor s'_level is constant; one step on it is 1 more.
+            # s'_level is constant on theta + start + V_level, and larger by 1 on the next coset.
             fill_multiples(origin[level] ^ shifts[level, start], table)
             for i in range(start, start + half):
                 low = out[i] ^ times(table, out[i + half], fold)
