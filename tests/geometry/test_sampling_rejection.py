@@ -115,5 +115,5 @@ def test_missing_oracles_and_bad_numbers():
     with pytest.raises(ValueError, match="n must be a whole number"):
         RejectionSampler(Ball(3), CUBE).draw(np.random.default_rng(0), 0)
     assert RejectionSampler(Ball(3), CUBE, least_rate=0.4).rate > 0.4
-    with pytest.raises(ValueError, match="less than 0\\.7 of them"):
-        RejectionSampler(Ball(3), CUBE, least_rate=0.7)
+    with pytest.raises(ValueError, match="less than 0\\.9 of them"):
+        RejectionSampler(Ball(3), CUBE, least_rate=0.9)
