@@ -28,12 +28,12 @@ from geomdp.workloads.universe.universes import Records
 class Covariance:
     """The covariance matrix of records in the unit ball of R^d.
 
-    S(X) = the nearest psd matrix of trace at most 1 to M - mu mu^T, M the release of
-    `SecondMoment` with one part of the budget, mu that of the mean with the other: noise of the
-    ball (Gaussian if privacy is not pure) and then the nearest point of the unit ball. Covariances
-    of data in the ball are psd of trace at most 1, so that the projection never adds error.
+    S(X) is the psd matrix of trace at most 1 nearest to M - mu mu^T. M is the release of
+    `SecondMoment` with one part of the budget. mu is the mean released with the other part: the
+    mean plus noise of the ball (Gaussian noise if privacy is not pure), projected on the unit ball.
+    Covariances of data in the ball are psd of trace at most 1, so the projection adds no error.
 
-    Not a `Mechanism`: a covariance is no mean of answers of single records.
+    Not a `Mechanism`, because a covariance is no mean of answers of single records.
 
     Parameters
     ----------
@@ -61,11 +61,12 @@ class Covariance:
     add up to `privacy` by basic composition (for zCDP, addition of rho); S(X) is a function of
     them. In real arithmetic, with exact samplers.
 
-    Error: with (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b for the second
-    moments M_n and the mean mu_n of the records, their covariance is met to a + 2 b in root mean
-    square Frobenius norm, as ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. Records drawn
-    independently from a distribution on the ball add 3 / sqrt(n) against its covariance
-    (`population_bound`). Under add/remove this speaks of data sets of exactly n records.
+    Error: let M_n and mu_n be the second moments and the mean of the records. If
+    (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b, the root mean square error
+    against their covariance is at most a + 2 b in Frobenius norm, because
+    ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. Against the covariance of a distribution
+    that the records are drawn from, sampling adds 3 / sqrt(n) (`population_bound`). Under
+    add/remove the bounds hold for data sets of exactly n records.
 
     References
     ----------
@@ -99,10 +100,10 @@ class Covariance:
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """a + 2 b of the class, or the diameter of the covariances if that is less."""
+        """Bound a + 2 b of the class, or the diameter of the body if that is less; its source."""
         moments = self.second_moment.predicted_rmse
         a = moments.value * math.sqrt(self.workload.n_queries)
-        # The mean is never off by more than the diameter of the ball.
+        # Both means lie in the unit ball, so the error is at most its diameter.
         b = min(self.mean.predicted_rmse.value * math.sqrt(self.workload.d), 2.0)
         diameter = self.workload.l2_diameter()
         if a + 2 * b > diameter:
@@ -123,6 +124,12 @@ class Covariance:
         3 / sqrt(n) for sampling, by JL-T3, on top of the bound for the records.
         """
         return 3 / math.sqrt(self.n) + self._bound[0]
+
+    def __repr__(self) -> str:
+        return (
+            f"Covariance({self.workload!r}, n={self.n}, {self.guarantee.privacy}, "
+            f"{self.guarantee.adjacency.value})"
+        )
 
     def matrix(self, release: Release) -> FloatArray:
         """The released matrix (d, d): symmetric, psd up to rounding, of trace at most 1."""

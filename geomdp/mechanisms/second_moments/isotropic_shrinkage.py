@@ -1,4 +1,4 @@
-"""Shrinkage of noisy matrices to multiples of the identity, where noise explains them."""
+"""Shrinkage of noisy matrices towards multiples of the identity, where noise explains the rest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
-#: Public draws of which the fifth largest eigenvalue is the limit: noise on a multiple of the
-#: identity is taken for data with probability 5 / 1001. What is kept then errs several times as
-#: much as what shrinkage leaves (0.095 against 0.015 at d = 50, n = 5000); at twice that chance
-#: isotropic data lose much of what they gain, at a fifth of it few large eigenvalues are overlooked
-#: more often (errors up to 1.2 times those without shrinkage at d = 20, n = 100).
+#: Number of public draws, and rank of the draw whose largest eigenvalue is the limit. So noise on a
+#: multiple of the identity exceeds the limit with probability 5 / 1001. The unshrunk matrix then
+#: errs several times as much as the shrunk one (0.095 against 0.015 at d = 50, n = 5000). At twice
+#: that probability isotropic data lose much of their gain; at a fifth of it, single large
+#: eigenvalues are missed more often (errors up to 1.2 times those without shrinkage at d = 20,
+#: n = 100).
 DRAWS, RANK = 1000, 5
 #: Matrix entries held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -25,18 +26,18 @@ BLOCK_ENTRIES = 1 << 22
 class IsotropicShrinkage:
     """Shrink Y = M + W to (t / d) I + s Y_0 unless an eigenvalue of Y_0 stands out of the noise.
 
-    Y_0 = Y - (tr Y / d) I, t = tr Y brought into [0, 1], v = E ||W_0||_F^2 of the noise W and
+    Here Y_0 = Y - (tr Y / d) I is the traceless part, t is tr Y brought into [0, 1], and
 
-        s = max(0, 1 - v / ||Y_0||_F^2),
+        s = max(0, 1 - v / ||Y_0||_F^2),   v = E ||W_0||_F^2,
 
-    the factor of James and Stein's estimator. Y is left alone if lambda_max(Y_0) exceeds `limit`,
-    among the largest of many draws of lambda_max(W_0): a test of M being a multiple of the
-    identity. It sees few large eigenvalues long before the norm of Y_0 does, to which all
-    directions of the noise add. For a limit of 1 - 1/d or more, which no M_0 exceeds, nothing can
-    stand out: Y is shrunk.
+    is the factor of James and Stein's estimator. Y is returned as it is if lambda_max(Y_0) exceeds
+    `limit`, a high quantile of lambda_max(W_0). This tests whether M is a multiple of the identity.
+    It detects a few large eigenvalues much earlier than the norm of Y_0, to which all directions of
+    the noise contribute. No M_0 has an eigenvalue above 1 - 1/d, so for a limit of that or more Y
+    is always shrunk.
 
-    On isotropic M shrinkage takes away most of the error. On others, where it is used,
-    ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2): for all M and every `limit`
+    On isotropic M shrinkage removes most of the error. On all others
+    ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2), so that for all M and `limit`
 
         (E ||result - M||_F^2)^(1/2) <= (E ||W||_F^2)^(1/2) + v^(1/2).
 
@@ -82,8 +83,8 @@ def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
 def top_eigenvalue_limit(noise: Noise, d: int) -> float:
     """Fifth largest lambda_max(W_0) of 1000 draws, W_0 the traceless part of noise on svec (m,).
 
-    Another draw exceeds it with probability 5 / 1001, on average over the draws, whose seed is
-    fixed and public. O(d^3) each: 0.3 s in all at d = 50, 5 s at d = 200.
+    One more draw exceeds it with probability 5 / 1001. The seed is fixed and public. O(d^3) per
+    draw: 0.3 s in all at d = 50, 5 s at d = 200.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     tops: list[float] = []

@@ -24,7 +24,7 @@ from geomdp.workloads.universe.universes import Records
 class PairMarginals(Mechanism):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
-    x / sqrt(d) lies in the unit ball. With N the release of `SecondMoment` on these records,
+    Records x / sqrt(d) lie in the unit ball. With N the release of `SecondMoment` on them,
     M(X)_ij = d N_ij, brought into [0, 1], estimates the fraction of records with x_i = x_j = 1.
 
     Parameters
@@ -41,7 +41,7 @@ class PairMarginals(Mechanism):
     Attributes
     ----------
     second_moment : SecondMoment
-        The mechanism reduced to.
+        The mechanism that answers are computed from.
 
     Raises
     ------
@@ -50,16 +50,16 @@ class PairMarginals(Mechanism):
 
     Notes
     -----
-    Privacy: that of `SecondMoment` on the unit ball, word for word: each record is mapped by
-    itself, and M reads its release only. The sampler is exact.
+    Privacy: that of `SecondMoment` on the unit ball, because each record is mapped by itself and M
+    is a function of its release. The sampler is exact.
 
     Error: with m = d (d - 1) / 2 queries, the sum over i < j of the squared errors of N_ij is at
     most half of ||N - E||_F^2. So the error per query is at most 1, and at most d / sqrt(2 m) times
     the bound of `SecondMoment` on (E ||N - E||_F^2)^(1/2): for pure privacy and replace-one at most
     (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}.
 
-    This is the published route, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone` has
-    the same rate at a smaller constant: it knows that all signs have modulus 1.
+    This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
+    has the same rate with a smaller constant, because it uses that all signs have modulus 1.
 
     References
     ----------
@@ -85,7 +85,7 @@ class PairMarginals(Mechanism):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """d / sqrt(2 m) times the bound on the Frobenius norm; see the class."""
+        """d / sqrt(2 m) times the bound on the Frobenius norm, at most 1; see the class."""
         inner = self.second_moment.predicted_rmse
         whole_norm = inner.value * math.sqrt(self.second_moment.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
@@ -101,7 +101,7 @@ class PairMarginals(Mechanism):
         return twin
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same mechanism for another number of attributes."""
+        """The same mechanism for the two-way marginals of another number of attributes."""
         if not isinstance(workload, Marginals):
             raise ValueError(f"workload must be Marginals(d, 2), got {workload!r}")
         return type(self)(

@@ -1,4 +1,4 @@
-"""Second moments on the unit ball: Wishart differences, then the nearest attainable matrix."""
+"""Second moments on the unit ball: Wishart noise, then projection on the attainable matrices."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class SecondMoment(Mechanism):
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
     privacy Z is cone noise over that body (JL-WIS): the difference of two Wishart matrices with
-    d + 1 degrees of freedom and density proportional to e^(-rate tr a) on the psd cone, rate =
-    epsilon / 2 under replace-one and epsilon under add/remove; under replace-one, where the number
-    of records is public, less its component along the identity that the cone noise predicts from
-    the count (X-CONE). Otherwise Z is Gaussian.
+    d + 1 degrees of freedom, whose density is proportional to e^(-rate tr a) on the psd cone, with
+    rate = epsilon / 2 under replace-one and epsilon under add/remove. Under replace-one the number
+    of records is public; it predicts a part of the noise along the identity, which is subtracted
+    (X-CONE). For other definitions of privacy Z is Gaussian.
 
     Parameters
     ----------
@@ -51,10 +51,10 @@ class SecondMoment(Mechanism):
     clip : bool
         Whether records of norm above 1 are scaled to norm 1; they are an error otherwise.
     shrink : bool
-        Whether `IsotropicShrinkage` comes before the projection: for small n and data that may be
-        nearly isotropic, where noise is larger than what there is to see. With n = 100 and d = 20
-        errors fall from 0.48 to 0.11 there. They rise little where they rise: by a tenth at most
-        on all spectra tried (power laws, spikes, few equal eigenvalues).
+        Whether `IsotropicShrinkage` comes before the projection: for nearly isotropic data with
+        so small an n that noise hides the deviations. For isotropic data with n = 100 and d = 20
+        errors fall from 0.48 to 0.11. On all other spectra tried (power laws, spikes, few equal
+        eigenvalues) errors rise by a tenth at most.
 
     Raises
     ------
@@ -63,10 +63,9 @@ class SecondMoment(Mechanism):
 
     Notes
     -----
-    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, word for word, in real
-    arithmetic; clipping maps each record by itself; shrinkage and projection read the noisy matrix
-    only.
-    The sampler is exact.
+    Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic,
+    because clipping maps each record by itself, and shrinkage and projection read only the noisy
+    matrix. The sampler is exact.
 
     Error: for all data of n records, E ||M(X) - (1/n) sum of x x^T||_F^2 is at most the least of
     E ||Z||_F^2 / n^2, E h(Z) / n and the squared diameter of the body (JL-L13, JL-L13b), where for
@@ -79,9 +78,9 @@ class SecondMoment(Mechanism):
     min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))} in mean square. For Gaussian
     noise of scale sigma it is E ||Z||^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). With `shrink`
     the first two are replaced by ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2, Z_0 the
-    traceless part of Z. Under add/remove the bound speaks of data sets of exactly n records.
+    traceless part of Z. Under add/remove the bound holds for data sets of exactly n records.
 
-    Cost: O(d^3) per release beside reading the records; with `shrink` a thousand times that once.
+    Cost: O(d^3) per release besides reading the records; with `shrink` once a thousand times that.
 
     References
     ----------
@@ -158,7 +157,7 @@ class SecondMoment(Mechanism):
 
     @cached_property
     def _noise_limit(self) -> float:
-        """What lambda_max(Z_0) hardly ever exceeds."""
+        """High quantile of lambda_max(Z_0), from public draws."""
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def matrix(self, release: Release) -> FloatArray:
@@ -166,8 +165,8 @@ class SecondMoment(Mechanism):
         return self.workload.matrix(release.answers)
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; what is known of the noise is shared."""
-        # First, so that the copy carries the result with it.
+        """The same mechanism for `n` records; simulations of the noise are shared."""
+        # Before copying, so that the copy has the result.
         self._set_up()
         twin = copy.copy(self)
         twin.n, twin.inner = whole(n, "n"), self.inner.with_n(n)
@@ -214,11 +213,12 @@ class SecondMoment(Mechanism):
 def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
     """E ||Z||_F^2 of cone noise over {M psd, tr M <= 1} at a given rate.
 
-    d (d + 1)^2 / (2 rate^2), the difference of two Wisharts (JL-WIS); centred at c, the centroid
-    with ||c||^2 = (D / (D + 1))^2 / d, less 2 (D + 1) ||c||^2 / rate^2 (X-CONE). Then, too,
-    E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate), A one of the Wisharts:
-    with r its lifted coordinate, e = r - tr A, which is exponential and independent of A, and
-    k = D / ((D + 1) d), the left side is at most
+    It is d (d + 1)^2 / (2 rate^2) for the difference of two Wisharts (JL-WIS). Centred at the
+    centroid c, where ||c||^2 = (D / (D + 1))^2 / d, it is less by 2 (D + 1) ||c||^2 / rate^2
+    (X-CONE). For centred noise, too, E max(lambda_max(Z), 0) <= E lambda_max(A)
+    <= (4 d + 3) / (2 rate), A one of the Wisharts. Proof: let r be its lifted coordinate,
+    e = r - tr A, which is exponential and independent of A, and k = D / ((D + 1) d). Then the left
+    side is at most
 
         E (lambda_max(A) - k r)_+ + E (k r - lambda_min(A))_+
           = E lambda_max(A) - E lambda_min(A) + E (k r - lambda_max)_+ + E (lambda_min - k r)_+.

@@ -32,7 +32,7 @@ class SmoothSummary:
 
     M(X) = (sum over x in X of Q(x) + Z) / n with Q_m(x) = prod_i cos(m_i arccos x_i),
     m in {0..t-1}^d without 0, and Z a `MomentNoise`. The release is a file that answers every
-    query with K bounded derivatives, given at any later time, by combining the moments
+    query with K bounded derivatives, asked at any later time, by combining the moments
     (Wang et al., Algorithms 1 and 2).
 
     Parameters
@@ -46,13 +46,13 @@ class SmoothSummary:
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee wanted.
     degree : DegreeRule or int, optional
-        t, or how to choose it from public numbers; by default `LeastPredictedError`.
+        t, or a rule that chooses it from public numbers; by default `LeastPredictedError`.
     noise : MomentNoise, optional
         By default `WeightedLaplace(smoothness)` for pure privacy, `UniformGaussian()` otherwise.
     adjacency : Adjacency
         Neighbour relation.
     schema : Schema, optional
-        The d real columns that the variables stand for; goes into the released file.
+        The d real columns behind the variables; written into the released file.
 
     Raises
     ------
@@ -62,18 +62,18 @@ class SmoothSummary:
 
     Notes
     -----
-    Privacy, in real arithmetic and for `UniformLaplace` and `WeightedLaplace`: for all neighbouring
-    X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]; for `UniformGaussian` the
-    rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism; for `MomentBodyNoise`, drawn by a
-    Markov chain, nothing is claimed and epsilon is a target. The proofs of the sensitivities are in
-    `workloads.smooth.moment_diameters` and the docstrings of the noises.
+    Privacy, in real arithmetic. `UniformLaplace` and `WeightedLaplace`: for all neighbouring X, X'
+    and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. `UniformGaussian`: the rho-zCDP or
+    (epsilon, delta)-DP of the Gaussian mechanism. `MomentBodyNoise` is drawn by a Markov chain:
+    nothing is claimed and epsilon is a target. `workloads.smooth.moment_diameters` and the
+    docstrings of the noises prove the sensitivities.
 
-    The computed sums are those of a public function Q' within `transform.errors` of Q, rounded by
-    at most n r, r = `transform.rounding(n)`. Between neighbours each moves by at most
-    2 (error + n r) more than the exact one does, and the noise is calibrated to that (`slack`). The
-    errors of the moments themselves, `numerical_errors`, are at least 1000 times below the scales
-    of their noise. All these bounds are public; nothing is checked on records. Under add/remove
-    they hold for up to n records; of N > n records, rounding may be N / n times as large.
+    Numerical errors: the computed sums are those of a public function Q' within `transform.errors`
+    of Q, rounded by at most n r, r = `transform.rounding(n)`. Between neighbours a computed sum
+    moves by at most 2 (error + n r) more than the exact one, and the noise is calibrated to this
+    `slack`. The errors of the moments, `numerical_errors`, are at least 1000 times below the scales
+    of their noise. All these bounds are public and need no check on records. Under add/remove they
+    hold for up to n records; for N > n records rounding may be N / n times as large.
 
     Error of a query: its approximation error plus the noise, both stated with every answer.
 
@@ -126,6 +126,12 @@ class SmoothSummary:
         #: Distribution of Z, on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
         self.guarantee = Guarantee(privacy, adjacency, self.noise.sampler)
+
+    def __repr__(self) -> str:
+        return (
+            f"SmoothSummary({self.workload!r}, n={self.n}, smoothness={self.smoothness}, "
+            f"{self.guarantee.privacy}, {self.guarantee.adjacency.value})"
+        )
 
     @property
     def degree(self) -> int:
@@ -200,7 +206,7 @@ class SmoothSummary:
 
 
 def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
-    """A transform with errors of at most `tolerances` (t,) * d, rounding included.
+    """A transform whose errors, rounding included, are at most `tolerances` (t,) * d.
 
     Raises
     ------

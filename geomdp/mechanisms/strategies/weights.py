@@ -8,12 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
 #: Random starting points besides the even split. Measured on the pair tables of ten binary columns:
 #: an error of 0.0067, 0.0065 and 0.0062 with 6, 20 and 60 of them, in half a second.
 STARTS = 60
+#: Seed of the starting points, with which the errors above were measured; the split is public and
+#: should not change from call to call.
+START_SEED = 0
 #: Precisions below this count as it: its square is still above the underflow of float64.
 LEAST_PRECISION = 1e-100
 #: Iterations of one descent; it converges in tens for the splits of this package.
@@ -67,7 +69,7 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
         return float(np.log(value)), shares * (slope - slope @ shares) / value
 
     count = overlap.shape[0]
-    rng = np.random.default_rng(PUBLIC_SEED)
+    rng = np.random.default_rng(START_SEED)
     starts = [np.zeros(count), *rng.normal(size=(STARTS, count))]
     best = min(
         (
