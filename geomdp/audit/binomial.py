@@ -1,4 +1,4 @@
-"""Exact confidence bounds on a probability from a count (Clopper-Pearson)."""
+"""Exact confidence bounds on a probability from a count (Clopper-Pearson 1934)."""
 
 from __future__ import annotations
 
@@ -10,28 +10,11 @@ from geomdp._typing import FloatArray
 
 
 def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
-    """Lower confidence bound on p: above p with probability at most `level`, for every p.
+    """Lower confidence bounds on p (...), each above p with probability at most `level`.
 
-    The p at which Binomial(trials, p) reaches `successes` or more with probability `level`:
-    the `level` quantile of Beta(k, n - k + 1), and 0 for k = 0.
-
-    Parameters
-    ----------
-    successes : int or (...) array of int
-        Counts k, 0 <= k <= n.
-    trials : int
-        Number of independent trials n.
-    level : float
-        Error probability, 0 < level < 1.
-
-    Returns
-    -------
-    (...) array
-        Bounds in [0, 1).
-
-    References
-    ----------
-    Clopper-Pearson 1934.
+    The bound for a count k of `successes` (...) in n independent `trials` is the p at which
+    Binomial(n, p) is k or more with probability `level`, 0 < level < 1. This is the `level`
+    quantile of Beta(k, n - k + 1), and 0 for k = 0.
     """
     k = np.asarray(successes, dtype=np.float64)
     # The beta distribution needs k >= 1; the value at k = 0 is replaced.
@@ -40,27 +23,9 @@ def lower_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArr
 
 
 def upper_bound(successes: npt.ArrayLike, trials: int, level: float) -> FloatArray:
-    """Upper confidence bound on p: below p with probability at most `level`, for every p.
+    """Upper confidence bounds on p (...), each below p with probability at most `level`.
 
-    The 1 - `level` quantile of Beta(k + 1, n - k), and 1 for k = n.
-
-    Parameters
-    ----------
-    successes : int or (...) array of int
-        Counts k, 0 <= k <= n.
-    trials : int
-        Number of independent trials n.
-    level : float
-        Error probability, 0 < level < 1.
-
-    Returns
-    -------
-    (...) array
-        Bounds in (0, 1].
-
-    References
-    ----------
-    Clopper-Pearson 1934.
+    As `lower_bound`: the 1 - `level` quantile of Beta(k + 1, n - k), and 1 for k = n.
     """
     k = np.asarray(successes, dtype=np.float64)
     kept = np.minimum(k, trials - 1)

@@ -163,35 +163,8 @@ def audit_event(
 ) -> AuditResult:
     """Try to refute a privacy claim with one event fixed beforehand; all outputs test it.
 
-    Parameters
-    ----------
-    sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
-        Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
-    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim. For a `Guarantee`, what it proves is tested, or its target if heuristic.
-    trials : int
-        Outputs drawn per input, at least 1.
-    event : callable (trials, ...) -> (trials,) of bool
-        Whether the event holds for each output. Its complement and the exchanged inputs are
-        tested too, within the same level.
-    level : float
-        Probability of refuting a true claim, at most; 0 < level < 1.
-    rng : Generator, int or None
-        Source of randomness.
-
-    Returns
-    -------
-    AuditResult
-        With `refuted` and `epsilon_lower_bound`.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of range, or a sampler or event returning another number of values.
-
-    References
-    ----------
-    Clopper-Pearson 1934; formula sheet GEN-2.
+    `event` maps outputs (trials, ...) to booleans (trials,). Its complement and the exchanged
+    inputs are tested too, within the same level. All else is as for `audit`; one trial suffices.
     """
     trials, level = whole(trials, "trials"), _level(level)
     rng_a, rng_b = np.random.default_rng(rng).spawn(2)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import overload
 
-from geomdp._validation import positive, whole
+from geomdp._validation import whole
 from geomdp.privacy._bisection import largest_at_most
-from geomdp.privacy.guarantees import ZCDP, ApproxDP, Privacy, PureDP
+from geomdp.privacy.guarantees import ZCDP, ApproxDP, Privacy, PureDP, below_half
 
 
 @overload
@@ -103,7 +103,7 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     ----------
     Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
     """
-    steps, slack_delta = whole(steps, "steps"), _slack(slack_delta)
+    steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
     step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
     epsilon = _advanced_epsilon(step.epsilon, steps, slack_delta)
     return ApproxDP(epsilon, steps * step_delta + slack_delta)
@@ -202,13 +202,6 @@ def _expm1(exponent: float) -> float:
     """e^exponent - 1, infinite where float64 overflows."""
     # e^709 < 2^1024 < e^710.
     return math.expm1(exponent) if exponent < 709 else math.inf
-
-
-def _slack(slack_delta: float) -> float:
-    slack_delta = positive(slack_delta, "slack_delta")
-    if slack_delta >= 0.5:
-        raise ValueError(f"slack_delta must be above 0 and below 1/2, got {slack_delta!r}")
-    return slack_delta
 
 
 def _slack_left(total: ApproxDP, steps: int, step_delta: float) -> float:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import overload
 
-from geomdp._validation import positive
 from geomdp.privacy._bisection import largest_at_most
 from geomdp.privacy.composition import group_privacy
-from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP, below_half
 
 
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
@@ -25,7 +24,7 @@ def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
     ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; formula
     sheet GEN-2.
     """
-    delta = _delta(delta)
+    delta = below_half(delta, "delta")
     rho = privacy.rho
     return ApproxDP(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
 
@@ -54,7 +53,7 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     ----------
     Canonne-Kamath-Steinke 2020, Corollary 13 (proved above); formula sheet GEN-2.
     """
-    delta = _delta(delta)
+    delta = below_half(delta, "delta")
     rho, log_delta = privacy.rho, math.log(delta)
     t = largest_at_most(
         lambda t: rho * t * t + math.log1p(t),
@@ -91,10 +90,3 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
             "publish the number of records"
         )
     return group_privacy(privacy, 2)
-
-
-def _delta(delta: float) -> float:
-    delta = positive(delta, "delta")
-    if delta >= 0.5:
-        raise ValueError(f"delta must be above 0 and below 1/2, got {delta!r}")
-    return delta

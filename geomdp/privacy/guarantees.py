@@ -26,6 +26,14 @@ class Adjacency(enum.Enum):
         return str(self)
 
 
+def below_half(value: float, name: str) -> float:
+    """`value` as a float if it is above 0 and below 1/2, ``ValueError`` otherwise."""
+    number = real_number(value)
+    if not 0 < number < 0.5:
+        raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")
+    return number
+
+
 @dataclass(frozen=True)
 class PureDP:
     """epsilon-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] for all neighbours and events (GEN-2).
@@ -66,10 +74,7 @@ class ApproxDP:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        delta = real_number(self.delta)
-        if not 0 < delta < 0.5:
-            raise ValueError(f"delta must be above 0 and below 1/2, got {self.delta!r}")
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", below_half(self.delta, "delta"))
 
     def __str__(self) -> str:
         return f"({self.epsilon:g}, {self.delta:g})-DP"

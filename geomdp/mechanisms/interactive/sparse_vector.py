@@ -39,7 +39,9 @@ class AboveThreshold(SparseVectorStream):
     sensitivity : float
         Bound D on how far one query moves between neighbours, in the units of the queries.
     monotone : bool
-        Declares that all queries move in the same direction between neighbours; add/remove only.
+        Declares that all queries move in the same direction between neighbours, as counting
+        queries do under add/remove; halves the noise on queries. Refused under replace-one, where
+        replacing a record can raise one counting query and lower another.
     adjacency : Adjacency
         The neighbour relation `sensitivity` refers to.
     records : object, optional
@@ -76,46 +78,16 @@ class Sparse(SparseVectorStream):
     ``redraw=True`` asks for Dwork-Roth's Algorithm 2, which draws it anew after each query found
     above and needs more noise; under approximate DP it is always redrawn.
 
+    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number c
+    of queries found above. `privacy` is PureDP or ApproxDP.
+
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
-
-    Parameters
-    ----------
-    threshold : float
-        The public threshold, in the units of the queries.
-    cutoff : int
-        Number c of queries found above after which the mechanism halts.
-    privacy : PureDP or ApproxDP
-        The guarantee for the whole run.
-    sensitivity : float
-        Bound D on how far one query moves between neighbours, in the units of the queries.
-    monotone : bool
-        Declares that all queries move in the same direction between neighbours; add/remove only.
-    adjacency : Adjacency
-        The neighbour relation `sensitivity` refers to.
-    records : object, optional
-        The records; without them the mechanism is asked true answers.
-    rng : Generator, int or None
-        None for operating-system entropy; anything else voids the privacy claim.
-    secure : bool
-        Draw all noise by OpenDP (extra `secure`).
-    ledger : Ledger, optional
-        Pays for the whole run when the mechanism is built, before any record is looked at.
-    redraw : bool
-        Draw the threshold noise anew after each query found above.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, and for `monotone` under replace-one.
-    BudgetExhausted
-        If the ledger cannot pay.
     """
 
     redraw: bool = False
 
     def _calibrate(self) -> Scales:
-        _require_epsilon(self.privacy)
         if isinstance(self.privacy, PureDP) and not self.redraw:
             return kept(self.privacy, self.cutoff, monotone=self.monotone)
         return redrawn(self.privacy, self.cutoff, monotone=self.monotone)
@@ -129,42 +101,14 @@ class NumericSparse(SparseVectorStream):
     printed split for delta > 0 misses its printed accuracy (DISC-11); `PrintedNumericSparse` is
     that one.
 
+    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number c
+    of queries found above. `privacy` is PureDP or ApproxDP.
+
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
-
-    Parameters
-    ----------
-    threshold : float
-        The public threshold, in the units of the queries.
-    cutoff : int
-        Number c of queries found above after which the mechanism halts.
-    privacy : PureDP or ApproxDP
-        The guarantee for the whole run.
-    sensitivity : float
-        Bound D on how far one query moves between neighbours, in the units of the queries.
-    monotone : bool
-        Declares that all queries move in the same direction between neighbours; add/remove only.
-    adjacency : Adjacency
-        The neighbour relation `sensitivity` refers to.
-    records : object, optional
-        The records; without them the mechanism is asked true answers.
-    rng : Generator, int or None
-        None for operating-system entropy; anything else voids the privacy claim.
-    secure : bool
-        Draw all noise by OpenDP (extra `secure`).
-    ledger : Ledger, optional
-        Pays for the whole run when the mechanism is built, before any record is looked at.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, and for `monotone` under replace-one.
-    BudgetExhausted
-        If the ledger cannot pay.
     """
 
     def _calibrate(self) -> Scales:
-        _require_epsilon(self.privacy)
         return numeric(self.privacy, self.cutoff, monotone=self.monotone)
 
 
@@ -173,8 +117,8 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed for delta > 0, kept to show where it fails (DISC-11).
 
     As private as `NumericSparse`, but for few queries the noise on its values exceeds the
-    accuracy stated for it (`bounds.upper.sparse_vector.numeric_sparse_printed`). Its parameters
-    are those of `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
+    accuracy stated for it (`bounds.upper.sparse_vector.numeric_sparse_printed`). Parameters are
+    those of `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.
@@ -189,8 +133,3 @@ class PrintedNumericSparse(SparseVectorStream):
                 f"privacy must be ApproxDP for PrintedNumericSparse, got {self.privacy}"
             )
         return numeric_printed(self.privacy, self.cutoff)
-
-
-def _require_epsilon(privacy: object) -> None:
-    if not isinstance(privacy, PureDP | ApproxDP):
-        raise ValueError(f"privacy must be PureDP or ApproxDP, got {privacy}")

@@ -36,40 +36,8 @@ class SparseVectorStream(abc.ABC):
     where D is the sensitivity and s are the `scales`. If the scales release values, the answer to
     a query found above is x + Lap(D s_answer) with fresh noise.
 
-    This class makes no privacy claim. The claim of a subclass holds because `_calibrate` computes
-    the scales from `privacy`.
-
-    Parameters
-    ----------
-    threshold : float
-        The public threshold T, in the units of the queries.
-    cutoff : int
-        Number c of queries found above after which the mechanism halts.
-    privacy : PureDP or ApproxDP
-        The guarantee for the whole run.
-    sensitivity : float
-        Bound D on how far one query moves between neighbours, in the units of the queries.
-    monotone : bool
-        Declares that all queries move in the same direction between neighbours, as counting
-        queries do under add/remove; needs less noise. Refused under replace-one, where replacing
-        a record can raise one counting query and lower another.
-    adjacency : Adjacency
-        The neighbour relation `sensitivity` refers to.
-    records : object, optional
-        The records; without them the mechanism is asked true answers.
-    rng : Generator, int or None
-        None for operating-system entropy; anything else voids the privacy claim.
-    secure : bool
-        Draw all noise by OpenDP (extra `secure`).
-    ledger : Ledger, optional
-        Pays for the whole run when the mechanism is built, before any record is looked at.
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, and for `monotone` under replace-one.
-    BudgetExhausted
-        If the ledger cannot pay.
+    The parameters are described in `AboveThreshold`. This class makes no privacy claim: that of a
+    subclass holds because its `_calibrate` computes the scales from `privacy`.
     """
 
     threshold: float
@@ -92,6 +60,8 @@ class SparseVectorStream(abc.ABC):
         self.threshold = float(self.threshold)
         self.cutoff = whole(self.cutoff, "cutoff")
         self.sensitivity = positive(self.sensitivity, "sensitivity")
+        if not isinstance(self.privacy, PureDP | ApproxDP):
+            raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
         if self.monotone and self.adjacency is Adjacency.REPLACE_ONE:
             raise ValueError(
                 "monotone must be False under replace-one: replacing a record can raise one "
