@@ -13,7 +13,7 @@ from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
 from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericSparse, Sparse
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
-from geomdp.mechanisms.sparse.projection import SparseProject
+from geomdp.mechanisms.sparse.sparse_project import SparseProject
 from geomdp.privacy import ZCDP, ApproxDP, BudgetExhausted, Ledger, PureDP, Spend
 from geomdp.workloads import Histogram
 from geomdp.workloads.single_queries.single_query import SparseQuery

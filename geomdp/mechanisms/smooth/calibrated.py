@@ -115,5 +115,5 @@ class ScaledBody(CalibratedNoise):
         return self.noise.sampler
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Draws (size, m), each the end of a chain of its own."""
+        """Draws (size, m), each the end of a Markov chain of its own."""
         return self.noise.sample(rng, size)

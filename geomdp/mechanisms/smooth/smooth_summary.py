@@ -16,7 +16,7 @@ from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.mechanisms.smooth.calibrated import CalibratedNoise
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
 from geomdp.mechanisms.smooth.noise import MomentNoise, UniformGaussian, WeightedLaplace
-from geomdp.mechanisms.smooth.release import SmoothRelease, check_schema
+from geomdp.mechanisms.smooth.smooth_release import SmoothRelease, check_schema
 from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import moment_transform

@@ -20,7 +20,7 @@ from geomdp.bounds.upper.sparse_projection import (
 )
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing import HashedSigns
-from geomdp.mechanisms.sparse.summary import SparseSummary
+from geomdp.mechanisms.sparse.sparse_summary import SparseSummary
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.ledger import Ledger
