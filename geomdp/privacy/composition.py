@@ -76,32 +76,12 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     """Cost of T adaptive steps, (epsilon_0, delta_0) each; epsilon grows like the root of T.
 
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
-    delta = T delta_0 + delta'.
+    delta = T delta_0 + delta',
 
-    For few steps or a large epsilon_0 `basic_composition` gives less.
-
-    Parameters
-    ----------
-    step : PureDP or ApproxDP
-        Cost of one step.
-    steps : int
-        Number of steps T, at least 1.
-    slack_delta : float
-        The delta' paid for the smaller epsilon, 0 < delta' < 1/2.
-
-    Returns
-    -------
-    ApproxDP
-        Total cost.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of range, a total delta of 1/2 or more, or an epsilon beyond float64.
-
-    References
-    ----------
-    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    where `steps` is T, at least 1, and `slack_delta` is delta', paid for the smaller epsilon,
+    0 < delta' < 1/2. For few steps or a large epsilon_0 `basic_composition` gives less.
+    ``ValueError`` for a parameter out of range, a total delta of 1/2 or more, or an epsilon beyond
+    float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
     """
     steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
     step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
@@ -112,32 +92,11 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
     """Largest epsilon_0 of each of T adaptive steps that advanced composition allows.
 
-    Solves sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon with
-    delta' = delta - T delta_0, by bisection, rounded down: `advanced_composition` of the result is
-    never above epsilon. Unlike `shortcut_step_epsilon` it holds for every epsilon. Basic
-    composition allows epsilon / T, which is larger for few steps (T <= 2 ln(1/delta')).
-
-    Parameters
-    ----------
-    total : ApproxDP
-        Budget (epsilon, delta) of all steps together.
-    steps : int
-        Number of steps T, at least 1.
-    step_delta : float
-        The delta_0 of one step; 0 for pure steps. T delta_0 must be below delta.
-
-    Returns
-    -------
-    float
-        epsilon_0 of one step.
-
-    Raises
-    ------
-    ValueError
-        A parameter out of range, or deltas of the steps that use up the budget.
-
-    References
-    ----------
+    Solves sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection,
+    rounded down, so that `advanced_composition` of the result is never above `total`. Here `steps`
+    is T, `step_delta` is the delta_0 of one step (0 for pure steps), and delta' = delta - T delta_0
+    must be above 0, ``ValueError`` otherwise. Unlike `shortcut_step_epsilon` it holds for every
+    epsilon. Basic composition allows epsilon / T, which is larger for T <= 2 ln(1/delta').
     Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
     """
     steps = whole(steps, "steps")
@@ -156,34 +115,11 @@ def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -
 def shortcut_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
     """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta')), proved for epsilon <= 1.
 
-    With delta' = delta - T delta_0. It follows from advanced composition if
-    T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
-    delta' <= 1/2 but not in general (DISC-5). `largest_step_epsilon` is larger and has no such
-    limit; this one is for comparison with published constants.
-
-    Parameters
-    ----------
-    total : ApproxDP
-        Budget (epsilon, delta) of all steps together, epsilon at most 1.
-    steps : int
-        Number of steps T, at least 1.
-    step_delta : float
-        The delta_0 of one step; 0 for pure steps. T delta_0 must be below delta.
-
-    Returns
-    -------
-    float
-        epsilon_0 of one step.
-
-    Raises
-    ------
-    ValueError
-        epsilon above 1, or deltas of the steps that use up the budget; a delta' above 1/2
-        cannot occur, since `total` has delta < 1/2.
-
-    References
-    ----------
-    Dwork-Roth 2014, Corollary 3.21; formula sheet GEN-2b, DISC-5.
+    For comparison with published constants: `largest_step_epsilon` is larger and has no such limit.
+    Parameters are as there. The step follows from advanced composition if
+    T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and delta' <= 1/2 but
+    not in general (DISC-5). ``ValueError`` for an epsilon above 1, or deltas of the steps that use
+    up the budget. Dwork-Roth 2014, Corollary 3.21; formula sheet GEN-2b.
     """
     steps = whole(steps, "steps")
     slack_delta = _slack_left(total, steps, step_delta)

@@ -126,8 +126,9 @@ class OnlineConstruction(Generic[Query]):
         self.queries = whole(queries, "queries")
         if not 0 < positive(beta, "beta") < 1:
             raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
-        if records is not None:
-            _check_count(len(records), self.n, adjacency)
+        replace_one = adjacency is Adjacency.REPLACE_ONE
+        if records is not None and replace_one and len(records) != self.n:
+            raise ValueError(f"records must number n = {self.n}, got {len(records)}")
         self.rule = rule
         self.alpha = solve_accuracy(rule, privacy=privacy, n=n, queries=queries, beta=beta)
         self.updates_allowed = max(1, math.floor(rule.bound(self.alpha)))
@@ -304,8 +305,3 @@ def replay(
                 raise ValueError("an answer that updated the hypothesis must have a value")
             hypothesis.update(query, answer.value)
     return hypothesis
-
-
-def _check_count(count: int, n: int, adjacency: Adjacency) -> None:
-    if adjacency is Adjacency.REPLACE_ONE and count != n:
-        raise ValueError(f"records must number n = {n}, got {count}")

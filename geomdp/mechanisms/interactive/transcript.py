@@ -60,11 +60,7 @@ class Transcript(Sequence[Answer]):
 
     def to_json_lines(self) -> str:
         """One JSON object a line: index, above, value. The true answers asked are not public."""
-        lines = (
-            json.dumps({"index": index, "above": answer.above, "value": answer.value})
-            for index, answer in enumerate(self._answers)
-        )
-        return "".join(line + "\n" for line in lines)
+        return _json_lines(({}, answer) for answer in self._answers)
 
 
 def exchanges_to_json_lines(exchanges: Iterable[tuple[object, Answer]]) -> str:
@@ -80,16 +76,14 @@ def exchanges_to_json_lines(exchanges: Iterable[tuple[object, Answer]]) -> str:
     ValueError
         For a query that JSON cannot hold; see `query_to_record`.
     """
+    return _json_lines(({"query": query_to_record(query)}, answer) for query, answer in exchanges)
+
+
+def _json_lines(asked: Iterable[tuple[dict[str, Any], Answer]]) -> str:
+    """What was asked and answered, one JSON object a line."""
     lines = (
-        json.dumps(
-            {
-                "index": index,
-                "query": query_to_record(query),
-                "above": answer.above,
-                "value": answer.value,
-            }
-        )
-        for index, (query, answer) in enumerate(exchanges)
+        json.dumps({"index": index, **fields, **answer._asdict()})
+        for index, (fields, answer) in enumerate(asked)
     )
     return "".join(line + "\n" for line in lines)
 
