@@ -91,6 +91,9 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
                 )
         self._queries = tuple(queries)
 
+    def __repr__(self) -> str:
+        return f"EnumeratedQueries({self.size} of type {type(self._queries[0]).__name__})"
+
     @property
     def size(self) -> int:
         """Number of queries |C|."""
@@ -137,6 +140,9 @@ class AllParities(Distinguisher[DenseQuery]):
 
     def __init__(self, d: int) -> None:
         self._d = whole(d, "d", maximum=MAX_BITS)
+
+    def __repr__(self) -> str:
+        return f"AllParities({self._d})"
 
     @property
     def size(self) -> int:

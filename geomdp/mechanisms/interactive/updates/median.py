@@ -99,6 +99,9 @@ class MedianHypothesis:
         self._candidates = candidates
         self._alive: BoolArray = np.ones(len(candidates), dtype=bool)
 
+    def __repr__(self) -> str:
+        return f"MedianHypothesis({self.remaining} of {len(self._candidates)} candidates left)"
+
     @property
     def remaining(self) -> int:
         """Number of candidates left."""

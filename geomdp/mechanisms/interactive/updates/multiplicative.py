@@ -55,6 +55,9 @@ class WeightedHypothesis:
         self._rate = rate
         self._distribution: FloatArray = np.full(size, 1 / size)
 
+    def __repr__(self) -> str:
+        return f"WeightedHypothesis(a distribution on {len(self._logs)} elements)"
+
     @property
     def distribution(self) -> FloatArray:
         """The distribution (M,)."""

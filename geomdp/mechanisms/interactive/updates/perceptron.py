@@ -53,6 +53,9 @@ class LinearHypothesis:
         self._vector = np.zeros(size)
         self._step = step
 
+    def __repr__(self) -> str:
+        return f"LinearHypothesis(a vector of {len(self._vector)} elements)"
+
     @property
     def vector(self) -> FloatArray:
         """The vector (M,)."""

@@ -94,6 +94,9 @@ class SlotHypothesis:
         # The support looked up last, with its slots: an update usually follows an evaluation.
         self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
 
+    def __repr__(self) -> str:
+        return f"SlotHypothesis({self.assigned} of {self._slots} slots assigned)"
+
     @property
     def slots(self) -> int:
         """Number of slots s."""
