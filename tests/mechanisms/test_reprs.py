@@ -1,4 +1,4 @@
-"""Objects of the interactive, smooth, sparse and second-moment rooms say in one line what they are."""
+"""Objects of the interactive, smooth, sparse and second-moment rooms print as one short line."""
 
 from __future__ import annotations
 
