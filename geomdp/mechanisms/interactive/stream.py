@@ -62,7 +62,7 @@ class SparseVectorStream(abc.ABC):
         self.sensitivity = positive(self.sensitivity, "sensitivity")
         if not isinstance(self.privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
-        if self.monotone and self.adjacency is Adjacency.REPLACE_ONE:
+        if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
                 "monotone must be False under replace-one: replacing a record can raise one "
                 "counting query and lower another; queries move in one direction under "

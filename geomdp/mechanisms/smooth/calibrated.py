@@ -1,10 +1,9 @@
-"""Noise on sums of Chebyshev moments with its scale known: Laplace, Gaussian and K-norm."""
+"""Noise on sums of Chebyshev moments at a given scale: Laplace, Gaussian and K-norm."""
 
 from __future__ import annotations
 
 import abc
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,19 +14,14 @@ from geomdp.privacy import Exact, SamplerStatus
 
 
 class CalibratedNoise(abc.ABC):
-    """Noise on the sums of the t^d - 1 moments, of a known scale.
+    """Noise on the sums of the m = t^d - 1 moments; independent and exact unless overridden."""
 
-    Parameters
-    ----------
-    deviations : (m,) array
-        Standard deviations, in units of sums.
-    """
-
+    #: Standard deviations (m,), in units of sums.
     deviations: FloatArray
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Exact, unless said otherwise."""
+        """Status of the sampler."""
         return Exact()
 
     @property
@@ -44,69 +38,42 @@ class CalibratedNoise(abc.ABC):
         """Independent draws (size, m)."""
 
 
-@dataclass(frozen=True, eq=False)
 class ScaledLaplace(CalibratedNoise):
-    """Independent Laplace noise.
+    """Independent Laplace noise of `scales` b (m,), in units of sums; the variances are 2 b^2."""
 
-    Parameters
-    ----------
-    scales : (m,) array
-        Scales b_m, in units of sums; the variance is 2 b_m^2.
-    """
-
-    scales: FloatArray
-
-    @property
-    def deviations(self) -> FloatArray:  # type: ignore[override]
-        """Standard deviations sqrt(2) b_m."""
-        return math.sqrt(2) * self.scales
+    def __init__(self, scales: FloatArray) -> None:
+        self.scales, self.deviations = scales, math.sqrt(2) * scales
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""
         return rng.laplace(0.0, self.scales, (size, len(self.scales)))
 
 
-@dataclass(frozen=True, eq=False)
 class ScaledGaussian(CalibratedNoise):
-    """Independent Gaussian noise.
+    """Independent Gaussian noise of standard `deviations` (m,), in units of sums."""
 
-    Parameters
-    ----------
-    deviations : (m,) array
-        Standard deviations, in units of sums.
-    """
-
-    deviations: FloatArray
+    def __init__(self, deviations: FloatArray) -> None:
+        self.deviations = deviations
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""
         return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
 
 
-@dataclass(frozen=True, eq=False)
 class ScaledBody(CalibratedNoise):
-    """K-norm noise.
+    """K-norm `noise` on sums; moments are estimated from public draws without a closed form."""
 
-    Parameters
-    ----------
-    noise : KNormNoise
-        On sums.
-    """
-
-    noise: KNormNoise
-
-    @property
-    def deviations(self) -> FloatArray:  # type: ignore[override]
-        """Standard deviations, estimated from public draws unless the body has a closed form."""
-        return np.sqrt(np.diag(self.noise.covariance()))
+    def __init__(self, noise: KNormNoise) -> None:
+        self.noise, self._covariance = noise, noise.covariance()
+        self.deviations = np.sqrt(np.diag(self._covariance))
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance (m, m), estimated from public draws unless the body has a closed form."""
-        return self.noise.covariance()
+        """Covariance (m, m)."""
+        return self._covariance
 
     def second_moment(self) -> Estimate:
-        """That of the K-norm noise, with a standard error unless the body has a closed form."""
+        """E ||Z||_2^2, with a standard error if it is estimated."""
         return self.noise.second_moment()
 
     @property
