@@ -112,25 +112,13 @@ class Ledger:
         self.close()
 
     def spends(self) -> list[Spend]:
-        """All spends granted so far, oldest first, by whichever process.
-
-        Raises
-        ------
-        ValueError, OSError, RuntimeError
-            As `spend`.
-        """
+        """All spends granted so far, oldest first, by whichever process; raises as `spend`."""
         return _spends(self._file.entries())
 
     def require(self, guarantee: Guarantee, label: str) -> None:
-        """Check, without recording anything, that a spend would be granted now.
+        """Check, without recording anything, that a spend would be granted now; raises as `spend`.
 
-        For a mechanism that reads its records before it can tell whether they are valid: it asks
-        first, reads, and then spends.
-
-        Raises
-        ------
-        BudgetExhausted, ValueError, OSError, RuntimeError
-            As `spend`.
+        A mechanism that must read its records to validate them asks first, reads, and then spends.
         """
         self._check_affordable(self._entry(guarantee, label), self.spends())
 

@@ -53,7 +53,7 @@ class LedgerFile:
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:
         self.name = "a ledger in memory" if path is None else str(path)
         self._process = os.getpid()
-        self._seen = 0, ""
+        self._seen = 0, ""  # number of entries and last digest when last read or added to
         with self._translated():
             if path is not None:
                 if create and not path.exists():
@@ -86,25 +86,16 @@ class LedgerFile:
     def entries(self) -> list[str]:
         """All entries, oldest first, by whichever process, after verifying them.
 
-        Raises
-        ------
-        ValueError
-            If they are not the ones that were added.
-        OSError
-            If the file cannot be read.
-        RuntimeError
-            In a process forked from the one that opened the file.
+        ``ValueError`` if they are not the ones that were added, ``OSError`` if the file cannot be
+        read, and ``RuntimeError`` in a process forked from the one that opened it.
         """
         with self._transaction("DEFERRED"):
             return self._verified()
 
     def add(self, decide: Callable[[list[str]], str]) -> None:
-        """Add the entry that `decide` returns for all entries so far, while none other is added.
+        """Add the entry that `decide` returns for all entries so far, in one transaction.
 
-        Raises
-        ------
-        ValueError, OSError, RuntimeError
-            As `entries`, and what `decide` raises; nothing is then added.
+        Raises as `entries`, and what `decide` raises; nothing is then added.
         """
         with self._transaction("IMMEDIATE"):
             head = _add(self._connection, decide(self._verified()))

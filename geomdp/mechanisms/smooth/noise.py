@@ -77,9 +77,9 @@ class MomentNoise(abc.ABC):
 class UniformLaplace(MomentNoise):
     """The same Laplace noise on every moment, as in the paper but at the correct scale.
 
-    b = S(t, d) / epsilon on sums under replace-one, S(t, d) = t^(d-1) S(t, 1) the l1 diameter of
-    the moments, and (t^d - 1) / epsilon under add/remove. The paper's t^d / epsilon is too small
-    under replace-one for t >= 3: S / t^d rises from 1.042 at t = 3 to 1.217 (DISC-15).
+    On sums b = S(t, d) / epsilon under replace-one, where S(t, d) = t^(d-1) S(t, 1) is the l1
+    diameter of the moments, and b = (t^d - 1) / epsilon under add/remove. The paper's t^d / epsilon
+    is too small under replace-one for t >= 3: S / t^d rises from 1.042 at t = 3 to 1.217 (DISC-15).
     """
 
     def calibrate(
@@ -103,17 +103,18 @@ class WeightedLaplace(MomentNoise):
     """Laplace noise that grows with the degree of the moment, as smooth queries use it less.
 
     On sums b_m = c ||m||^(2 K / 3), where ||m|| is the largest degree in m. A query with K bounded
-    derivatives has coefficients c_m near ||m||^-K. Among all scales with the same sum of 1 / b_m
-    these minimise the sum of c_m^2 b_m^2 (SM-X1).
+    derivatives has coefficients a_m near ||m||^-K. Among all scales with the same sum of 1 / b_m
+    these minimise the sum of a_m^2 b_m^2 (SM-X1).
 
     Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
     sum_m w_m |difference_m|. Under replace-one that is at most
 
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
-    the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter`, where it is proved), and c is
-    chosen so that this is epsilon; under add/remove it is at most sum_m w_m. The formula sheet's
-    c = 2 / epsilon sum_m ||m||^(-2 K / 3) bounds the differences by 2 and is larger.
+    the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter` proves the equality). Under
+    add/remove it is at most sum_m w_m. The constant c makes this bound equal to epsilon. The
+    formula sheet's c = 2 / epsilon sum_m ||m||^(-2 K / 3), which bounds every difference by 2, is
+    larger.
 
     Parameters
     ----------
