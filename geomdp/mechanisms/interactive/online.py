@@ -24,31 +24,9 @@ def solve_accuracy(
 
     It is the smallest alpha0, to a relative 1e-12, with
     alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n), where c = floor(B(alpha0)), at least 1, is the
-    number of updates. For approximate DP sqrt(8 c ln(2/delta)) replaces the factor c. The right
-    side falls as alpha0 grows.
-
-    Parameters
-    ----------
-    rule : UpdateRule
-        Update rule with bound B.
-    privacy : PureDP or ApproxDP
-        The guarantee.
-    n : int
-        Number of records.
-    queries : int
-        Number k of adaptive queries.
-    beta : float
-        Failure probability, 0 < beta < 1.
-
-    Returns
-    -------
-    float
-        alpha0; every answer is within 3 alpha0 with probability 1 - beta.
-
-    Raises
-    ------
-    ValueError
-        If no alpha0 up to 1 exists: n is too small for any accuracy.
+    number of updates, k the number of adaptive `queries`, n the number of records, and beta the
+    failure probability. For approximate DP sqrt(8 c ln(2/delta)) replaces the factor c. The right
+    side falls as alpha0 grows. ``ValueError`` if no alpha0 up to 1 exists: n is too small.
     """
 
     def enough(alpha: float) -> bool:
@@ -284,19 +262,8 @@ def replay(
 ) -> Hypothesis[Query]:
     """The hypothesis rebuilt from a public record of queries and answers: post-processing.
 
-    Parameters
-    ----------
-    rule : UpdateRule
-        The rule that the record was made with.
-    alpha : float
-        The accuracy that the rule was started at.
-    exchanges : iterable of (query, Answer)
-        The record, in order.
-
-    Raises
-    ------
-    ValueError
-        If an answer that updated the hypothesis has no value.
+    `rule` and `alpha` are those of the recorded run, `exchanges` its (query, Answer) pairs in order.
+    ``ValueError`` if an answer that updated the hypothesis has no value.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:

@@ -117,7 +117,7 @@ class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed for delta > 0, kept to show where it fails (DISC-11).
 
     As private as `NumericSparse`, but for few queries the noise on its values exceeds the
-    accuracy stated for it (`bounds.upper.sparse_vector.numeric_sparse_printed`). Parameters are
+    accuracy stated for it (`bounds.upper.numeric_sparse_printed`). Parameters are
     those of `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
