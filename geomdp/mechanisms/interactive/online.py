@@ -262,8 +262,8 @@ def replay(
 ) -> Hypothesis[Query]:
     """The hypothesis rebuilt from a public record of queries and answers: post-processing.
 
-    `rule` and `alpha` are those of the recorded run, `exchanges` its (query, Answer) pairs in order.
-    ``ValueError`` if an answer that updated the hypothesis has no value.
+    `rule` and `alpha` are those of the recorded run, `exchanges` are its (query, Answer) pairs in
+    order. ``ValueError`` if an answer that updated the hypothesis has no value.
     """
     hypothesis = rule.start(alpha)
     for query, answer in exchanges:
