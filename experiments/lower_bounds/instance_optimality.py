@@ -1,7 +1,7 @@
 """Chaining against packing at every scale: how far a net's upper bound is from the lower bound.
 
 Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 26 and 27, Theorem 4; formula sheet JL-A2, JL-L27,
-JL-T4, with the constants worked out in `geomdp.bounds.optimality`.
+JL-T4, with the constants worked out in `geomdp.bounds.chaining`.
 
 Claim: the width of an alpha-net of answers is at most the sum of its chaining links (Lemma 27); a
 link at scale t, squared, is at most 8 t / alpha times the certified packing bound at that scale,

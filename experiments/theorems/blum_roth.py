@@ -13,7 +13,7 @@ BLUM_ROTH = (
         r"$(\alpha,\beta)$-accurate: with probability at least $1-\beta$ all answered queries err"
         r" by"
         r" at most $\alpha$.",
-        ("geomdp.bounds.upper.interactive.online_accuracy",),
+        ("geomdp.bounds.upper.online_accuracy",),
         ("Definition 2.3", "Definition 2.4"),
         scripts=("online_error", "sparse_project", "conjunctions"),
     ),
@@ -52,7 +52,7 @@ BLUM_ROTH = (
         "Interactive mechanism from an IDC",
         r"$(\varepsilon,\delta)$-DP and $(\alpha,\beta)$-accurate for $k$ adaptive queries with"
         r" $\alpha=\frac{3000\sqrt{B(\alpha)}\ln(4/\delta)\ln(k/\beta)}{\varepsilon n}$.",
-        ("geomdp.bounds.upper.interactive.online_accuracy", "geomdp.OnlineConstruction"),
+        ("geomdp.bounds.upper.online_accuracy", "geomdp.OnlineConstruction"),
         ("Theorem 3.3",),
         correction="Run as the construction with explicit constants below: 76.4 in place of 3000.",
         scripts=("online_error",),
@@ -66,7 +66,7 @@ BLUM_ROTH = (
         r" then release and update. All answers are within $3\alpha_0$ with probability"
         r" $1-\beta$, $\alpha_0=\frac{9\sqrt8\sqrt{c\ln(2/\delta)}\left(\ln2k+\ln\frac{4c}{\beta}"
         r"\right)}{\varepsilon n}$, $c=\lfloor B(\alpha_0)\rfloor$.",
-        ("geomdp.OnlineConstruction", "geomdp.bounds.upper.attainable_accuracy.smallest_accuracy"),
+        ("geomdp.OnlineConstruction", "geomdp._bisection.smallest_accuracy"),
         correction="Algorithm 11 of Dwork and Roth with 36 in place of 32 (DISC-21).",
     ),
     Theorem(
@@ -118,7 +118,7 @@ BLUM_ROTH = (
         r"$\alpha=O\left(\frac{(\ln m)^{1/4}\left(\ln\frac4\delta\ln\frac k\beta\right)^{1/2}}"
         r"{(\varepsilon n)^{1/2}}\right)$ for $k$ adaptive $m$-sparse queries, whatever the"
         r" universe.",
-        ("geomdp.OnlineConstruction", "geomdp.bounds.upper.interactive.online_accuracy"),
+        ("geomdp.OnlineConstruction", "geomdp.bounds.upper.online_accuracy"),
         ("Theorem 3.8", "Theorem 1.1"),
         correction="ln m hides ln(1 / alpha): the slots are about m / alpha^2 (DISC-8).",
         scripts=("online_error",),
@@ -145,7 +145,7 @@ BLUM_ROTH = (
         r"\|^2)$.",
         (
             "geomdp.mechanisms.sparse.hashing.HashedSigns",
-            "geomdp.bounds.upper.sparse_projection.independence",
+            "geomdp.bounds.upper.independence",
         ),
         ("Theorem 4.1", "Corollary 4.2"),
         tests=(f"{_PROJECT}::test_johnson_lindenstrauss_lemma",),
@@ -170,7 +170,7 @@ BLUM_ROTH = (
         r"With probability $1-\beta$ all $|\hat Q_i|\le\left(\frac{kT}{2\beta}\right)^{1/r}"
         r"\frac{2\sqrt{mr}}{\sqrt T}$, $r$ even; with $r=2\log_2\frac{kT}{2\beta}$ at most"
         r" $4\sqrt{m\log_2\frac{kT}{2\beta}/T}$.",
-        ("geomdp.bounds.upper.sparse_projection.coefficient_bound",),
+        ("geomdp.bounds.upper.coefficient_bound",),
         ("Lemma 4.6", "Corollary 4.7"),
         correction="The logarithm of Corollary 4.7 has base 2 (DISC-4).",
         scripts=("sparse_project",),
@@ -182,7 +182,7 @@ BLUM_ROTH = (
         "Tail of sums of Laplace variables",
         r"For $Y=\sum_iq_iY_i$, $Y_i\sim\mathrm{Lap}(b)$, $|q_i|\le B$: $\Pr[|Y|\ge B\alpha]\le"
         r" e^{-\alpha^2/(6Tb^2)}$ if $\alpha\le Tb$, else $e^{-\alpha/(6b)}$.",
-        ("geomdp.bounds.upper.sparse_projection.laplace_sum_tail",),
+        ("geomdp.bounds.upper.laplace_sum_tail",),
         ("Lemma 4.8",),
         tests=(f"{_PROJECT}::test_laplace_sums_have_the_stated_tail",),
     ),
@@ -193,7 +193,7 @@ BLUM_ROTH = (
         r"With probability $1-\beta$ all $k$ queries err by at most $\frac1n\left(\sqrt m+"
         r"\frac{16\sqrt3}{\varepsilon}\sqrt{m\ln\frac{4k}{\beta}\ln\frac1\delta\left(\log_2"
         r"\frac{2k}{\beta}+\log_2T\right)}\right)$.",
-        ("geomdp.bounds.upper.sparse_projection.paper_accuracy",),
+        ("geomdp.bounds.upper.paper_accuracy",),
         ("Theorem 4.9", "Theorem 1.2"),
         scripts=("sparse_project", "conjunctions"),
     ),

@@ -71,7 +71,7 @@ ITERATIVE = (
             "geomdp.mechanisms.interactive.iterative.StoppingDesign",
             "geomdp.mechanisms.interactive.iterative.CORRECTED",
             "geomdp.mechanisms.interactive.iterative.PRINTED",
-            "geomdp.bounds.upper.interactive.iterative_accuracy",
+            "geomdp.bounds.upper.iterative_accuracy",
         ),
         ("Theorem 5", "Theorem 7", "Theorem 8"),
         correction="Printed with 4 and 2 in Theorem 5, 8 and 16 in Theorem 8; the step that stops"

@@ -26,7 +26,7 @@ NIKOLOV = (
         r"For $k$ queries with values in $[-1,1]$ on $N$ elements,"
         r" $\mathrm{sc}_\varepsilon(Q,\alpha)\le C\min\left\{\frac{k}{\alpha\varepsilon},"
         r"\frac{\sqrt{k\ln N}}{\alpha\varepsilon},\frac{\ln N}{\alpha^2\varepsilon}\right\}.$",
-        ("geomdp.bounds.upper.offline.bounded_queries", "geomdp.bounds.upper.offline.ball_bounded"),
+        ("geomdp.bounds.upper.bounded_queries", "geomdp.bounds.upper.ball_bounded"),
         ("Theorem 1",),
     ),
     Theorem(
@@ -35,7 +35,7 @@ NIKOLOV = (
         "Sample complexity from the Gaussian width",
         r"$\mathrm{sc}_\varepsilon(Q,\alpha)\le C\min\left\{\frac{w(K_Q)}{\alpha\varepsilon},"
         r"\frac{w(K_Q)^2}{k\alpha^2\varepsilon}\right\}.$",
-        ("geomdp.bounds.upper.offline.from_width", "geomdp.gaussian_width"),
+        ("geomdp.bounds.upper.from_width", "geomdp.gaussian_width"),
         ("Theorem 2",),
     ),
     Theorem(
@@ -47,7 +47,7 @@ NIKOLOV = (
         r"\frac{d^{(\ell+1)/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}\right\}$; the"
         r" first"
         r" term is the least only for $\ell=1$.",
-        ("geomdp.bounds.upper.offline.monotone_marginals", "geomdp.workloads.Marginals"),
+        ("geomdp.bounds.upper.monotone_marginals", "geomdp.workloads.Marginals"),
         ("Equation (2)",),
     ),
     Theorem(
@@ -123,7 +123,7 @@ NIKOLOV = (
         "Error of the JL mechanism",
         r"Always $\|A\dot y-AQ(X)\|_2\le\|Z\|_2$, so $\mathrm{err}^2\le\frac{1}{\sqrt k}"
         r"\mathbb E\|Z\|_2+C\kappa^2\frac{w(K_Q)}{\sqrt{mk}}$.",
-        ("geomdp.mechanisms.JL", "geomdp.bounds.upper.offline.jl_mechanism_error"),
+        ("geomdp.mechanisms.JL", "geomdp.bounds.upper.jl_mechanism_error"),
         ("Lemma 13",),
         scripts=("jl_error_vs_n",),
     ),
@@ -145,7 +145,7 @@ NIKOLOV = (
         r"With $\sigma=\Delta_2/\sqrt{2\rho}$ and projection on $K_Q$, $\mathrm{rms}\le"
         r"\sqrt{\sigma w(K_Q)/k}\le\left(\frac{2\sqrt{\ln N/\rho}}{n}\right)^{1/2}$ under"
         r" $\rho$-zCDP, without a random map.",
-        ("geomdp.mechanisms.Gaussian", "geomdp.bounds.upper.offline.gaussian_projection"),
+        ("geomdp.mechanisms.Gaussian", "geomdp.bounds.upper.gaussian_projection"),
         tests=("tests/mechanisms/test_oracles.py::test_gaussian_projection_bound",),
     ),
     Theorem(
@@ -159,7 +159,7 @@ NIKOLOV = (
         (
             "geomdp.mechanisms.JL",
             "geomdp.mechanisms.AutoDimension",
-            "geomdp.bounds.upper.offline.jl_mechanism_rows",
+            "geomdp.bounds.upper.jl_mechanism_rows",
         ),
         ("Theorem 21",),
     ),
@@ -184,7 +184,7 @@ NIKOLOV = (
         r"An $\varepsilon$-DP mechanism has $\mathbb E\|\hat M-M(X)\|_F\le\alpha$ once"
         r" $n\ge C\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},\frac{d}{\alpha^2\varepsilon}"
         r"\right\}$.",
-        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.offline.second_moments"),
+        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moments"),
         ("Lemma 22",),
         scripts=("covariance_error",),
     ),
@@ -196,7 +196,7 @@ NIKOLOV = (
         r" $\frac{1}{2\varepsilon'}$, $\varepsilon'=\frac{n\varepsilon}{2}$, is exactly"
         r" $\varepsilon$-DP; after projection $\mathbb E\|\hat M-M\|_F\le\min\left\{"
         r"\frac{(d+1)\sqrt{2d}}{n\varepsilon},\sqrt{\frac{4d+3}{n\varepsilon}}\right\}$.",
-        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.offline.second_moment_error"),
+        ("geomdp.mechanisms.SecondMoment", "geomdp.bounds.upper.second_moment_error"),
     ),
     Theorem(
         "JL-T3",
@@ -205,7 +205,7 @@ NIKOLOV = (
         r"$n\ge C\left(\frac{1}{\alpha^2}+\min\left\{\frac{d^{3/2}}{\alpha\varepsilon},"
         r"\frac{d}{\alpha^2\varepsilon}\right\}\right)$ records of a distribution on the unit ball"
         r" suffice for $\mathbb E\|\hat\Sigma-\Sigma\|_F\le\alpha$.",
-        ("geomdp.mechanisms.Covariance", "geomdp.bounds.upper.offline.covariance_error"),
+        ("geomdp.mechanisms.Covariance", "geomdp.bounds.upper.covariance_error"),
         ("Theorem 3",),
     ),
     Theorem(
@@ -217,8 +217,8 @@ NIKOLOV = (
         r" $x/\sqrt d$: $\mathrm{rms}\le\sqrt{\frac{d}{d-1}}\,\|\hat M-M\|_F$.",
         (
             "geomdp.mechanisms.PairMarginals",
-            "geomdp.bounds.upper.offline.two_way_marginals",
-            "geomdp.bounds.upper.offline.two_way_marginals_error",
+            "geomdp.bounds.upper.two_way_marginals",
+            "geomdp.bounds.upper.two_way_marginals_error",
         ),
         ("Theorem 23",),
     ),

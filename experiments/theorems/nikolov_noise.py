@@ -32,7 +32,7 @@ NIKOLOV_NOISE = (
         r"\|_2="
         r"\frac{k\Delta}{\varepsilon n}$ and $\mathrm{rms}=\frac{\sqrt{k+1}\,\Delta}"
         r"{\varepsilon n}$: the first term of Theorem 1.",
-        ("geomdp.mechanisms.Ball", "geomdp.bounds.upper.offline.ball_bounded"),
+        ("geomdp.mechanisms.Ball", "geomdp.bounds.upper.ball_bounded"),
         ("Lemma 15",),
     ),
     Theorem(

@@ -49,7 +49,7 @@ SMOOTH = (
         r" $O\left(n^{-K/(2d+K)}\max(1,\frac1\varepsilon)\right)$; the summary takes"
         r" $O\left(n^{(3d+K)/(2d+K)}\right)$, an answer"
         r" $\tilde O\left(n^{(d+2+2d/K)/(2d+K)}\right)$.",
-        ("geomdp.bounds.upper.smooth.smooth_accuracy", "geomdp.mechanisms.TheoremDegree"),
+        ("geomdp.bounds.upper.smooth_accuracy", "geomdp.mechanisms.TheoremDegree"),
         ("Theorem 3.1",),
         correction="Printed with 1 / epsilon; for large epsilon the approximation stays (DISC-17).",
     ),
@@ -71,7 +71,7 @@ SMOOTH = (
         r"$K=1$: error $n^{-1/(2d+1)}$, summary $n^{3/2}$, answer $n^{3/2+1/(4d+2)}$."
         r" $K=2d$: $n^{-1/2}$, $n^{5/4}$, $n^{1/4+3/(4d)}$. $d/K=\epsilon_0\ll1$:"
         r" $n^{-(1-2\epsilon_0)}$, $n^{1+\epsilon_0}$, $n^{\epsilon_0(1+3/d)}$.",
-        ("geomdp.bounds.upper.smooth.smooth_accuracy", "geomdp.SmoothSummary"),
+        ("geomdp.bounds.upper.smooth_accuracy", "geomdp.SmoothSummary"),
         ("Table 1",),
     ),
     Theorem(

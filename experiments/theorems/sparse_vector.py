@@ -14,7 +14,7 @@ SPARSE_VECTOR = (
         r"\hat T$ and halt at the first that is: $\varepsilon$-DP for adaptive queries of"
         r" sensitivity 1, and tight. If only the last of $k$ queries can be near the threshold,"
         r" $\alpha=\frac{8(\ln k+\ln(2/\beta))}{\varepsilon}$.",
-        ("geomdp.AboveThreshold", "geomdp.bounds.upper.sparse_vector.above_threshold"),
+        ("geomdp.AboveThreshold", "geomdp.bounds.upper.above_threshold"),
         ("Algorithm 1", "Theorem 3.24"),
         correction="Monotone queries may use half the query noise (DISC-12).",
     ),
@@ -26,7 +26,7 @@ SPARSE_VECTOR = (
         r" $\varepsilon/\sqrt{8c\ln(1/\delta)}$: $\alpha=\frac{8c\left(\ln k+\ln\frac{2c}{\beta}"
         r"\right)}{\varepsilon}$ or $\frac{\sqrt{512c\ln(1/\delta)}\left(\ln k+\ln\frac{2c}{\beta}"
         r"\right)}{\varepsilon}$.",
-        ("geomdp.Sparse", "geomdp.bounds.upper.sparse_vector.sparse"),
+        ("geomdp.Sparse", "geomdp.bounds.upper.sparse"),
         ("Theorem 3.26",),
     ),
     Theorem(
@@ -40,8 +40,8 @@ SPARSE_VECTOR = (
         (
             "geomdp.NumericSparse",
             "geomdp.mechanisms.PrintedNumericSparse",
-            "geomdp.bounds.upper.sparse_vector.numeric_sparse",
-            "geomdp.bounds.upper.sparse_vector.numeric_sparse_printed",
+            "geomdp.bounds.upper.numeric_sparse",
+            "geomdp.bounds.upper.numeric_sparse_printed",
         ),
         ("Theorem 3.28",),
         correction="As printed, with factor root 512 + 1, it is false for few queries: at"
@@ -54,6 +54,6 @@ SPARSE_VECTOR = (
         r"Threshold noise $\mathrm{Lap}(1/\varepsilon_1)$ drawn once, query noise"
         r" $\mathrm{Lap}(2c/\varepsilon_2)$, $c$ positive answers: $(\varepsilon_1+"
         r"\varepsilon_2)$-DP; the best split is $\varepsilon_1:\varepsilon_2=1:(2c)^{2/3}$.",
-        ("geomdp.Sparse", "geomdp.bounds.upper.sparse_vector.sparse_kept"),
+        ("geomdp.Sparse", "geomdp.bounds.upper.sparse_kept"),
     ),
 )

@@ -10,7 +10,7 @@ from geomdp._typing import RandomState
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.upper_side import upper_bounds
 from geomdp.bounds import Bound, Metric
-from geomdp.bounds.certificates.certificate import Question
+from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.metrics import MEAN_L2
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
 from geomdp.privacy import Adjacency
@@ -34,7 +34,7 @@ class Bracket:
         every number of records up to its value; None where nothing is proved but n >= 1.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism, built for that many records.
-    question : Question
+    question : Problem
         Privacy, error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
         All that was tried and proves something, best first.
@@ -44,7 +44,7 @@ class Bracket:
 
     lower: Bound
     upper: Bound
-    question: Question
+    question: Problem
     lower_candidates: tuple[Bound, ...]
     upper_candidates: tuple[Bound, ...]
     refused: dict[str, str]
@@ -122,7 +122,7 @@ def sample_complexity_bracket(
     ----------
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
     """
-    question = Question(epsilon, alpha, metric, checked_adjacency(adjacency))
+    question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
     # A constant workload is refused here, not by every candidate in turn.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)

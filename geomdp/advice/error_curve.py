@@ -17,7 +17,7 @@ from geomdp.advice.candidates import Question
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
-from geomdp.bounds.certificates.certificate import Question as BoundQuestion
+from geomdp.bounds.certificates.problem import Problem
 from geomdp.mechanisms import (
     JL,
     AdditiveMechanism,
@@ -205,7 +205,7 @@ def _excluded(question: Question, numbers: list[int]) -> list[_Row]:
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)
-        asked = BoundQuestion(question.pure.epsilon, error, RMS(), question.adjacency)
+        asked = Problem(question.pure.epsilon, error, RMS(), question.adjacency)
         bounds, _ = lower_bounds(workload, asked, LOWER_SEED)
         corners.append((error, bounds[0].records))
     decades = math.log10(numbers[-1] / numbers[0])

@@ -18,14 +18,14 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     packing_search,
 )
-from geomdp.bounds.certificates.certificate import Question, bound_of
-from geomdp.bounds.certificates.chain import Link, chain
-from geomdp.bounds.lines.plans import line_rungs
+from geomdp.bounds.certificates.certificate import ExcludedRange, covering_bound
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.lines.bounds import line_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
 #: One argument: a bound for a workload and one question in several forms, or `SideConditionError`.
-Argument = Callable[[Workload, tuple[Question, ...], np.random.Generator], Bound]
+Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
 #: Separation factors c tried beside that of the metric. A bound is proportional to
 #: (ln(M - 1) + log odds(c)) / c: few data sets want c = 4, or 2 sqrt(2) for `RMS`, many a smaller
@@ -41,7 +41,7 @@ FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
 def lower_bounds(
-    workload: Workload, question: Question, rng: RandomState
+    workload: Workload, question: Problem, rng: RandomState
 ) -> tuple[list[Bound], dict[str, str]]:
     """Lower bounds on the sample complexity from every argument that applies, best first.
 
@@ -49,7 +49,7 @@ def lower_bounds(
     ----------
     workload : Workload
         k queries.
-    question : Question
+    question : Problem
         Privacy, error, metric and neighbour relation.
     rng : Generator, int or None
         Randomness of the searches.
@@ -78,7 +78,7 @@ def lower_bounds(
     return ([together, *found] if together.value > found[0].value else found), refused
 
 
-def _forms(question: Question) -> tuple[Question, ...]:
+def _forms(question: Problem) -> tuple[Problem, ...]:
     """The question with its own separation factor, and with each of `FACTORS`."""
     factors = dict.fromkeys((question.metric.separation, *FACTORS))
     # The three metrics of a question are dataclasses with this one field.
@@ -86,25 +86,25 @@ def _forms(question: Question) -> tuple[Question, ...]:
     return tuple(replace(question, metric=metric) for metric in metrics)
 
 
-def _together(bounds: list[Bound], lines: Sequence[Link]) -> Bound:
+def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
     """The best chain of rungs from several bounds; its packings have one separation factor.
 
     Lines need no separation, and go with packings of any; those that start late are of use here
     only.
     """
-    rungs: dict[Question, list[Link]] = {}
+    rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
         assert isinstance(bound.certificate, Certificate)
-        own = rungs.setdefault(bound.certificate.question, list(lines))
+        own = rungs.setdefault(bound.certificate.problem, list(lines))
         own += bound.certificate.rungs
-    chained = [bound_of(Certificate(asked, chain(parts))) for asked, parts in rungs.items()]
-    return max(chained, key=lambda bound: bound.value)
+    covering = [covering_bound(parts, asked) for asked, parts in rungs.items()]
+    return max(covering, key=lambda bound: bound.value)
 
 
-def _search(workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator) -> Bound:
+def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
     """Single elements for every form of the question, multisets for the best of them."""
 
-    def search(question: Question, effort: Effort) -> Bound:
+    def search(question: Problem, effort: Effort) -> Bound:
         return packing_search(
             workload,
             epsilon=question.epsilon,
@@ -122,7 +122,7 @@ def _search(workload: Workload, questions: tuple[Question, ...], rng: np.random.
     except SideConditionError:
         return search(questions[0], full)
     assert isinstance(first.certificate, Certificate)
-    best = first.certificate.question
+    best = first.certificate.problem
     further = _best((best, questions[0]), lambda question: search(question, full))
     return max(first, further, key=lambda bound: bound.value)
 
@@ -134,7 +134,7 @@ def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
 
 
 def _marginal_blocks(
-    workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator
+    workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
 ) -> Bound:
     """Theorem 25, for the workload it speaks of."""
     del rng
@@ -153,7 +153,7 @@ def _marginal_blocks(
     )
 
 
-def _lines(workload: Workload, questions: tuple[Question, ...], rng: np.random.Generator) -> Bound:
+def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
     """Orthogonal lines; their bound has no separation factor."""
     del rng
     question = questions[0]
@@ -166,7 +166,7 @@ def _lines(workload: Workload, questions: tuple[Question, ...], rng: np.random.G
     )
 
 
-def _best(questions: tuple[Question, ...], argue: Callable[[Question], Bound]) -> Bound:
+def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
     """The largest bound over the forms of a question; the last error if there is none."""
     found: list[Bound] = []
     errors: list[SideConditionError] = []

@@ -1,4 +1,4 @@
-"""A bound on sample complexity, with what it says, what it assumes and what proves it."""
+"""A bound on sample complexity: its value, its statement, its assumptions and its proof."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Bound:
         A number of records v, at least 0.
 
         * ``Side.LOWER``: no epsilon-DP mechanism has error at most alpha at any n <= v, so
-          sc > v. Data sets have a whole number of records, so v and its floor say the same; 0 says
-          nothing. Finite.
+          sc > v. Data sets have a whole number of records, so v and its floor are the same bound; 0
+          excludes nothing. Finite.
         * ``Side.UPPER``: some epsilon-DP mechanism has error at most alpha at n = ceil(v), so
-          sc <= ceil(v). Infinity says nothing.
+          sc <= ceil(v). Infinity is no bound.
 
-        A lower and an upper bound on the same question therefore satisfy
+        A lower and an upper bound on the same problem therefore satisfy
         floor(lower) < ceil(upper).
     side : Side
         Which of the two.
@@ -48,7 +48,7 @@ class Bound:
         Everything the proof takes for granted beyond the statement: side conditions, probability
         over public draws, checks made on samples only. Empty for an unconditional bound.
     certificate : object or None
-        What proves it, if there is an object that does: it can be checked again.
+        The proof, if it is an object that can be checked again.
 
     Raises
     ------
@@ -80,6 +80,10 @@ class Bound:
             return self.value
         return float(math.floor(self.value) if self.side is Side.LOWER else math.ceil(self.value))
 
+    def __repr__(self) -> str:
+        relation = ">" if self.side is Side.LOWER else "<="
+        return f"Bound(sc {relation} {self.records:.10g}, {len(self.assumptions)} assumptions)"
+
     def __str__(self) -> str:
         relation = ">" if self.side is Side.LOWER else "<="
         return f"sc {relation} {self.records:.10g}: {self.statement}"
@@ -87,7 +91,7 @@ class Bound:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; of the certificate only its type.
 
-        An infinite `value` becomes None, for which JSON has a word.
+        An infinite `value` becomes None, as JSON has no infinity.
         """
         return {
             "value": None if math.isinf(self.value) else self.value,

@@ -12,9 +12,10 @@ A larger c raises the odds p / (1 - p) and asks for more separation; the default
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,50 +23,57 @@ from geomdp._typing import FloatArray
 from geomdp._validation import real_number
 
 
-class Metric(Protocol):
-    """How the error of a mechanism is measured."""
+@dataclass(frozen=True)
+class Metric(abc.ABC):
+    """How the error of a mechanism is measured.
 
-    @property
-    def name(self) -> str:
-        """The error in words."""
+    If E Y^p <= alpha^p for the `moment` p, then Y < c alpha / 2 with probability at least
+    1 - (2 / c)^p, whose odds are (c / 2)^p - 1.
 
-    @property
-    def separation(self) -> float:
-        """Factor c: the answers of a packing are at least c alpha apart."""
+    Parameters
+    ----------
+    separation : float
+        Factor c, above 2: the answers of a packing are at least c alpha apart.
+
+    Raises
+    ------
+    ValueError
+        If `separation` is not above 2: Markov's inequality then says nothing.
+    """
+
+    separation: float
+
+    #: The error in words.
+    name: ClassVar[str]
+    #: The moment p of the error that is at most alpha^p.
+    moment: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        number = real_number(self.separation)
+        if not (math.isfinite(number) and number > 2):
+            raise ValueError(
+                f"separation must be a finite number above 2, got {self.separation!r}"
+            )
 
     @property
     def log_odds(self) -> float:
-        """ln(p / (1 - p)) for the probability p of an error below c alpha / 2."""
+        """ln((c / 2)^p - 1), never rounded up where the odds are 1: c = 4 or 2 sqrt(2)."""
+        odds = (self.separation / 2) ** self.moment - 1
+        return math.log(odds) if abs(odds - 1) > 1e-12 else min(0.0, math.log(odds))
 
+    @abc.abstractmethod
     def norm(self, differences: FloatArray) -> FloatArray:
         """Norms (b,) of answer differences (b, k), normalised so that alpha is per query."""
 
 
 @dataclass(frozen=True)
-class MeanL2:
-    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k): err^2 of JL-DEF.
-
-    Parameters
-    ----------
-    separation : float
-        Factor c above 2. E Y <= alpha, so Y < c alpha / 2 with probability p >= 1 - 2 / c: odds
-        c / 2 - 1, which are 1 at c = 4.
-    """
+class MeanL2(Metric):
+    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k): err^2 of JL-DEF."""
 
     separation: float = 4.0
 
-    def __post_init__(self) -> None:
-        _check_separation(self.separation)
-
-    @property
-    def name(self) -> str:
-        """The error in words."""
-        return "mean l2 error per query"
-
-    @property
-    def log_odds(self) -> float:
-        """ln(c / 2 - 1)."""
-        return math.log(self.separation / 2 - 1)
+    name = "mean l2 error per query"
+    moment = 1
 
     def norm(self, differences: FloatArray) -> FloatArray:
         """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
@@ -73,31 +81,13 @@ class MeanL2:
 
 
 @dataclass(frozen=True)
-class RMS:
-    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2), the root mean squared error (JL-DEF).
-
-    Parameters
-    ----------
-    separation : float
-        Factor c above 2. E Y^2 <= alpha^2, so Y < c alpha / 2 with probability p >= 1 - 4 / c^2:
-        odds c^2 / 4 - 1, which are 1 at c = 2 sqrt(2).
-    """
+class RMS(Metric):
+    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2), the root mean squared error (JL-DEF)."""
 
     separation: float = 2 * math.sqrt(2)
 
-    def __post_init__(self) -> None:
-        _check_separation(self.separation)
-
-    @property
-    def name(self) -> str:
-        """The error in words."""
-        return "root mean squared error per query"
-
-    @property
-    def log_odds(self) -> float:
-        """ln(c^2 / 4 - 1), rounded down: 0 at c = 2 sqrt(2), where floating point gives 2e-16."""
-        odds = self.separation**2 / 4 - 1
-        return math.log(odds) if abs(odds - 1) > 1e-12 else min(0.0, math.log(odds))
+    name = "root mean squared error per query"
+    moment = 2
 
     def norm(self, differences: FloatArray) -> FloatArray:
         """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
@@ -105,29 +95,13 @@ class RMS:
 
 
 @dataclass(frozen=True)
-class WorstCase:
-    """Error max over X of E ||M(X) - Q(X)||_inf: err^inf of JL-DEF.
-
-    Parameters
-    ----------
-    separation : float
-        Factor c above 2; odds c / 2 - 1 as for `MeanL2`.
-    """
+class WorstCase(Metric):
+    """Error max over X of E ||M(X) - Q(X)||_inf: err^inf of JL-DEF."""
 
     separation: float = 4.0
 
-    def __post_init__(self) -> None:
-        _check_separation(self.separation)
-
-    @property
-    def name(self) -> str:
-        """The error in words."""
-        return "worst-case error over the queries"
-
-    @property
-    def log_odds(self) -> float:
-        """ln(c / 2 - 1)."""
-        return math.log(self.separation / 2 - 1)
+    name = "worst-case error over the queries"
+    moment = 1
 
     def norm(self, differences: FloatArray) -> FloatArray:
         """Largest moduli of the rows of `differences` (b, k): (b,)."""
@@ -137,13 +111,6 @@ class WorstCase:
 def _root_mean_squares(differences: FloatArray) -> FloatArray:
     squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
     return np.asarray(np.sqrt(squares / differences.shape[1]))
-
-
-def _check_separation(factor: float) -> None:
-    """Markov's inequality says nothing about an error below alpha itself."""
-    number = real_number(factor)
-    if not (math.isfinite(number) and number > 2):
-        raise ValueError(f"separation must be a finite number above 2, got {factor!r}")
 
 
 #: The error of JL-DEF with the separation of JL-L6.

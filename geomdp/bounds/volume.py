@@ -1,9 +1,14 @@
 """Volume radii of projections, and the lower bound on error that they prove.
 
 vr_i(K) = max over subspaces V of dimension i of vr(Pi_V K) is enclosed from both sides: below by
-the volume radius of one projection, or of a body inside it, above by Urysohn's inequality. The
-bound on error is for **add/remove neighbours and data sets of every size**; it says nothing about
-data sets of n records under replace-one, and never enters a bracket there.
+the volume radius of one projection, or of a body inside it, above by Urysohn's inequality.
+
+The bound on error is for mechanisms on **histograms with real, unbounded counts under add/remove**,
+private with respect to the l1 distance of histograms. A mechanism for records need only be private
+on whole counts, and at large epsilon it can be more accurate: at epsilon = 50, geometric noise
+answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). So the bound
+approximates what records allow when epsilon is small; it says nothing about data sets of n records
+under replace-one, and never enters a bracket.
 """
 
 from __future__ import annotations
@@ -21,22 +26,23 @@ from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
 from geomdp.bodies.operations.shadows import shadow
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.bounds.bound import Bound, Side
-from geomdp.bounds.certificates.certificate import SideConditionError
+from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.bounds.rounding import rounded_down
 from geomdp.geometry.volumes.volume import volume_radius
 from geomdp.geometry.width.gaussian_vectors import mean_gaussian_norm
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Chance that the upper sides miss, where the Gaussian width is simulated.
+#: Probability that an upper side is too small, where the Gaussian width is simulated.
 LEVEL = 1e-6
-#: Random directions per dimension in which points of a body without listed vertices are found.
+#: Random directions per dimension: their extreme points stand for vertices that are not listed.
 DIRECTIONS = 8
 #: Relative margin taken off volumes, far above the rounding of a product of pivots.
 MARGIN = 1e-9
-#: Highest dimension in which projections on principal axes are cut into simplices: more dimensions
-#: take minutes where they are within the limit of `triangulate` at all.
+#: Highest dimension in which projections on principal axes are cut into simplices; above, it takes
+#: minutes or exceeds the limit of `triangulate`.
 MAX_CUT = 5
 
 
@@ -130,12 +136,13 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 
 
 def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
-    """Explicit: error in counts, in l2 norm, that no epsilon-DP mechanism can be below.
+    """Explicit lower bound on the error in counts, in l2 norm, of any epsilon-DP mechanism.
 
-    For the counts F x of histograms x of every size under add/remove, sup over x of
-    E ||M(x) - F x||_2 >= i vr_i(K) / (8 e^2 epsilon), K = F B_1: pack points 2R apart into the
-    projection of (i / epsilon) K, at least (i vr_i / (2 R epsilon))^i of them, within 2 i / epsilon
-    changes of each other, with R = i vr_i / (4 e^2 epsilon). By the lower side of vr_i.
+    For F x with histograms x of real counts of every size under add/remove, sup over x of
+    E ||M(x) - F x||_2 >= i vr_i(K) / (8 e^2 epsilon), K = F B_1. Proof: pack points 2R apart into
+    the projection of (i / epsilon) K; there are at least (i vr_i / (2 R epsilon))^i of them, within
+    l1 distance 2 i / epsilon of each other; R = i vr_i / (4 e^2 epsilon). Uses the lower side of
+    vr_i. False for whole counts at large epsilon, see the module's docstring.
 
     References
     ----------
@@ -154,10 +161,12 @@ def volume_bound(
     metric: Metric = MEAN_L2,
     rng: RandomState = None,
 ) -> Bound:
-    """Lower bound on the declared n at which answers to data sets of every size err at most alpha.
+    """Lower bound on the declared n at which histograms of real counts are answered within alpha.
 
-    Sums of answers divided by a public n, under add/remove. The error in counts of
-    `count_error` is at most n alpha sqrt(k), so n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)).
+    Sums of answers divided by a public n, under add/remove, for histograms of every size. The error
+    in counts of `count_error` is at most n alpha sqrt(k), so
+    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). Not a theorem about records, whose counts are
+    whole: see `count_error`.
 
     Parameters
     ----------
@@ -170,15 +179,15 @@ def volume_bound(
     adjacency : Adjacency
         Must be add/remove.
     metric : MeanL2, RMS or WorstCase
-        How error is measured; the bound is the same, as the first is the smallest of the three.
+        How the error is measured; the bound is the same for all, as `MeanL2` is the smallest.
     rng : Generator, int or None
         See `volume_radii`.
 
     Returns
     -------
     Bound
-        Its certificate is the `VolumeRadius` used. It speaks of data sets of every size, and must
-        not be set against an upper bound for data sets of n records.
+        Its certificate is the `VolumeRadius` used. It must not be compared with an upper bound for
+        data sets of n records.
 
     Raises
     ------
@@ -191,21 +200,25 @@ def volume_bound(
     """
     if adjacency is not Adjacency.ADD_REMOVE:
         raise SideConditionError(
-            "a volume bound needs add/remove neighbours and data sets of every size; it says "
-            f"nothing for {adjacency.value}"
+            "a volume bound needs add/remove neighbours and data sets of every size, "
+            f"got {adjacency.value}"
         )
-    alpha = positive(alpha, "alpha")
+    problem = Problem(epsilon, alpha, metric, adjacency)
     radii = volume_radii(neighbour_body(workload, adjacency), rng)
     winner = max(radii, key=lambda radius: radius.dimension * radius.lower)
-    least = count_error(winner, epsilon=epsilon) / (alpha * math.sqrt(workload.n_queries))
+    error = count_error(winner, epsilon=problem.epsilon)
+    least = error / (problem.alpha * math.sqrt(workload.n_queries))
     value = max(0, math.ceil(least) - 1)
     statement = (
-        f"no {epsilon:g}-DP mechanism (add/remove) for data sets of every size has {metric.name} "
-        f"at most {alpha:g} after division by a declared n <= {value}: the sensitivity body has a "
-        f"projection of volume radius {winner.lower:.4g} on {winner.dimension} dimensions "
-        f"({winner.source})"
+        f"no {rounded_down(problem.epsilon)}-DP mechanism (add/remove) for histograms with real "
+        f"counts of every size has {metric.name} at most {rounded_down(problem.alpha)} after "
+        f"division by a declared n <= {value}: the sensitivity body has a projection of volume "
+        f"radius {rounded_down(winner.lower, 4)} on {winner.dimension} dimensions ({winner.source})"
     )
-    assumptions = ("data sets of every size", "counts are treated as real numbers")
+    assumptions = (
+        "data sets of every size",
+        "counts are real numbers: for whole counts the bound can be false unless epsilon is small",
+    )
     return Bound(float(value), Side.LOWER, statement, assumptions, winner)
 
 

@@ -11,7 +11,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive, vector
 from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
-from geomdp.noise.uniform_moments import UniformMoments, scaled
+from geomdp.noise.image_moments import ImageMoments, scaled
 from geomdp.privacy import Exact, SamplerStatus
 
 
@@ -96,8 +96,8 @@ class ConeNoise:
         return np.asarray(draws)
 
     @cached_property
-    def _moments(self) -> UniformMoments:
-        return UniformMoments(self.body, self.matrix)
+    def _moments(self) -> ImageMoments:
+        return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""

@@ -9,7 +9,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
-from geomdp.noise.uniform_moments import UniformMoments, scaled
+from geomdp.noise.image_moments import ImageMoments, scaled
 from geomdp.privacy import Exact, SamplerStatus
 
 
@@ -51,7 +51,7 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        self._moments = UniformMoments(body, matrix)
+        self._moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:
         return f"PairedNoise({self.body!r}, epsilon={self.epsilon:g})"

@@ -15,7 +15,7 @@ from scipy.special import erfcx, log_ndtr, ndtri
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
-from geomdp.privacy._bisection import largest_at_most
+from geomdp._bisection import largest_at_most
 from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP
 
 

@@ -256,8 +256,8 @@ def test_more_queries_need_more_records_in_the_worst_case(monkeypatch):
     packings = [
         Packing(many, rung.family.elements, rung.family.datasets) for rung in certificate.rungs
     ]
-    question = certificate.question
-    again = certify(packings, epsilon=0.3, alpha=0.05, metric=question.metric)
+    problem = certificate.problem
+    again = certify(packings, epsilon=0.3, alpha=0.05, metric=problem.metric)
     assert again.value >= certificate.value
     assert brackets[1].upper.records >= brackets[0].upper.records
     assert again.value < brackets[1].upper.records

@@ -28,7 +28,6 @@ from geomdp.bounds import (
     WorstCase,
     certify,
     check_certificate,
-    load_certificate,
     marginal_bound,
     random_sign_bound,
     single_elements,
@@ -117,15 +116,14 @@ def seal(path: Path, document: Document) -> None:
 
 
 @pytest.mark.parametrize("name", BOUNDS)
-def test_certificates_are_confirmed_and_read_back(name: str, tmp_path: Path) -> None:
+def test_certificates_are_confirmed(name: str, tmp_path: Path) -> None:
     bound = BOUNDS[name]()
     path = saved(bound, tmp_path)
     checked = check_certificate(path)
     assert checked.records == bound.value > 0
-    again = load_certificate(path)
-    assert again.value == bound.value
     assert isinstance(bound.certificate, Certificate)
-    assert [r.last for r in again.rungs] == [r.last for r in bound.certificate.rungs]
+    last = [rung["last"] for rung in json.loads(path.read_text())["rungs"]]
+    assert last == [rung.last for rung in bound.certificate.rungs]
 
 
 def test_large_arrays_stand_beside(tmp_path: Path) -> None:
@@ -257,8 +255,6 @@ def test_changed_data_sets_answers_and_elements_are_rejected(tmp_path: Path) -> 
     path.write_text(json.dumps(untouched))
     with pytest.raises(CertificateRejected, match="digest"):
         check_certificate(path)
-    with pytest.raises(ValueError, match="changed after it was written"):
-        load_certificate(path)
 
 
 def test_changed_large_arrays_are_rejected(tmp_path: Path) -> None:
@@ -351,7 +347,7 @@ def test_a_small_certificate_may_follow_a_large_one(tmp_path: Path) -> None:
     path = saved(BOUNDS["large"](), tmp_path)
     assert saved(BOUNDS["Hamming"](), tmp_path) == path
     assert not path.with_suffix(".npz").exists()
-    assert check_certificate(path).records == load_certificate(path).value == 3
+    assert check_certificate(path).records == 3
 
 
 def test_files_that_are_no_arrays_are_rejected(tmp_path: Path) -> None:

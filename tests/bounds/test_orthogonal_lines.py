@@ -27,17 +27,16 @@ from geomdp.bounds import (
     WorstCase,
     additive_noise_error,
     check_certificate,
-    load_certificate,
     orthogonal_lines_bound,
     orthogonal_lines_error,
     private_line,
 )
-from geomdp.bounds.certificates.certificate import Question
+from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.checker.lines import _lengths
 from geomdp.bounds.lines.frames import coordinates, widest_frame
-from geomdp.bounds.lines.lines import line_rung
-from geomdp.bounds.lines.one_line import least_risk
-from geomdp.bounds.lines.plans import line_plans, line_rungs
+from geomdp.bounds.lines.orthogonal_lines import line_rung
+from geomdp.bounds.lines.bayes_risk import least_risk
+from geomdp.bounds.lines.bounds import line_plans, line_rungs
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,
@@ -180,12 +179,12 @@ def test_one_query_needs_what_one_line_does() -> None:
     # 96 steps of it are 64.0 in float64, though it is above 64 / 96.
     assert 0 < orthogonal_lines_error(W, 1, epsilon=0.6666666666666667) < 0.5
     for metric, power in ((RMS(), 2), (MeanL2(), 1), (WorstCase(), 1)):
-        rung = line_rung(lines, steps, 1, Question(1.0, 0.05, metric))
+        rung = line_rung(lines, steps, 1, Problem(1.0, 0.05, metric))
         risk = private_line(8, 1.0, power).risk
         assert rung.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
         assert (rung.first, rung.last) == (8, math.floor(rung.scale / 0.05))
-    twice = line_rung(lines, steps, 1, Question(0.5, 0.05, RMS(), Adjacency.ADD_REMOVE))
-    assert twice.scale == line_rung(lines, steps, 1, Question(1.0, 0.05, RMS())).scale
+    twice = line_rung(lines, steps, 1, Problem(0.5, 0.05, RMS(), Adjacency.ADD_REMOVE))
+    assert twice.scale == line_rung(lines, steps, 1, Problem(1.0, 0.05, RMS())).scale
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {
@@ -308,13 +307,12 @@ def saved(bound: Bound, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("metric", [RMS(), MeanL2()])
-def test_certificates_are_confirmed_and_read_back(
+def test_certificates_are_confirmed(
     name: str, metric: Metric, tmp_path: Path
 ) -> None:
     bound = a_bound(WORKLOADS[name](), metric)
     path = saved(bound, tmp_path)
     assert check_certificate(path).records == bound.value > 0
-    assert load_certificate(path).value == bound.value
 
 
 def lines_of(document: dict[str, Any]) -> dict[str, Any]:
@@ -366,11 +364,11 @@ def test_changed_lines_are_rejected(change: str, tmp_path: Path) -> None:
 
 
 def test_rungs_alone_start_at_their_records() -> None:
-    question = Question(1.0, 0.01, RMS())
-    rungs = line_rungs(TABLES, question)
+    problem = Problem(1.0, 0.01, RMS())
+    rungs = line_rungs(TABLES, problem)
     assert rungs
     assert all(rung.first == rung.copies * rung.steps.sum() <= rung.last for rung in rungs)
-    assert all(rung.scale / rung.last >= question.alpha for rung in rungs)
+    assert all(rung.scale / rung.last >= problem.alpha for rung in rungs)
 
 
 def test_bad_lines_of_a_workload_are_refused() -> None:

@@ -21,8 +21,9 @@ from geomdp.bounds import (
     certify,
     single_elements,
 )
-from geomdp.bounds.certificates.certificate import Question, rung
-from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.certificates.certificate import cover
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import rung
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Explicit, Histogram, Marginals, Prefixes
 
@@ -125,12 +126,12 @@ def test_a_chain_excludes_every_number_of_records() -> None:
     assert first.family is single
     assert second.family is pairs
     assert first.last < second.last == bound.value
-    question = Question(epsilon, alpha)
+    problem = Problem(epsilon, alpha)
     for n in range(1, int(bound.value) + 1):
         fits = [
             any(
                 t * r.size <= n
-                and r.separation * t * r.size / n >= question.required_separation
+                and r.separation * t * r.size / n >= problem.required_separation
                 and t * r.distance * epsilon < r.log_others
                 for t in range(1, n + 1)
             )
@@ -148,9 +149,9 @@ def test_a_gap_between_numbers_of_copies_is_not_jumped() -> None:
     sets = np.array([row for row in itertools.combinations(range(12), 4) if sum(row) % 4 == 0])
     packing = Packing(Explicit(matrix), np.arange(12), sets, "four of twelve")
     separation = packing.separation(MeanL2())
-    found = rung(packing, Question(0.01, separation / (4 * 1.26)))
+    found = rung(packing, Problem(0.01, separation / (4 * 1.26)))
     assert found.first == 12
-    assert chain([found]) == ()
+    assert cover([found]) == ()
 
 
 def test_distances_count_replacements() -> None:

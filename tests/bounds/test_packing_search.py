@@ -27,7 +27,7 @@ from geomdp.bounds import (
     single_elements,
 )
 from geomdp.bounds.metrics import MEAN_L2
-from geomdp.bounds.packings.exchanges import means_of, spread_out
+from geomdp.bounds.packings.local_search import means_of, spread_out
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -48,7 +48,7 @@ REED_MULLER = (1 + np.vstack([hadamard(16), -hadamard(16)])) // 2
 
 @dataclass(frozen=True)
 class Instance:
-    """A workload, a question, and the packing that a textbook would use."""
+    """A workload, a problem, and the packing that a textbook would use."""
 
     workload: Workload
     epsilon: float

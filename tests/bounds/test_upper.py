@@ -10,7 +10,7 @@ import pytest
 
 from geomdp.bounds.upper import interactive, smooth
 from geomdp.bounds.upper import offline as upper
-from geomdp.bounds.upper.attainable_accuracy import smallest_accuracy
+from geomdp._bisection import smallest_accuracy
 from geomdp.mechanisms import (
     Ball,
     Covariance,

@@ -11,8 +11,8 @@ import scipy.integrate
 from geomdp.bodies import BlockElliptope, Elliptope, TableMoments
 from geomdp.mechanisms import Cone, TightCone
 from geomdp.mechanisms.additive_noise.tight_cone import KEPT, tight_table_moments
-from geomdp.noise import ConeNoise, PairedNoise, uniform_moments
-from geomdp.noise.uniform_moments import UniformMoments
+from geomdp.noise import ConeNoise, PairedNoise, image_moments
+from geomdp.noise.image_moments import ImageMoments
 from geomdp.privacy import ZCDP, Adjacency, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads.structure.table_contrasts import table_contrasts
@@ -119,12 +119,12 @@ def test_trace_of_an_estimated_covariance(workload) -> None:
 
 def test_fewer_draws_than_dimensions_leave_no_direction_without_noise(monkeypatch) -> None:
     """A fit would take such directions for known, and err by several times its noise there."""
-    monkeypatch.setattr(uniform_moments, "DRAWS", 32)
+    monkeypatch.setattr(image_moments, "DRAWS", 32)
     contrasts = table_contrasts(MarginalTables([8, 8], 2))
     body = tight_table_moments(contrasts.levels)
     assert body.cut
     assert body.dimension == 63
-    values = np.linalg.eigvalsh(UniformMoments(body, contrasts.matrix).scatter())
+    values = np.linalg.eigvalsh(ImageMoments(body, contrasts.matrix).scatter())
     assert values[0] > values[-1] / 20
 
 

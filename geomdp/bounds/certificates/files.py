@@ -8,9 +8,9 @@
      "rungs": [{"log_others", "size", "distance", "separation", "largest_distance", "copies",
                 "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
 
-The letters behind the names are in `geomdp.bounds.certificates.certificate`: log_others ln(M - 1),
-size s, distance d, separation gamma, largest_distance (ln(M - 1) + log odds) / epsilon (halved
-under add/remove), copies T, and the range of numbers of records excluded. Families:
+The letters behind the names are in `geomdp.bounds.certificates.rung`: log_others ln(M - 1), size s,
+distance d, separation gamma, largest_distance (ln(M - 1) + log odds) / epsilon (halved under
+add/remove), copies T, and the range of numbers of records excluded. Families:
 
 * ``listed``: "datasets" (M, s) rows of elements, and either "workload" (name and parameters) with
   "elements" (E, ...) records, or "answers" (E, k) of the elements;
@@ -22,7 +22,7 @@ under add/remove), copies T, and the range of numbers of records excluded. Famil
 * ``orthogonal lines``: "pairs" (i, 2) rows of elements, "weights" (i,), and workload, elements or
   answers as in ``listed``. Such a rung has "scale" C, "copies" b, "steps" T_1..T_i and "known" (for
   each different number of steps "prior", "spacing" and "risk") besides "first" and "last"; see
-  `geomdp.bounds.lines.lines`;
+  `geomdp.bounds.lines.orthogonal_lines`;
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 
@@ -64,44 +64,16 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
     arrays: Arrays = {}
     content = _without_arrays(document, "", arrays)
     plain = {"format": FORMAT, "version": VERSION, **content, "arrays": sorted(arrays)}
-    plain["digest"] = digest(plain, arrays)
+    digest = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
+    for name in sorted(arrays):
+        digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     beside = path.with_suffix(".npz")
     if arrays:
         np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
     else:
         beside.unlink(missing_ok=True)
-    path.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
-
-
-def read_certificate(path: Path) -> dict[str, Any]:
-    """The document at `path` with its arrays in place.
-
-    Raises
-    ------
-    ValueError
-        If it is not a certificate of this version, or was changed since it was written.
-    """
-    plain = json.loads(path.read_text(encoding="utf-8"))
-    found = (plain.get("format"), plain.get("version")) if isinstance(plain, dict) else None
-    if found != (FORMAT, VERSION):
-        raise ValueError(f"{path.name} must be a {FORMAT} of version {VERSION}, got {found}")
-    arrays: Arrays = {}
-    if plain["arrays"]:
-        with np.load(path.with_suffix(".npz"), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in plain["arrays"]}
-    if plain.pop("digest", None) != digest(plain, arrays):
-        raise ValueError(f"{path.name} was changed after it was written: its digest differs")
-    restored: dict[str, Any] = _with_arrays(plain, arrays)
-    return restored
-
-
-def digest(plain: dict[str, Any], arrays: Arrays) -> str:
-    """SHA-256 of a document without its digest, and of its arrays."""
-    content = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
-    for name in sorted(arrays):
-        content.update(name.encode())
-        content.update(np.ascontiguousarray(arrays[name]).tobytes())
-    return content.hexdigest()
+    sealed = plain | {"digest": digest.hexdigest()}
+    path.write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
 
 
 def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
@@ -117,15 +89,4 @@ def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:
         return {key: _without_arrays(item, f"{name}{key}.", arrays) for key, item in value.items()}
     if isinstance(value, list):
         return [_without_arrays(item, f"{name}{i}.", arrays) for i, item in enumerate(value)]
-    return value
-
-
-def _with_arrays(value: Any, arrays: Arrays) -> Any:
-    """The reverse of `_without_arrays`."""
-    if isinstance(value, dict):
-        if value.keys() == {"array"}:
-            return arrays[value["array"]]
-        return {key: _with_arrays(item, arrays) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_arrays(item, arrays) for item in value]
     return value

@@ -1,11 +1,12 @@
 """Pairs of points that are far apart in orthogonal directions.
 
 The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where delta_j is at most the
-width of the answers of all elements in direction u_j. Maximising a sum of squares of widths over
-orthonormal frames of i vectors climbs: take the pair of elements farthest apart along each u_j,
-with difference w_j and length delta_j, then the frame nearest to (delta_j w_j), which is their
-polar factor; neither step lowers the sum. One climb starts from elements chosen one by one, each as
-far as possible from the span of those before (a Cholesky factor with pivoting), one at random.
+width of the answers of all elements in direction u_j. The sum of squared widths is maximised over
+orthonormal frames of i vectors by alternation: take the pair of elements farthest apart along each
+u_j, with difference w_j and length delta_j, then the frame nearest to (delta_j w_j), which is its
+polar factor. Neither step lowers the sum. One climb starts from the axes through elements chosen
+one by one, each as far as possible from the span of those before (Cholesky with pivoting), another
+from a random frame.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import scipy.linalg
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Steps of the climb; widths have settled to a per cent by then.
+#: Steps of a climb; by then widths change by less than a per cent.
 CLIMBS = 8
 #: Share of the largest eigenvalue below which a polar factor is not formed.
 SINGULAR = 1e-9
@@ -37,8 +38,8 @@ def coordinates(centred: FloatArray) -> FloatArray:
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`.
 
-    The better of the climbs from the axes and from a random frame: answers of random signs want the
-    one, ranges the other.
+    The better of two climbs. The axes are the better start for random sign queries, the random
+    frame for ranges.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
@@ -47,12 +48,12 @@ def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
 
 
 def _climb(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Where the climb from `frame` (r, size) gets to."""
+    """Pairs and lengths at the end of the climb from `frame` (r, size)."""
     pairs, lengths = _widest(points, frame)
     for _ in range(CLIMBS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
-        # Pairs that come twice leave the factor undetermined in some directions: these are shrunk.
+        # Repeated pairs leave the polar factor undetermined in some directions: shrink those.
         roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
     return pairs, lengths

@@ -16,7 +16,7 @@ from geomdp._validation import whole
 MAX_DIMENSION = 20
 #: Dimension at which a greedy search stops: 2^14 words are formed for each generator tried.
 SEARCH_DIMENSION = 14
-#: Random generators tried before a greedy search gives up on one more dimension.
+#: Random generators tried for one more dimension before a greedy search stops.
 TRIES = 400
 
 
@@ -47,6 +47,9 @@ class LinearCode:
         if self.distance == 0:
             raise ValueError("generators must be linearly independent")
 
+    def __repr__(self) -> str:
+        return f"LinearCode({self.count} words of {self.length} bits, distance {self.distance})"
+
     @property
     def length(self) -> int:
         """Number of bits of a word."""
@@ -59,7 +62,7 @@ class LinearCode:
 
     @cached_property
     def distance(self) -> int:
-        """Least number of bits in which two words differ: the least weight of a word but 0."""
+        """Least number of bits in which two words differ: the least weight of a word other than 0."""
         span = _span(_packed(self.generators))
         return int(np.bitwise_count(span[1:]).sum(axis=1, dtype=np.int64).min())
 
@@ -110,7 +113,7 @@ def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
 
 
 def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """All words, by number: bit i of a number chooses generator i."""
+    """All words in order of their numbers: bit i of a number chooses generator i."""
     span = np.zeros((1, packed.shape[1]), dtype=np.uint8)
     for row in packed:
         span = np.vstack([span, span ^ row])

@@ -30,8 +30,8 @@ def largest_clique(adjacency: BoolArray) -> IntArray:
 
     Notes
     -----
-    Branch and bound; a greedy colouring of the candidates bounds what they can still add. Exact,
-    exponential in the worst case.
+    Branch and bound; the number of colours of a greedy colouring bounds the clique that the
+    candidates can still add. Exact, exponential in the worst case.
 
     References
     ----------
@@ -60,7 +60,7 @@ def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int
     if not candidates:
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):
-        # Vertices up to this one in the order have `colours` colours, and a clique one of each.
+        # The vertices up to this one have `colours` colours, and a clique has one of each at most.
         if len(chosen) + colours <= len(best):
             break
         best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)

@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._typing import IntArray
 from geomdp._validation import whole
-from geomdp.bounds.certificates.certificate import MARGIN
+from geomdp.bounds.certificates.rung import MARGIN
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
 from geomdp.bounds.packings.binary_codes import LinearCode
@@ -22,10 +22,10 @@ from geomdp.workloads import Marginals
 class CodeWords:
     """Data sets of one record each: words in {0, 1}^d, known by numbers only.
 
-    The answers to 1-way marginals are the record itself. A record is a word of an outer
-    Reed-Solomon code whose symbols are written as words of an inner binary code; attributes left
-    over are 0. Two records differ in at least (outer distance) x (inner distance) attributes. An
-    outer code of length 1 leaves the inner code alone.
+    The answers of a record to 1-way marginals are the record itself. A record is a word of an outer
+    Reed-Solomon code, each symbol written as a word of an inner binary code; attributes left over
+    are 0. Two records differ in at least (outer distance) x (inner distance) attributes. With an
+    outer code of length 1 the records are the words of the inner code.
 
     Parameters
     ----------
@@ -45,31 +45,24 @@ class CodeWords:
         whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
         whole(self.outer.prime, "symbols", maximum=self.inner.count)
 
+    #: Data sets of one record; the distances are proved.
+    size = 1
+    distance = 1
+    assumptions = ()
+    failure = 0.0
+
+    def __repr__(self) -> str:
+        return f"CodeWords({self.attributes} attributes, {self.outer!r}, {self.inner!r})"
+
     @property
     def subject(self) -> object:
-        """Name and parameters of the workload."""
+        """A key that identifies the workload."""
         return workload_subject(Marginals(self.attributes, 1))
 
     @property
     def log_others(self) -> float:
         """ln(q^t - 1)."""
-        count = self.outer.log_count
-        return count + math.log1p(-math.exp(-count))
-
-    @property
-    def size(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def distance(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """None: the distances are proved."""
-        return ()
+        return self.outer.log_others
 
     def separation(self, metric: Metric) -> float:
         """sqrt(differing attributes / d); 1 for the worst case."""

@@ -14,15 +14,19 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import certify
-from geomdp.bounds.certificates.workloads import listing_document, workload_subject
+from geomdp.bounds.certificates.workloads import (
+    bounded_answers,
+    listing_document,
+    workload_subject,
+)
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
 #: Answer differences held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Roundings of float64 allowed for each operation behind a separation: sums, means and norms lose
-#: at most one unit (2^-53) each; sixteen leave room for a checker that adds up in another order.
+#: Error allowed for each operation behind a separation. Sums, means and norms lose at most 2^-53
+#: each; sixteen times that leaves room for a checker that adds in another order.
 ROUNDING = 2.0**-49
 
 
@@ -37,10 +41,10 @@ class Packing:
     elements : (E, ...) array
         Records of the workload's universe, one per row.
     datasets : (M, s) array of int
-        Rows of `elements`; a row number may repeat, and stands for one record each time. No two
-        data sets are the same multiset, which their separation shows.
+        Rows of `elements`; a row number may repeat, and stands for one record each time. Two data
+        sets that are the same multiset have separation 0, and the packing then proves nothing.
     origin : str
-        What built it, in words; for reading only.
+        What built it, in words; it goes into certificate files for readers.
 
     Raises
     ------
@@ -56,6 +60,10 @@ class Packing:
     elements: npt.NDArray[Any]
     datasets: IntArray
     origin: str = "listed"
+
+    #: Nothing is assumed: everything is computed from the list.
+    assumptions = ()
+    failure = 0.0
 
     def __post_init__(self) -> None:
         elements = self.workload.universe.validate(self.elements)
@@ -87,18 +95,13 @@ class Packing:
 
     @property
     def subject(self) -> object:
-        """Name and parameters of a public workload; any other is told by its identity."""
+        """A key that identifies the workload."""
         return workload_subject(self.workload)
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """None: everything is computed from the list."""
-        return ()
 
     @cached_property
     def answers(self) -> FloatArray:
         """Answer vectors Q(x) of the elements: (E, k)."""
-        return self.workload.evaluate(self.elements)
+        return bounded_answers(self.workload, self.elements)
 
     @cached_property
     def means(self) -> FloatArray:
@@ -129,7 +132,7 @@ class Packing:
         levels = [(counts >= level).astype(np.int64) for level in range(1, int(counts.max()) + 1)]
         incidence = sp.csr_array(sp.hstack(levels))
         if incidence.shape[0] ** 2 * self.size > BLOCK_ENTRIES << 6:
-            return self.size  # always enough, and cheaper
+            return self.size  # An upper bound on every distance, and free.
         fewest = self.size
         for start in range(0, len(self.datasets), 512):
             common = (incidence[start : start + 512] @ incidence.T).toarray()

@@ -5,16 +5,16 @@ h_1..h_J be the J = d' - 1 non-constant columns of the d' x d' Hadamard matrix o
 v_j = (1 + h_j) / 2 in {0, 1}^d'. The data set of a function f holds, for each of the first s of the
 J^(l-1) tuples j, the record (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
 
-Look at the queries that take one attribute of each part only, and apply P x ... x P x I to their
-answers, P = I - 11^T / d'. Neither increases a norm. P v_j = h_j / 2, so the records of different
-tuples become orthogonal, and
+Keep only the queries that take one attribute of each part, and apply P x ... x P x I to their
+answers, P = I - 11^T / d'. Neither step increases a norm. P v_j = h_j / 2, so the records of
+different tuples become orthogonal, and
 
     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
 
-The last parts are written as B words each of a binary code with minimum distance D (attributes left
-over are 0), and the s B words of a data set as the symbols of a Reed-Solomon code over F_q. Where
-two of its words differ in at least c symbols, the sum is at least c D. The published choice is
-B = 1; more and shorter words reach all widths with codes that can be searched.
+The last part of a record holds B words of a binary code with minimum distance D (attributes left
+over are 0). The s B words of a data set are the symbols of one word of a Reed-Solomon code over
+F_q. Two of its words differ in at least c symbols, so the sum is at least c D. The published choice
+is B = 1; more and shorter words need only codes that are small enough to be searched.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scipy.linalg import hadamard
 
 from geomdp._typing import IntArray
 from geomdp._validation import whole
-from geomdp.bounds.certificates.certificate import MARGIN
+from geomdp.bounds.certificates.rung import MARGIN
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
 from geomdp.bounds.packings.binary_codes import LinearCode
@@ -40,7 +40,7 @@ from geomdp.workloads import Marginals
 
 @dataclass(frozen=True, eq=False)
 class MarginalBlocks:
-    """The data sets X_f above, known by numbers only; their separation is proved.
+    """The data sets X_f above, known by numbers only.
 
     Parameters
     ----------
@@ -62,6 +62,13 @@ class MarginalBlocks:
     part: int
     code: LinearCode
     functions: ReedSolomon
+
+    #: Nothing is assumed: the separation is proved, and the code's distance is computed.
+    assumptions = ()
+    failure = 0.0
+
+    def __repr__(self) -> str:
+        return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
 
     def __post_init__(self) -> None:
         whole(self.attributes, "attributes")
@@ -95,14 +102,13 @@ class MarginalBlocks:
 
     @property
     def subject(self) -> object:
-        """Name and parameters of the workload."""
+        """A key that identifies the workload."""
         return workload_subject(self.workload)
 
     @property
     def log_others(self) -> float:
         """ln(q^t - 1)."""
-        count = self.functions.log_count
-        return count + math.log1p(-math.exp(-count))
+        return self.functions.log_others
 
     @property
     def size(self) -> int:
@@ -114,15 +120,10 @@ class MarginalBlocks:
         """The number of records s: two functions may differ everywhere."""
         return self.size
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """None: the separation is proved, the distance of the code is counted out."""
-        return ()
-
     def separation(self, metric: Metric) -> float:
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s, k = C(d, l).
 
-        For the worst case k is the number of queries in the block, whose largest answer is at
+        For the worst case k is the number of queries in the block: their largest answer is at
         least their root mean square.
         """
         others = self.width - 1

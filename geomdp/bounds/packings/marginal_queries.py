@@ -7,15 +7,9 @@ from collections.abc import Iterator
 
 from geomdp._validation import whole
 from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificates.certificate import (
-    Certificate,
-    Question,
-    Rung,
-    SideConditionError,
-    bound_of,
-    rung,
-)
-from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.certificates.certificate import covering_bound
+from geomdp.bounds.certificates.problem import Problem, SideConditionError
+from geomdp.bounds.certificates.rung import Rung, rung
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.binary_codes import LinearCode, code_distances, greedy_code
 from geomdp.bounds.packings.code_words import CodeWords
@@ -57,9 +51,8 @@ def marginal_bound(
     Returns
     -------
     Bound
-        For l = 1 the best code; for l >= 2 the best chain of Hadamard blocks with Reed-Solomon
-        functions of growing length, over the splits of the attributes and the codes tried.
-        Unconditional: for constant width a constant times d / (alpha eps) (l = 1) or
+        For l = 1 from the best code; for l >= 2 from Hadamard blocks with Reed-Solomon functions of
+        growing length, over the splits of the attributes and the codes tried. Unconditional: for constant width a constant times d / (alpha eps) (l = 1) or
         min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}, once alpha is small enough.
 
     Raises
@@ -71,22 +64,19 @@ def marginal_bound(
     ----------
     Nikolov 2022, Theorem 25; formula sheet JL-T25.
     """
-    question = Question(epsilon, alpha, metric, adjacency)
-    whole(width, "width", maximum=whole(attributes, "attributes", minimum=2) - (width > 1))
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    whole(width, "width", maximum=whole(attributes, "attributes"))
     families = (
-        _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, question)
+        _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, problem)
     )
     rungs: list[Rung] = []
-    reasons: list[str] = []
+    reason = f"{attributes} attributes are too few for a code or a Hadamard block of width {width}"
     for family in families:
         try:
-            rungs.append(rung(family, question))
+            rungs.append(rung(family, problem))
         except SideConditionError as error:
-            reasons.append(str(error))
-    chosen = chain(rungs)
-    if not chosen:
-        raise SideConditionError(reasons[-1])
-    return bound_of(Certificate(question, chosen))
+            reason = str(error)
+    return covering_bound(rungs, problem, [reason])
 
 
 def _code_words(attributes: int) -> Iterator[CodeWords]:
@@ -98,8 +88,8 @@ def _code_words(attributes: int) -> Iterator[CodeWords]:
             yield CodeWords(attributes, ReedSolomon(symbols, length, degree), inner)
 
 
-def _marginal_blocks(attributes: int, width: int, question: Question) -> Iterator[MarginalBlocks]:
-    """All splits of the attributes, codes, and numbers of tuples with all their degrees."""
+def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[MarginalBlocks]:
+    """Blocks for all splits of the attributes, codes, numbers of tuples and degrees."""
     for part in _parts(attributes, width):
         rest = attributes - (width - 1) * part
         for code in _codes(rest):
@@ -107,14 +97,14 @@ def _marginal_blocks(attributes: int, width: int, question: Question) -> Iterato
             if symbols < each:
                 continue
             most = min((part - 1) ** (width - 1), symbols // each)
-            for length in _lengths(most, question):
+            for length in _lengths(most, problem):
                 for degree in _degrees(length * each):
                     functions = ReedSolomon(symbols, length * each, degree)
                     yield MarginalBlocks(attributes, width, part, code, functions)
 
 
 def _parts(attributes: int, width: int) -> list[int]:
-    """Sizes d' of the first parts: at least a third of an even share, room for a last part."""
+    """Sizes d' of the first parts: at least a third of an even share, and room for a last part."""
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [
         part
@@ -126,7 +116,7 @@ def _parts(attributes: int, width: int) -> list[int]:
 def _codes(attributes: int) -> Iterator[LinearCode]:
     """Codes of more than two words for a part of that many attributes.
 
-    None of them has both fewer words, or as many, and a smaller distance than another.
+    Of the codes of one length, a smaller distance is kept only if it allows more words.
     """
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2
@@ -137,12 +127,12 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
                 yield code
 
 
-def _lengths(most: int, question: Question) -> list[int]:
-    """Numbers of tuples 1, 2, 3, ... up to `most` and to where answers get too close.
+def _lengths(most: int, problem: Problem) -> list[int]:
+    """Growing numbers of tuples s from 1 up to `most`, as long as answers can be far enough apart.
 
     ||Q(X_f) - Q(X_g)|| / sqrt(k) is at most sqrt(2 s) / s, as for sets of s elements.
     """
-    room = 2 / question.required_separation**2
+    room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))
     lengths = [1]
     while lengths[-1] < most:

@@ -9,19 +9,13 @@ import numpy as np
 
 from geomdp._validation import positive
 from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificates.certificate import (
-    MARGIN,
-    Certificate,
-    Question,
-    SideConditionError,
-    bound_of,
-    rung,
-)
-from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.certificates.certificate import cover, covering_bound
+from geomdp.bounds.certificates.problem import Problem, SideConditionError
+from geomdp.bounds.certificates.rung import MARGIN, rung
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBoundError, rate
 from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
-from geomdp.bounds.packings.set_families import ReedSolomonSets, Singletons
+from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, Singletons
 from geomdp.privacy import Adjacency
 
 #: ln of the largest universe of Reed-Solomon sets.
@@ -63,13 +57,12 @@ def random_sign_bound(
     failure : float
         Probability over the signs that the bound does not hold.
     seed : int
-        Of the signs, for sampled checks.
+        Seed of the signs, which only sampled checks draw.
 
     Returns
     -------
     Bound
-        The best chain of singletons and of Reed-Solomon families of growing set size; at least a
-        constant times min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)} in
+        From singletons and Reed-Solomon families of growing set size; at least a constant times min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)} in
         the ranges of the theorem.
 
     Raises
@@ -81,27 +74,29 @@ def random_sign_bound(
     ----------
     Nikolov 2022, Theorem 24; formula sheet JL-T24.
     """
-    question = Question(epsilon, alpha, metric, adjacency)
-    sizes = list(set_sizes(log_universe, question))
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    sizes = list(set_sizes(log_universe, problem))
     share = positive(failure, "failure") / (len(sizes) + 1)
-    families = [_best_singletons(queries, log_universe, question, share, seed)]
+    families = [_best_singletons(queries, log_universe, problem, share, seed)]
     for size in sizes:
-        found = _best_sets(queries, log_universe, size, question, share, seed)
+        found = _best_sets(queries, log_universe, size, problem, share, seed)
         families += [] if found is None else [found]
-    rungs = chain(rung(family, question) for family in families)
-    for family in families:
-        if any(family is used.family for used in rungs):
+    rungs = [rung(family, problem) for family in families]
+    used = cover(rungs)
+    for family, own in zip(families, rungs, strict=True):
+        if any(own is part for part in used):
             family.check_sample()
-    return bound_of(Certificate(question, rungs))
+    return covering_bound(used, problem)
 
 
-def set_sizes(log_universe: float, question: Question) -> Iterator[int]:
-    """Sizes 2, 3, 4, 5, ... with room for answers c alpha apart and for a prime q >= s, s q <= N.
+def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
+    """Growing set sizes s from 2, as long as s^2 <= N and answers can be c alpha apart.
 
-    The separation is at most sqrt(2 s) / s, so s <= 2 / (c alpha)^2.
+    A prime q >= s with s q <= N needs s^2 <= N. The separation is at most sqrt(2 s) / s, so
+    s <= 2 / (c alpha)^2.
     """
     most = min(
-        2 / question.required_separation**2,
+        2 / problem.required_separation**2,
         math.exp(min(log_universe, MAX_LOG_UNIVERSE) / 2),
         float(MAX_SIZE),
     )
@@ -112,9 +107,9 @@ def set_sizes(log_universe: float, question: Question) -> Iterator[int]:
 
 
 def _best_singletons(
-    queries: int, log_universe: float, question: Question, failure: float, seed: int
+    queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """As many elements as pay: more of them are closer together."""
+    """The best number of single elements: more of them have answers closer together."""
     # At the largest rate, that of delta = 1 at tilt 1/2, all separation is lost.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
@@ -125,14 +120,14 @@ def _best_singletons(
         )
     counts = np.linspace(math.log(3), limit, SINGLETON_COUNTS)
     families = [RandomSignSets(queries, Singletons(float(x)), failure, seed) for x in counts]
-    return max(families, key=lambda family: _reach(family, question))
+    return max(families, key=lambda family: _reach(family, problem))
 
 
 def _best_sets(
     queries: int,
     log_universe: float,
     size: int,
-    question: Question,
+    problem: Problem,
     failure: float,
     seed: int,
 ) -> RandomSignSets | None:
@@ -146,16 +141,16 @@ def _best_sets(
         try:
             family = RandomSignSets(queries, sets, failure, seed)
         except UnionBoundError:
-            break  # higher degrees have more sets
-        reach = _reach(family, question)
+            break  # Higher degrees have more sets.
+        reach = _reach(family, problem)
         if reach > furthest:
             best, furthest = family, reach
     return best
 
 
-def _reach(family: RandomSignSets, question: Question) -> float:
+def _reach(family: RandomSignSets, problem: Problem) -> float:
     """Last number of records excluded, 0 if none."""
     try:
-        return float(rung(family, question).last)
+        return float(rung(family, problem).last)
     except SideConditionError:
         return 0.0

@@ -9,8 +9,9 @@ tilt x in (0, 1)
     Pr[(1/k) sum of k copies of Y^2 <= 1 - delta] <= e^(-k rate),
     rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
 
-Over all pairs of M sets, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s with probability
-at least 1 - (M^2 / 2) e^(-k rate) over the signs: the number of sets enters by its logarithm only.
+By a union bound over all pairs of M sets, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
+holds for all of them with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. It depends
+on ln M alone, so the sets need not be listed.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ from scipy.optimize import brentq
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, whole
-from geomdp.bounds.certificates.certificate import MARGIN, SideConditionError
+from geomdp.bounds.certificates.problem import SideConditionError
+from geomdp.bounds.certificates.rung import MARGIN
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.packings.set_families import ReedSolomonSets, SetFamily, log_whole
+from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, SetFamily, log_whole
+from geomdp.bounds.rounding import rounded_up
 
-#: Probability over the signs that a bound fails, unless another is asked for: the level of the
-#: statistical tests of this library.
+#: Default probability over the signs that a bound fails: the level of this library's tests.
 FAILURE = 1e-6
 #: Most signs drawn for a check of sampled pairs.
 SAMPLED_SIGNS = 1 << 21
-#: Largest number of pairs drawn for it.
+#: Most pairs of sets drawn for that check.
 SAMPLED_PAIRS = 8
 
 
@@ -76,6 +78,9 @@ class RandomSignSets:
         deviation, tilt = _least_deviation(self.needed_rate, self.sets.size)
         object.__setattr__(self, "_chosen", (deviation, tilt))
 
+    def __repr__(self) -> str:
+        return f"RandomSignSets({self.queries} queries, {self.sets!r}, failure={self.failure:g})"
+
     @property
     def needed_rate(self) -> float:
         """(2 ln M + ln(1 / (2 failure))) / k, which the rate must reach."""
@@ -93,7 +98,7 @@ class RandomSignSets:
 
     @property
     def subject(self) -> object:
-        """Which workload the family is for."""
+        """A key that identifies the workload."""
         return ("random signs", self.queries, self.seed)
 
     @property
@@ -122,9 +127,10 @@ class RandomSignSets:
     def assumptions(self) -> tuple[str, ...]:
         """The probability over the signs, and what was sampled."""
         said = (
-            f"the signs are independent and uniform on at least e^{self.sets.log_universe:.6g} "
-            f"elements; for sets of {self.size} elements, all pairs are separated with probability "
-            f"at least 1 - {self.failure:g} over the signs (union bound), not checked pair by pair"
+            "the signs are independent and uniform on at least "
+            f"e^{rounded_up(self.sets.log_universe)} elements; for sets of {self.size} elements, "
+            "all pairs are separated with probability at least "
+            f"1 - {rounded_up(self.failure)} over the signs (union bound), not checked pair by pair"
         )
         pairs = self.sampled_pairs
         if pairs == 0:
@@ -157,7 +163,7 @@ class RandomSignSets:
         least = self.separation(MEAN_L2)
         for _ in range(self.sampled_pairs):
             first, second = self.sets.elements(self.sets.code.sample(2, rng))
-            # Equal words have no separation, and are no pair.
+            # Two equal words are one set, not a pair.
             if (first == second).all():
                 continue
             total = np.zeros(self.queries)
@@ -183,34 +189,34 @@ class RandomSignSets:
 
 def rate(deviation: float, tilt: float, size: int) -> float:
     """The exponent of the tail at `deviation` delta in (0, 1) and `tilt` x, for sets of `size`."""
-    return -tilt * (1 - deviation) - math.log(_moment(tilt, size))
+    return -tilt * (1 - deviation) - _log_moment(tilt, size)
 
 
-def _moment(tilt: float, size: int) -> float:
-    """Bound 1 - x + (3 - 1/s) x^2 / 2 on E e^(-x Y^2)."""
-    return 1 - tilt + (3 - 1 / size) * tilt**2 / 2
+def _log_moment(tilt: float, size: int) -> float:
+    """The bound ln(1 - x + (3 - 1/s) x^2 / 2) on ln E e^(-x Y^2), also for tiny x."""
+    return math.log1p(-tilt + (3 - 1 / size) * tilt**2 / 2)
 
 
 def _least_deviation(needed: float, size: int) -> tuple[float, float]:
-    """Smallest delta with a rate of `needed`, and its tilt.
+    """Smallest delta with a rate of `needed`, rounded up, and its tilt.
 
-    For given x the rate is linear in delta, so delta(x) = 1 + (needed + ln moment(x)) / x; at its
-    least, 1 - delta is the derivative of -ln moment: one root in x, left of the least moment.
+    For given x the rate is linear in delta, so delta(x) = 1 + (needed + ln moment(x)) / x. Where
+    delta is least, 1 - delta is the derivative of -ln moment: an equation in x with one root left
+    of the least moment. Any x proves the bound, so only delta(x) has to be accurate: with
+    `_log_moment` it is to a few 2^-53, far below the margin.
     """
     fourth = 3 - 1 / size
 
-    def slope(x: float) -> float:
-        return (1 - fourth * x) / _moment(x, size)
-
     def excess(x: float) -> float:
-        return -x * slope(x) - math.log(_moment(x, size)) - needed
+        slope = (1 - fourth * x) * math.exp(-_log_moment(x, size))
+        return -x * slope - _log_moment(x, size) - needed
 
-    top = 1 / fourth  # where the moment is least and delta is 1
+    top = 1 / fourth  # The moment is least here, and delta is 1.
     if not excess(top) > 0:
         raise UnionBoundError(
             f"2 ln M + ln(1 / (2 failure)) per query must be below {excess(top) + needed:.4g}, "
             f"got {needed:.4g}: fewer sets or more queries"
         )
     tilt = float(brentq(excess, 1e-12, top, xtol=1e-15)) if excess(1e-12) < 0 else 1e-12
-    deviation = 1 + (needed + math.log(_moment(tilt, size))) / tilt
+    deviation = 1 + (needed + _log_moment(tilt, size)) / tilt
     return min(1.0, max(0.0, deviation) * (1 + MARGIN) + MARGIN), tilt

@@ -11,7 +11,7 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest size of a field: its elements, and those of a universe of blocks, are int64.
+#: Largest field: its elements, and element numbers of a universe of blocks, must be int64.
 MAX_PRIME = 1 << 60
 #: Largest field in which a product plus an element is an int64.
 MAX_INT64_PRIME = 1 << 31
@@ -55,6 +55,11 @@ class ReedSolomon:
         return self.degree * math.log(self.prime)
 
     @property
+    def log_others(self) -> float:
+        """ln of the number of words less one."""
+        return self.log_count + math.log1p(-math.exp(-self.log_count))
+
+    @property
     def differing(self) -> int:
         """Least number of positions in which two words differ."""
         return self.length - self.degree + 1
@@ -74,7 +79,7 @@ class ReedSolomon:
 
     def evaluate(self, coefficients: IntArray) -> IntArray:
         """Words of polynomials with `coefficients` (b, t), lowest first: (b, length)."""
-        # Beyond int64 products, Python's integers.
+        # Products of elements of larger fields need Python's integers.
         dtype = np.int64 if self.prime <= MAX_INT64_PRIME else object
         points = np.arange(self.length, dtype=np.int64).astype(dtype)
         words = np.zeros((len(coefficients), self.length), dtype=dtype)

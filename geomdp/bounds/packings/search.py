@@ -1,11 +1,10 @@
 """Packings for any workload, by search over multisets of its elements.
 
-Three moves. *Random*: a pool of random multisets of s records. *Greedy*: farthest points first, in
-the geometry of the answers; every prefix of that order is a packing, and the best one is kept.
-*Local*: of the closest pair of a packing, one record is exchanged so that its data set moves away
-from all others, as long as that is possible. Data sets of one record come from all elements and,
-where there are few enough, from largest cliques. Everything found is chained and certified, so a
-poor search costs strength only.
+Three steps for each size s. *Random*: draw a pool of random multisets of s records. *Greedy*: order
+them by farthest points first in the space of answers; every prefix of that order is a packing, and
+the best one is kept. *Local search*: exchange one record of a closest data set so that it moves away
+from all others. Data sets of one record come from all elements and, if there are few, from largest
+cliques. Everything found is certified, so a poor search gives a weaker bound, never a false one.
 """
 
 from __future__ import annotations
@@ -18,16 +17,12 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificates.certificate import (
-    Question,
-    SideConditionError,
-    certify,
-    reachable_distance,
-    rung,
-)
+from geomdp.bounds.certificates.certificate import certify
+from geomdp.bounds.certificates.problem import Problem, SideConditionError
+from geomdp.bounds.certificates.rung import reachable_distance, rung
 from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.bounds.packings.exchanges import means_of, spread_out
 from geomdp.bounds.packings.listed import Packing
+from geomdp.bounds.packings.local_search import means_of, spread_out
 from geomdp.bounds.packings.separated import (
     best_prefix,
     elements_or_sample,
@@ -40,9 +35,9 @@ from geomdp.workloads import Workload
 
 #: Most answers of elements held: 2^24 float64 are 128 MB.
 MAX_ANSWERS = 1 << 24
-#: Scales at which a largest clique is sought, on at most so many elements.
+#: Number of separations at which a largest clique is computed, and most elements for that.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
-#: Sizes of multisets tried in vain before the search stops.
+#: The search stops after this many sizes of multisets in a row without progress.
 PATIENCE = 3
 
 
@@ -53,10 +48,10 @@ class Effort:
     Parameters
     ----------
     elements : int
-        Elements looked at; a random sample of a larger universe.
+        Most elements used; of a larger universe, a random sample.
     pool : int
-        Random multisets of each size; none for universes of at least as many elements, where they
-        cannot be more numerous than single elements.
+        Random multisets of each size. Universes of at least as many elements need none: single
+        elements are then as many as the pool.
     datasets : int
         Most data sets of one packing.
     exchanges : int
@@ -102,7 +97,7 @@ def packing_search(
     effort : Effort
         How hard to search.
     rng : Generator, int or None
-        Of the search; the bound holds whatever it draws.
+        Randomness of the search; the bound holds whatever it draws.
 
     Returns
     -------
@@ -116,11 +111,10 @@ def packing_search(
 
     Notes
     -----
-    O(elements x datasets x k), and pool for elements for each size tried.
+    O(elements x datasets x k), and O(pool x datasets x k) for each size of multisets.
     """
-    question = Question(epsilon, alpha, metric, adjacency)
-    generator = np.random.default_rng(rng)
-    search = _Search(workload, question, effort, generator)
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    search = _Search(workload, problem, effort, np.random.default_rng(rng))
     packings = [*search.singles(), *search.all_multisets()]
     return certify(packings, epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
 
@@ -129,9 +123,9 @@ class _Search:
     """The elements of one search with their answers."""
 
     def __init__(
-        self, workload: Workload, question: Question, effort: Effort, rng: np.random.Generator
+        self, workload: Workload, problem: Problem, effort: Effort, rng: np.random.Generator
     ) -> None:
-        self.workload, self.question, self.effort, self.rng = workload, question, effort, rng
+        self.workload, self.problem, self.effort, self.rng = workload, problem, effort, rng
         most = max(3, min(effort.elements, MAX_ANSWERS // workload.n_queries))
         self.elements = elements_or_sample(workload, most, rng)
         self.answers = workload.evaluate(self.elements)
@@ -148,27 +142,27 @@ class _Search:
 
     def _best_clique(self) -> IntArray:
         """The largest separated set, at the scale where it excludes most records."""
-        norm = self.question.metric.norm
+        norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
-        scales = np.unique(pairs[pairs >= self.question.required_separation])
-        # Single data sets prove nothing, and say so when they are certified.
+        scales = np.unique(pairs[pairs >= self.problem.required_separation])
+        # Fallback: a single data set, which `certify` refuses with the reason.
         best, furthest = np.zeros(1, dtype=np.int64), 0.0
         places = np.linspace(0, len(scales) - 1, CLIQUE_SCALES).astype(np.int64)
         for scale in np.unique(scales[places]) if len(scales) else scales:
-            rows = exact_separated(self.answers, self.question.metric, float(scale))
-            value = best_prefix(np.full(len(rows), scale), 1, self.question).value
+            rows = exact_separated(self.answers, self.problem.metric, float(scale))
+            value = best_prefix(np.full(len(rows), scale), 1, self.problem).value
             if value > furthest:
                 best, furthest = rows, value
         return best
 
     def all_multisets(self) -> list[Packing]:
-        """Packings by multisets of growing size, until some in a row reach no further."""
+        """Packings by multisets of growing size, until `PATIENCE` sizes in a row add nothing."""
         found: list[Packing] = []
         furthest, misses = 0, 0
         for size in self.sizes():
             found.append(self.multisets(size))
             try:
-                reach = rung(found[-1], self.question).last
+                reach = rung(found[-1], self.problem).last
             except SideConditionError:
                 reach = 0
             misses = 0 if reach > furthest else misses + 1
@@ -178,17 +172,17 @@ class _Search:
         return found
 
     def sizes(self) -> list[int]:
-        """2, 3, 4, 6, 8, 11, ...: as long as random multisets can be far enough apart.
+        """Sizes 2, 3, 4, 6, 8, 11, ..., as long as random multisets can be far enough apart.
 
-        Their answers are about sqrt(2 / s) standard deviations of the answers of one record apart,
-        and one copy must be within reach of the largest number of data sets.
+        Their answers are about sqrt(2 / s) standard deviations of one record's answers apart, and
+        one copy of a data set must be within the reachable distance of most data sets.
         """
         if len(self.elements) >= self.effort.pool:
             return []
-        spread = self.question.metric.norm(self.answers - self.answers.mean(axis=0))
+        spread = self.problem.metric.norm(self.answers - self.answers.mean(axis=0))
         variance = float((spread**2).mean())
-        room = 2 * variance / self.question.required_separation**2
-        reach = reachable_distance(math.log(self.effort.datasets - 1), self.question)
+        room = 2 * variance / self.problem.required_separation**2
+        reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
         # Half powers of two up to 2^10, larger than any room in practice.
         grid = sorted({round(2 ** (i / 2)) for i in range(2, 21)})
         return [size for size in grid if size <= min(room, reach)]
@@ -200,7 +194,7 @@ class _Search:
         spread = spread_out(
             self.answers,
             datasets,
-            self.question.metric,
+            self.problem.metric,
             exchanges=self.effort.exchanges,
             rng=self.rng,
         )
@@ -210,8 +204,8 @@ class _Search:
         """The best prefix of the farthest-point order; one row if there is none."""
         found = farthest_points(
             points,
-            self.question.metric.norm,
-            least=self.question.required_separation,
+            self.problem.metric.norm,
+            least=self.problem.required_separation,
             most=self.effort.datasets,
         )
-        return found.order[: max(1, best_prefix(found.radii, size, self.question).count)]
+        return found.order[: max(1, best_prefix(found.radii, size, self.problem).count)]

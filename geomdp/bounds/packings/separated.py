@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import positive
-from geomdp.bounds.certificates.certificate import Question, reachable_distance
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import reachable_distance
 from geomdp.bounds.metrics import Metric
 from geomdp.bounds.packings.cliques import largest_clique
 from geomdp.bounds.packings.listed import Packing
@@ -21,12 +22,12 @@ from geomdp.workloads import Workload
 
 @dataclass(frozen=True)
 class Prefix:
-    """How much of a farthest-point order to use.
+    """The best prefix of a farthest-point order.
 
     Parameters
     ----------
     value : float
-        Number of records excluded, before rounding down; 0 if none is.
+        Number of records excluded; 0 if none is.
     count : int
         Number of points, from the first.
     """
@@ -60,7 +61,7 @@ def exact_separated(points: FloatArray, metric: Metric, separation: float) -> In
 
 
 def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.NDArray[Any]:
-    """All elements of a universe of at most so many, a random sample of so many of another."""
+    """All elements of the universe if there are at most `most`, else a random sample of `most`."""
     size = workload.universe.size
     if size is not None and size <= most:
         return workload.universe.elements(0, size)
@@ -74,7 +75,7 @@ def single_elements(
     return Packing(workload, elements[rows], np.arange(len(rows))[:, None], origin)
 
 
-def best_prefix(radii: FloatArray, size: int, question: Question) -> Prefix:
+def best_prefix(radii: FloatArray, size: int, problem: Problem) -> Prefix:
     """The number of points of a farthest-point order that excludes most records.
 
     Parameters
@@ -83,7 +84,7 @@ def best_prefix(radii: FloatArray, size: int, question: Question) -> Prefix:
         Not increasing: the first N data sets are `radii[N - 1]` apart.
     size : int
         Records s of each data set; any two are taken to differ everywhere.
-    question : Question
+    problem : Problem
         Privacy, error and metric.
 
     Returns
@@ -92,9 +93,9 @@ def best_prefix(radii: FloatArray, size: int, question: Question) -> Prefix:
         With floor(T s radii / (c alpha)) records, T the copies that JL-L6 allows for N data sets.
     """
     counts = np.arange(3, len(radii) + 1)
-    reach = np.array([reachable_distance(math.log(count - 1), question) for count in counts])
+    reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])
     copies = np.maximum(np.ceil(reach / size) - 1, 0.0)
-    shares = radii[2:] / question.required_separation
+    shares = radii[2:] / problem.required_separation
     values = np.where(shares >= 1, np.floor(copies * size * shares), 0.0)
     if values.max(initial=0.0) < 1:
         return Prefix(0.0, 0)

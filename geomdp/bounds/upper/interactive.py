@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 from geomdp._validation import positive, whole
-from geomdp.bounds.upper.attainable_accuracy import smallest_accuracy
+from geomdp._bisection import smallest_accuracy
 from geomdp.privacy import ApproxDP, PureDP
 
 #: Constant of Theorem 3.3 of Blum-Roth.

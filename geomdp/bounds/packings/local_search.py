@@ -1,4 +1,4 @@
-"""Exchanges of single records that spread the answers of a packing."""
+"""Local search: exchanges of single records that move the answers of a packing apart."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def spread_out(
 ) -> IntArray:
     """`datasets` after exchanges of records that never lower the least separation.
 
-    One step takes a data set that is closest to another, one of its records, and the element among
-    32 random ones that takes its answer farthest from all others; it is made if that is farther
-    than before.
+    One step picks a data set that is closest to another, one of its records, and 32 random
+    elements. The record is exchanged for the element that brings the data set's answer farthest
+    from all others, if that is farther than before.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def spread_out(
     exchanges : int
         Number of steps.
     rng : Generator
-        Of the candidates.
+        Draws the candidates.
 
     Returns
     -------
@@ -58,8 +58,8 @@ def spread_out(
     means = means_of(answers, datasets)
     nearest = np.array([_nearest(metric, means, i) for i in range(len(means))])
     for _ in range(exchanges):
-        # An exchange leaves lower bounds behind for those it moved away from: `nearest` is exact
-        # for the data set at its minimum only after it is looked at again.
+        # Where an exchange moved a data set away, `nearest` of the others is only a lower bound.
+        # Recompute it for the data set at the minimum before using it.
         closest = int(nearest.argmin())
         nearest[closest] = _nearest(metric, means, closest)
         if nearest[closest] > nearest.min():

@@ -1,9 +1,10 @@
 """Lower bounds from orthogonal lines for any workload: which pairs, how many steps on each.
 
-Frames of growing size come from `frames`. For each, steps are handed out by price: every line takes
-the number that gains most in its squared error less the price, and prices go from high to low.
+Frames of growing size come from `frames`. For each frame, a price per step decides how many steps a
+line takes: the number that maximises its squared error less the price of the steps. Prices go from
+high to low.
 
-A subset of the universe is enough for a proof: large universes are sampled, publicly.
+A subset of the universe is enough for a proof: large universes are sampled from a public seed.
 """
 
 from __future__ import annotations
@@ -20,23 +21,16 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import IntArray
 from geomdp._validation import positive, whole
 from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificates.certificate import (
-    CHANGES,
-    Certificate,
-    Question,
-    SideConditionError,
-    bound_of,
-)
-from geomdp.bounds.certificates.chain import chain
+from geomdp.bounds.certificates.certificate import covering_bound
+from geomdp.bounds.certificates.problem import CHANGES, Problem
+from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP, private_line
 from geomdp.bounds.lines.frames import coordinates, widest_frame
-from geomdp.bounds.lines.lines import (
+from geomdp.bounds.lines.orthogonal_lines import (
     LineRung,
     OrthogonalLines,
     excluded_scale,
     line_rung,
-    moment,
 )
-from geomdp.bounds.lines.one_line import MOST_EPSILON, MOST_STEP, private_line
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.privacy import Adjacency
@@ -46,17 +40,17 @@ from geomdp.workloads import Workload
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
 FRAME_RATIO = math.sqrt(2)
-#: Numbers of steps T tried.
+#: Numbers of steps T that are tried.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
-#: Prices of a step tried, from high to low: the last pays for 64 steps on short lines.
+#: Number of prices and the ratio of one to the next: the last allows 64 steps on short lines.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Copies are such that one step costs at least about this epsilon: at 1/2, whole steps lose 2%.
+#: Copies are chosen so that one step costs about this epsilon; coarser steps would lose above 2%.
 STEP_EPSILON = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class LinePlan:
-    """A way to use lines, before it is written out.
+    """Lines with their numbers of steps and copies, for any alpha.
 
     Parameters
     ----------
@@ -67,9 +61,9 @@ class LinePlan:
     copies : int
         b.
     records : int
-        b sum_j T_j, from which on it excludes errors.
+        b sum_j T_j, the least number of records of such a data set.
     scale : float
-        Error times number of records that it excludes.
+        C: the error that is excluded with n records is C / n.
     """
 
     lines: OrthogonalLines
@@ -92,7 +86,7 @@ def orthogonal_lines_bound(
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size: of a large one, 2^11 elements are looked at.
+        k queries, on a universe of any size; of a large one, 2^11 elements are used.
     epsilon, alpha : float
         Privacy and error.
     metric : MeanL2, RMS or WorstCase
@@ -114,11 +108,9 @@ def orthogonal_lines_bound(
     -----
     For E elements that span r dimensions O(E^2 k + E r^2 + r^3), once for each workload.
     """
-    question = Question(epsilon, alpha, metric, adjacency)
-    chosen = chain(line_rungs(workload, question))
-    if not chosen:
-        raise SideConditionError(f"lines leave an error below {alpha:.4g} with one record already")
-    return bound_of(Certificate(question, chosen))
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    reason = f"lines leave an error below {alpha:.4g} with one record already"
+    return covering_bound(line_rungs(workload, problem), problem, [reason])
 
 
 def orthogonal_lines_error(
@@ -164,11 +156,11 @@ def additive_noise_error(
     metric: Metric = MEAN_L2,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
 ) -> float:
-    """An error that no epsilon-DP noise is below, if it is independent of the data and added.
+    """A lower bound on the error of additive epsilon-DP noise that is independent of the data.
 
-    It is about mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X: their privacy says
-    the same of Z for every n, so that what lines exclude for any number of records, times that
-    number, bounds Z. It does not hold for projected or otherwise fitted answers.
+    For mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X. Whether they are private does
+    not depend on n, so the error that lines exclude for any number of records, times that number,
+    bounds Z. It does not hold for projected or otherwise fitted answers.
 
     Parameters
     ----------
@@ -192,33 +184,29 @@ def additive_noise_error(
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
-def line_rungs(workload: Workload, question: Question) -> list[LineRung]:
-    """What the plans for a workload exclude, each from as many records as it needs."""
-    plans = line_plans(
-        workload,
-        epsilon=question.epsilon,
-        metric=question.metric,
-        adjacency=question.adjacency,
-    )
+def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
+    """The numbers of records that the plans for a workload exclude; plans that exclude none go."""
     return [
-        line_rung(plan.lines, plan.steps, plan.copies, question)
-        for plan in plans
-        if plan.scale / question.alpha >= plan.records
+        line_rung(plan.lines, plan.steps, plan.copies, problem)
+        for plan in line_plans(
+            workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
+        )
+        if plan.scale / problem.alpha >= plan.records
     ]
 
 
 def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
-    """Plans of growing numbers of records and growing scales."""
-    return _plans(workload, positive(epsilon, "epsilon") * CHANGES[adjacency], moment(metric))
+    """Plans for a workload, in order of their number of records and of their scale."""
+    return _plans(workload, positive(epsilon, "epsilon") * CHANGES[adjacency], metric.moment)
 
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
-    """All frames with all prices; those that need more records than another for less are left."""
+    """All frames at all prices, without plans that need more records than another for less."""
     most = max(1, math.floor(STEP_EPSILON / epsilon))
-    # Many steps of the most copies, or one step of fewer.
+    # Either many steps of the most copies, or a single step of fewer copies.
     options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
     plans = [
         plan
@@ -235,7 +223,7 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """Steps for each line that gain most, less their number at prices from high to low."""
+    """For prices from high to low, the steps of each line that gain most less their price."""
     steps = np.array([count for count in options if epsilon * count <= MOST_EPSILON])
     risks = np.array([private_line(count, epsilon, power).risk for count in steps.tolist()])
     # Relative to a single step on the longest line.
@@ -250,7 +238,7 @@ def _priced(
 
 @lru_cache(maxsize=8)
 def _frames(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """Lines of growing number."""
+    """Sets of orthogonal lines of growing number."""
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = workload.evaluate(elements)

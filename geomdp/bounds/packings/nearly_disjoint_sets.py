@@ -1,4 +1,4 @@
-"""Families of s-subsets of a universe that pairwise share at most part of their elements (JL-T24).
+"""Families of s-sets in which any two sets share few elements (JL-T24).
 
 Uniform distributions on sets S and T of such a family differ by ||p_S - p_T||_2^2 = |S (+) T| / s^2
 (symmetric difference).
@@ -46,7 +46,7 @@ class SetFamily(Protocol):
 
 @dataclass(frozen=True)
 class Singletons:
-    """Single elements: any number of them, the symmetric difference of two has two elements.
+    """Sets of one element each.
 
     Parameters
     ----------
@@ -56,18 +56,12 @@ class Singletons:
 
     log_count: float
 
+    size = 1
+    #: Two different single elements make up their symmetric difference.
+    difference = 2
+
     def __post_init__(self) -> None:
         positive(self.log_count, "log_count")
-
-    @property
-    def size(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def difference(self) -> int:
-        """2."""
-        return 2
 
     @property
     def log_universe(self) -> float:
@@ -85,7 +79,7 @@ class GreedySets:
 
     With t = floor(s / 2) + 1, a set shares t or more elements with at most C(s, t) C(N - t, s - t)
     sets, so a maximal family has at least C(N, s) / (C(s, t) C(N - t, s - t)) = C(N, t) / C(s, t)^2
-    of them. It exists by this count; it is not listed.
+    of them. The family exists by this count; it is not listed.
 
     Parameters
     ----------
@@ -189,9 +183,9 @@ def greedy_sets(universe: int, size: int, most: int | None = None) -> IntArray:
     Parameters
     ----------
     universe, size : int
-        N and s; all C(N, s) sets are looked at unless `most` are found before.
+        N and s; all C(N, s) sets are examined unless `most` are found before.
     most : int or None
-        Where to stop.
+        Number of sets at which to stop.
 
     Returns
     -------
@@ -216,10 +210,10 @@ def greedy_sets(universe: int, size: int, most: int | None = None) -> IntArray:
 
 
 def log_whole(log_count: float) -> float:
-    """ln of the largest whole number M not above e^log_count, which is what a packing can have.
+    """ln of the largest whole number M that is at most e^log_count: a packing has M sets.
 
-    Beyond e^36 > 2^51 the two agree to float64. The product of whole numbers that a code counts
-    comes back as itself: its logarithm is known to 1e-15.
+    Beyond e^36 > 2^51 the two agree to float64. The relative margin keeps the count of a code,
+    whose logarithm is known to 1e-15, from falling to the next lower whole number.
     """
     if log_count > 36:
         return log_count

@@ -1,24 +1,25 @@
-"""How well a private mechanism tells how many of T records were exchanged.
+"""Bayes risk of a private count: how well a mechanism can tell t in {0, ..., T}.
 
-Let t in {0, ..., T} be the number of records of one kind among T of two kinds: neighbouring data
-sets have t and t + 1, so the output laws f_t of an epsilon-DP mechanism have
-e^-epsilon <= f_{t+1} / f_t <= e^epsilon. With a prior pi on t, the error of any estimator y is at
-least lambda as soon as
+Let t be the number of records of one kind among T records of two kinds. Neighbouring data sets have
+t and t + 1, so the output densities f_t of an epsilon-DP mechanism satisfy
+e^-epsilon <= f_{t+1} / f_t <= e^epsilon. With a prior pi on t, the mean of |y - t|^p is at least
+lambda for every estimator y, if
 
     sum_t pi_t f_t (|y - t|^p - lambda) >= 0   for all such f > 0 and all y in [0, T],
 
-because this may be integrated over the outputs; y outside [0, T] is worse than its nearest end. For
-fixed y, the least sum over f is found from the last t to the first: with V_T = g_T and
-g_t = pi_t (|y - t|^p - lambda),
+because the inequality can be integrated over the outputs, and an estimate outside [0, T] is worse
+than the nearest end. For fixed y, the least sum over f follows by dynamic programming from the last
+t to the first: with V_T = g_T and g_t = pi_t (|y - t|^p - lambda),
 
     V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
 
 For T to infinity and p = 2, lambda tends to 2 q / (1 - q)^2, q = e^-epsilon: the variance of the
-discrete Laplace distribution, which is thus least.
+discrete Laplace distribution, which is therefore optimal.
 
-In y: for p = 1 the sum is linear between whole numbers, so these are enough. For p = 2 and points h
-apart, (y - t)^2 is above the line through (a - t)^2 - h^2 / 4 at the two points a next to y, so
-that h^2 / 4 is taken off at each point and nothing is left out between.
+The condition is checked at finitely many y. For p = 1 the sum is linear between whole numbers, so
+these are enough. For p = 2 and points h apart, (y - t)^2 lies above the line through
+(a - t)^2 - h^2 / 4 at the two points a next to y, so h^2 / 4 is subtracted at each point and the
+condition then holds between them too.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, whole
 
-#: Priors tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat ones are best for
-#: few steps, those that fade towards the ends for many.
+#: Priors tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors are best for
+#: few steps, priors that fade towards the ends for many.
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
-#: Distance of points y for squared errors in steps; less where errors are far below a step.
+#: Distance between points y for squared errors, in steps; less where errors are far below a step.
 SPACING = 0.02
-#: Largest epsilon T: further steps change nothing, and e^(epsilon T) must be a float64.
+#: Largest epsilon T: e^(epsilon T) must be a float64, and further steps improve nothing.
 MOST_EPSILON = 64.0
-#: Largest epsilon: errors far below a step would need points far closer together.
+#: Largest epsilon of a step: beyond, errors are so small that points y would have to be closer.
 MOST_STEP = 12.0
 #: Relative margin for the O(T) roundings of a risk, far above T 2^-52.
 MARGIN = 1e-11
@@ -47,31 +48,34 @@ MARGIN = 1e-11
 
 @dataclass(frozen=True)
 class PrivateLine:
-    """A proved lower bound on the error of telling t in {0, ..., T}.
+    """A proved lower bound on the Bayes risk of a private estimate of t in {0, ..., T}.
 
     Parameters
     ----------
     prior : tuple of float
         pi_0, ..., pi_T, not negative, of sum 1.
     spacing : float
-        Distance h of the points y of the proof; 1 for the first moment.
+        Distance h between the points y of the proof; 1 for the first moment.
     risk : float
-        lambda: least mean of |y - t|^p, in steps.
+        lambda: the mean of |y - t|^p is at least this, in steps.
     """
 
     prior: tuple[float, ...]
     spacing: float
     risk: float
 
+    def __repr__(self) -> str:
+        return f"PrivateLine(steps={self.steps}, risk={self.risk:.6g})"
+
     @property
     def steps(self) -> int:
-        """T."""
+        """Number of steps T."""
         return len(self.prior) - 1
 
 
 @lru_cache(maxsize=512)
 def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
-    """The best bound found over a few priors.
+    """The best lower bound on the risk over a few priors.
 
     Parameters
     ----------
@@ -111,8 +115,8 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
     """The largest lambda that `prior` (T + 1,) proves with points y `spacing` apart, rounded down.
 
-    The least of sum pi_t f_t loss_t / sum pi_t f_t over f and y, by Dinkelbach's iteration: f is
-    found for the lambda of the step before, and lambda is the ratio at f.
+    The minimum of sum pi_t f_t loss_t / sum pi_t f_t over f and y, by Dinkelbach's iteration: find
+    the best f for the current lambda, then set lambda to the ratio at this f.
     """
     steps = len(prior) - 1
     points = spacing * np.arange(math.ceil(steps / spacing) + 1)

@@ -22,7 +22,7 @@ DRAWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
-class UniformMoments:
+class ImageMoments:
     """Moments of U and T U, U uniform on a body with an exact sampler and a closed centroid.
 
     Parameters

@@ -5,16 +5,17 @@ vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a numb
 0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j, and
 a fixed element up to n >= b sum_j T_j. Then n Q(X(t)) = constant + b sum_j t_j w_j.
 
-Fix all t_l but t_j. For any mechanism M, n <u_j, M(X(t))> less what is then fixed is an estimate of
-b t_j delta_j, and data sets of t_j and t_j + 1 are b replacements apart. With independent priors on
-the t_j, `private_line` bounds its error from below, by lambda_j for T_j, whatever the other t_l
-are, and the errors of orthogonal directions add up:
+Fix all t_l but t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that t_j does not
+change: the rest estimates b t_j delta_j, and data sets of t_j and t_j + 1 are b replacements apart.
+With independent priors on the t_j, `private_line` bounds the error of this estimate from below by
+lambda_j, whatever the other t_l are. The errors of orthogonal directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1),
 
-the second as ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, here a_j proportional to
-lambda_j delta_j. It also bounds the largest error, ||e||_inf >= ||e||_2 / sqrt(k). So no
+the second because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in particular for a_j
+proportional to lambda_j delta_j. As ||e||_inf >= ||e||_2 / sqrt(k), it bounds the largest error
+too. So no
 epsilon-DP mechanism has error below C / n for data sets of n >= b sum_j T_j records, with C the
 right-hand side (its root for p = 2) over sqrt(k): an error alpha is excluded from b sum_j T_j to
 C / alpha records.
@@ -35,10 +36,14 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
-from geomdp.bounds.certificates.certificate import CHANGES, Question, SideConditionError
-from geomdp.bounds.certificates.workloads import listing_document, workload_subject
-from geomdp.bounds.lines.one_line import PrivateLine, private_line
-from geomdp.bounds.metrics import RMS, Metric
+from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionError
+from geomdp.bounds.certificates.workloads import (
+    bounded_answers,
+    listing_document,
+    workload_subject,
+)
+from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
+from geomdp.bounds.rounding import rounded_down
 from geomdp.workloads import Workload
 
 #: Eigenvalues of D W^T W D below this share of the largest count as 0, which lowers S. Above it,
@@ -101,13 +106,13 @@ class OrthogonalLines:
 
     @property
     def subject(self) -> object:
-        """Name and parameters of a public workload; any other is told by its identity."""
+        """A key that identifies the workload."""
         return workload_subject(self.workload)
 
     @cached_property
     def answers(self) -> FloatArray:
         """Answer vectors of the elements: (E, k)."""
-        return self.workload.evaluate(self.elements)
+        return bounded_answers(self.workload, self.elements)
 
     @cached_property
     def lengths(self) -> FloatArray:
@@ -160,28 +165,31 @@ class LineRung:
     first: int
     last: int
 
+    #: Nothing is assumed: everything is computed from the list.
+    assumptions = ()
+    failure = 0.0
+
+    def __repr__(self) -> str:
+        return f"LineRung({self.first} <= n <= {self.last}, {self.lines!r})"
+
     @property
     def said(self) -> str:
-        """How many lines, and the error they leave."""
+        """How many lines, and the error that no mechanism is below on them."""
+        error = rounded_down(self.scale / self.last, 4)
         return (
             f"data sets on {len(self.steps)} orthogonal lines, up to {self.steps.max()} steps of "
-            f"{self.copies} replacements long, leave an error of {self.scale / self.last:.4g}"
+            f"{self.copies} replacements long, leave an error of {error}"
         )
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """None: everything is computed from the list."""
-        return ()
-
-    def document(self, question: Question) -> dict[str, Any]:
+    def document(self, problem: Problem) -> dict[str, Any]:
         """The rung as written to a certificate file: its constants, and the lines in full."""
-        del question
+        del problem
         return {
             "copies": self.copies,
             "scale": self.scale,
             "first": self.first,
             "last": self.last,
-            "assumptions": list(self.assumptions),
+            "assumptions": [],
             "steps": self.steps,
             "known": [
                 {"spacing": line.spacing, "risk": line.risk, "prior": np.array(line.prior)}
@@ -191,13 +199,8 @@ class LineRung:
         }
 
 
-def moment(metric: Metric) -> int:
-    """The p of `private_line` for a measure of error: 2 for `RMS`, else 1."""
-    return 2 if isinstance(metric, RMS) else 1
-
-
-def line_rung(lines: OrthogonalLines, steps: IntArray, copies: int, question: Question) -> LineRung:
-    """What one set of lines excludes.
+def line_rung(lines: OrthogonalLines, steps: IntArray, copies: int, problem: Problem) -> LineRung:
+    """The numbers of records that one set of lines excludes.
 
     Parameters
     ----------
@@ -207,26 +210,26 @@ def line_rung(lines: OrthogonalLines, steps: IntArray, copies: int, question: Qu
         T_1, ..., T_i, at least 1.
     copies : int
         b.
-    question : Question
+    problem : Problem
         Privacy, error, metric and neighbour relation.
 
     Raises
     ------
     SideConditionError
-        If the error of the question is not excluded at b sum_j T_j records.
+        If the error alpha is not excluded at b sum_j T_j records.
     """
-    power = moment(question.metric)
-    epsilon = question.epsilon * CHANGES[question.adjacency] * whole(copies, "copies")
+    power = problem.metric.moment
+    epsilon = problem.epsilon * CHANGES[problem.adjacency] * whole(copies, "copies")
     different, which = np.unique(steps, return_inverse=True)
     known = tuple(private_line(count, epsilon, power) for count in different.tolist())
     risks = np.array([line.risk for line in known])[which]
     first = copies * int(steps.sum())
     scale = excluded_scale(lines, risks, copies, power)
-    last = math.floor(scale / question.alpha)
+    last = math.floor(scale / problem.alpha)
     if last < first:
         raise SideConditionError(
             f"lines of {first} records leave an error of {scale / first:.4g}, "
-            f"below {question.alpha:.4g}"
+            f"below {problem.alpha:.4g}"
         )
     return LineRung(lines, np.asarray(steps), known, copies, scale, first, last)
 

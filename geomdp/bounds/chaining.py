@@ -1,7 +1,7 @@
-"""Chaining against packing, scale by scale: how far a workload's upper bound can be from optimal.
+"""Chaining bound and packing bounds of a workload: how far its upper bound is from optimal.
 
-Theorem 4 bounds the width of a net of answers by chaining, and each link of the chain by a packing
-at its scale. Both are computed here for a given workload, with explicit constants.
+Theorem 4 bounds the Gaussian width of a net of answers by chaining, and each term of the chaining
+sum by a packing at the same scale. Both are computed here with explicit constants.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._validation import positive
-from geomdp.bounds.certificates.certificate import Question, SideConditionError, rung
+from geomdp.bounds.certificates.problem import Problem, SideConditionError
+from geomdp.bounds.certificates.rung import rung
 from geomdp.bounds.metrics import MEAN_L2
 from geomdp.bounds.packings.listed import Packing
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
-#: Most points of a net: each costs one pass over the universe.
+#: Most points of a net; each costs one pass over the universe.
 MAX_NET = 1 << 12
-#: Sum over j >= 1 of 2^(-j/2): the geometric series of the chain.
+#: Sum over j >= 1 of 2^(-j/2): the geometric series of the chaining sum.
 SERIES = 1 / (math.sqrt(2) - 1)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One link of the chain.
+    """One scale of the chaining sum, with the packing bound at this scale.
 
     Parameters
     ----------
     level : int
         j, from 1.
     separation : float
-        t_j = 2^-j diam / sqrt(k), per query; at the last level that of the net itself.
+        t_j = 2^-j diam / sqrt(k), per query; at the last level the separation of the net itself.
     count : int
-        N_j, size of a subset of answers that are t_j apart and leave none further away; at the last
-        level the whole net.
+        N_j, size of a maximal subset of answers that are t_j apart; at the last level the net.
     chaining : float
-        2 t_j sqrt(2 ln N_j): the link's share of the bound on w / sqrt(k).
+        2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
         Certified lower bound from single elements at this scale: sc > records at error alpha / 4.
     """
@@ -54,7 +54,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class InstanceOptimality:
-    """Chaining and packing of one workload, from its diameter down to alpha.
+    """Chaining and packing bounds of one workload, from its diameter down to alpha.
 
     Parameters
     ----------
@@ -71,16 +71,19 @@ class InstanceOptimality:
     epsilon: float
     alpha: float
 
+    def __repr__(self) -> str:
+        return f"InstanceOptimality({len(self.scales)} scales, sc > {self.lower} at alpha / 4)"
+
     @property
     def width(self) -> float:
-        """Explicit bound on w(net) / sqrt(k), the sum of all links (JL-L27)."""
+        """Explicit bound on w(net) / sqrt(k): the sum over all scales (JL-L27)."""
         return math.fsum(scale.chaining for scale in self.scales)
 
     @property
     def upper(self) -> float:
         """Shape of the upper bound on the sample complexity: w^2 / (k alpha^2 epsilon) (JL-L26).
 
-        The theorem leaves the constant before it, and before the error alpha, open.
+        The theorem leaves two constants open: that of this bound and that of the error alpha.
         """
         return self.width**2 / (self.alpha**2 * self.epsilon)
 
@@ -91,17 +94,17 @@ class InstanceOptimality:
 
     @property
     def limit(self) -> float:
-        """Explicit: what `upper` cannot exceed, by `lower` at every scale (JL-T4).
+        """Explicit bound on `upper` in terms of `lower` (JL-T4).
 
         A packing of N_j elements t_j apart excludes all n <= floor(T t_j / alpha), T at least
         ln(N_j - 1) / epsilon - 1. So ln N_j <= epsilon (alpha (s + 1) / t_j + 1) + ln 2 with
-        s = `lower`, and the links add up to at most
+        s = `lower`, and the terms of all scales add up to at most
 
             sqrt(8) ((alpha epsilon (s + 1) D)^(1/2) / (sqrt(2) - 1)
                      + D (epsilon + ln 2)^(1/2) + last),
 
-        D = `diameter`; `last` is the same for the net itself, t = alpha in place of t_j. It grows
-        like s D / alpha: the factor of the theorem.
+        D = `diameter`; `last` is the term of the net itself, with alpha in place of t_j. The bound
+        grows like s D / alpha: the factor of the theorem.
         """
         reach = self.alpha * self.epsilon * (self.lower + 1)
         constant = math.sqrt(self.epsilon + math.log(2))
@@ -158,23 +161,23 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     net = farthest_points(answers, MEAN_L2.norm, least=alpha, most=MAX_NET)
     if net.rest >= alpha:
         raise WorkloadSizeError(f"alpha must leave a net of at most {MAX_NET} points, got {alpha}")
-    question = Question(epsilon, alpha / MEAN_L2.separation, MEAN_L2)
+    problem = Problem(epsilon, alpha / MEAN_L2.separation, MEAN_L2)
     levels = math.ceil(math.log2(diameter / alpha))
-    # Separations asked of the subset at each level, the last that of the whole net.
+    # Required separation of the subset at each level; at the last level, of the whole net.
     asked = [diameter * 2.0**-level for level in range(1, levels)] + [alpha]
     scales = []
     for level, separation in enumerate(asked, start=1):
         count = net.count(separation)
-        link = 2 * diameter * 2.0**-level * math.sqrt(2 * math.log(count))
-        records = _excluded(workload, elements[net.order[:count]], question)
-        scales.append(Scale(level, separation, count, link, records))
+        term = 2 * diameter * 2.0**-level * math.sqrt(2 * math.log(count))
+        records = _excluded(workload, elements[net.order[:count]], problem)
+        scales.append(Scale(level, separation, count, term, records))
     return InstanceOptimality(tuple(scales), diameter, epsilon, alpha)
 
 
-def _excluded(workload: Workload, elements: npt.NDArray[Any], question: Question) -> int:
+def _excluded(workload: Workload, elements: npt.NDArray[Any], problem: Problem) -> int:
     """Records excluded by the packing of single `elements`, 0 if none."""
     datasets = np.arange(len(elements), dtype=np.int64)[:, None]
     try:
-        return rung(Packing(workload, elements, datasets), question).last
+        return rung(Packing(workload, elements, datasets), problem).last
     except SideConditionError:
         return 0

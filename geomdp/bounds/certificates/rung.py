@@ -1,0 +1,184 @@
+"""The numbers of records that one packing excludes.
+
+Take data sets Y_1..Y_M of s records, any two of them within d replacements, their answers at least
+gamma apart. At n records let X_i be t copies of Y_i and n - t s copies of one fixed element
+(t s <= n). Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and X_i is within t d replacements of X_j. By
+JL-L6 no epsilon-DP mechanism has error at most alpha at n if
+
+    t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
+
+(c and the odds are those of the metric; a replacement is one change under replace-one and two under
+add/remove.) Let T be the largest t with the last inequality. The ranges of t and t + 1 leave no gap
+once t s rho >= (t + 1) s - 1, that is for t >= t_0 = max(1, (s - 1) / (s (rho - 1))): all n from
+t_0 s to T s rho are excluded. For s = 1 that is every n <= T rho, as soon as rho >= 1: the padded
+construction of JL-L7.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionError
+from geomdp.bounds.metrics import Metric
+from geomdp.bounds.rounding import rounded_down
+
+#: Relative margin for the few float64 operations on the constants of a rung, far above 2^-52.
+MARGIN = 1e-12
+
+
+class PackingFamily(Protocol):
+    """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
+
+    All that a bound needs: how many, how far apart their answers, how close they are as data sets.
+    """
+
+    @property
+    def log_others(self) -> float:
+        """ln(M - 1), never rounded up."""
+
+    @property
+    def size(self) -> int:
+        """Number of records s of each data set."""
+
+    @property
+    def distance(self) -> int:
+        """Most records that must be replaced to turn one data set into another; at most s."""
+
+    @property
+    def subject(self) -> object:
+        """A key that identifies the workload; all packings of one certificate share it."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the counts, distances and separations take for granted."""
+
+    @property
+    def failure(self) -> float:
+        """Probability over public draws that the separation does not hold; 0 if it is proved."""
+
+    def separation(self, metric: Metric) -> float:
+        """A proved lower bound on the norms of all Q(Y_i) - Q(Y_j), i != j."""
+
+    def document(self) -> dict[str, Any]:
+        """The family as written to a certificate file (see `geomdp.bounds.certificates.files`)."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """The numbers of records that one packing excludes: all from `first` to `last`.
+
+    Parameters
+    ----------
+    family : PackingFamily
+        The packing.
+    log_others, separation : float
+        Its ln(M - 1) and gamma.
+    size, distance : int
+        Its s and d.
+    copies : int
+        Most copies T of each data set.
+    first, last : int
+        Least and largest number of records excluded.
+    """
+
+    family: PackingFamily
+    log_others: float
+    separation: float
+    size: int
+    distance: int
+    copies: int
+    first: int
+    last: int
+
+    def __repr__(self) -> str:
+        return f"Rung({self.first} <= n <= {self.last}, {self.family!r})"
+
+    @property
+    def count(self) -> str:
+        """Number of data sets, in words."""
+        few = self.log_others < math.log(1e6)
+        if few:
+            return str(round(math.exp(self.log_others)) + 1)
+        return f"e^{rounded_down(self.log_others, 4)}"
+
+    @property
+    def said(self) -> str:
+        """How many data sets, how close, with answers how far apart."""
+        apart = rounded_down(self.separation * self.copies * self.size / self.last, 4)
+        return (
+            f"{self.count} data sets {self.copies * self.distance} replacements apart have "
+            f"answers {apart} apart"
+        )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Those of the packing."""
+        return self.family.assumptions
+
+    @property
+    def failure(self) -> float:
+        """That of the packing."""
+        return self.family.failure
+
+    def document(self, problem: Problem) -> dict[str, Any]:
+        """The rung as written to a certificate file: its constants, and the packing in full."""
+        return {
+            "log_others": self.log_others,
+            "size": self.size,
+            "distance": self.distance,
+            "separation": self.separation,
+            "largest_distance": reachable_distance(self.log_others, problem),
+            "copies": self.copies,
+            "first": self.first,
+            "last": self.last,
+            "assumptions": list(self.assumptions),
+            "family": self.family.document(),
+        }
+
+
+def reachable_distance(log_others: float, problem: Problem) -> float:
+    """Replacements below which a packing is contradictory: (ln(M - 1) + log odds) / epsilon.
+
+    Half of it under add/remove.
+    """
+    log_odds = problem.metric.log_odds
+    total = log_others + log_odds
+    if abs(total) < MARGIN * abs(log_odds):
+        total = 0.0  # The two cancel; what is left is their rounding.
+    return total / (problem.epsilon * CHANGES[problem.adjacency])
+
+
+def rung(family: PackingFamily, problem: Problem) -> Rung:
+    """The numbers of records that one packing excludes.
+
+    Raises
+    ------
+    SideConditionError
+        If there are too few data sets, they are too close together in their answers, or too far
+        apart as data sets; the message says which.
+    """
+    reachable = reachable_distance(family.log_others, problem)
+    if not reachable > 0:
+        raise SideConditionError(
+            "a packing needs ln(M - 1) + log odds above 0 (at least 3 data sets at the usual "
+            f"separation), got {family.log_others + problem.metric.log_odds:.6g}"
+        )
+    separation, size, distance = family.separation(problem.metric), family.size, family.distance
+    required = problem.required_separation
+    rho = separation / required * (1 - MARGIN)
+    if not (rho > 1 or (rho == 1 and size == 1)):
+        raise SideConditionError(
+            f"separation must be at least {problem.metric.separation:g} alpha = {required:.6g}"
+            f"{' and more, for data sets of several records' * (size > 1)}, got {separation:.6g}"
+        )
+    copies = math.ceil(reachable / distance * (1 - MARGIN)) - 1
+    least = 1 if size == 1 else math.ceil((size - 1) / (size * (rho - 1)) * (1 + MARGIN))
+    if copies < max(1, least):
+        raise SideConditionError(
+            f"{max(1, least)} copies of data sets {distance} replacements apart must stay below "
+            f"(ln(M - 1) + log odds) / epsilon = {reachable:.6g} replacements"
+        )
+    first, last = max(1, least) * size, math.floor(copies * size * rho)
+    return Rung(family, family.log_others, separation, size, distance, copies, first, last)
