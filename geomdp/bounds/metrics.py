@@ -51,9 +51,7 @@ class Metric(abc.ABC):
     def __post_init__(self) -> None:
         number = real_number(self.separation)
         if not (math.isfinite(number) and number > 2):
-            raise ValueError(
-                f"separation must be a finite number above 2, got {self.separation!r}"
-            )
+            raise ValueError(f"separation must be a finite number above 2, got {self.separation!r}")
 
     @property
     def log_odds(self) -> float:
@@ -82,7 +80,7 @@ class MeanL2(Metric):
 
 @dataclass(frozen=True)
 class RMS(Metric):
-    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2), the root mean squared error (JL-DEF)."""
+    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF."""
 
     separation: float = 2 * math.sqrt(2)
 

@@ -33,10 +33,11 @@ from geomdp.bounds import (
 )
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.checker.lines import _lengths
-from geomdp.bounds.lines.frames import coordinates, widest_frame
-from geomdp.bounds.lines.orthogonal_lines import line_rung
+from geomdp.bounds.checker.values import Part, Work
 from geomdp.bounds.lines.bayes_risk import least_risk
 from geomdp.bounds.lines.bounds import line_plans, line_rungs
+from geomdp.bounds.lines.frames import coordinates, widest_frame
+from geomdp.bounds.lines.orthogonal_lines import line_rung
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,
@@ -145,7 +146,8 @@ def test_a_weight_of_almost_nothing_makes_no_length_of_rounding() -> None:
     lines = OrthogonalLines(Explicit(matrix), np.arange(10), pairs, weights)
     kept = [0, 1, 3, 4]
     others = OrthogonalLines(Explicit(matrix), np.arange(10), pairs[kept], weights[kept])
-    for lengths in (lines.lengths, _lengths({"pairs": pairs, "weights": weights}, matrix.T)):
+    family = Part({"pairs": pairs, "weights": weights}, Work(1 << 20))
+    for lengths in (lines.lengths, _lengths(family, matrix.T)):
         np.testing.assert_allclose(lengths[kept], others.lengths, rtol=1e-10)
         assert 0 <= lengths[2] < 1e-9
 
@@ -307,9 +309,7 @@ def saved(bound: Bound, folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("metric", [RMS(), MeanL2()])
-def test_certificates_are_confirmed(
-    name: str, metric: Metric, tmp_path: Path
-) -> None:
+def test_certificates_are_confirmed(name: str, metric: Metric, tmp_path: Path) -> None:
     bound = a_bound(WORKLOADS[name](), metric)
     path = saved(bound, tmp_path)
     assert check_certificate(path).records == bound.value > 0

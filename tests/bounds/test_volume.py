@@ -70,6 +70,17 @@ def test_closed_volumes_are_met(body):
     np.testing.assert_allclose(last.lower, volume_radius(body).value, rtol=1e-8)
 
 
+def test_a_volume_bound_says_that_its_counts_are_real():
+    """At epsilon = 50 geometric noise on one count beats the bound, which is for real counts."""
+    W = Histogram(2)
+    bound = volume_bound(W, epsilon=50.0, alpha=1e-6, adjacency=Adjacency.ADD_REMOVE, rng=0)
+    q = math.exp(-50.0)
+    geometric = 2 * q / (1 - q**2)  # mean modulus of the noise
+    assert geometric < 1e-6 < bound.value * 1e-6
+    assert "histograms with real counts" in bound.statement
+    assert any("whole counts" in text for text in bound.assumptions)
+
+
 def test_points_of_a_nuclear_ball_stay_inside():
     """The disc of symmetric 2 x 2 matrices with trace 0 and a line: volume pi / sqrt 2 (JL-COV)."""
     radii = volume_radii(NuclearBall(2), rng=3)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from geomdp.bounds.checker.implicit import verify_blocks, verify_signs, verify_words
 from geomdp.bounds.checker.lines import verify_lines
 from geomdp.bounds.checker.listed import verify_listed
+from geomdp.bounds.checker.marginals import verify_blocks, verify_words
 from geomdp.bounds.checker.norms import MEASURES, Measure
-from geomdp.bounds.checker.reading import (
+from geomdp.bounds.checker.random_signs import verify_signs
+from geomdp.bounds.checker.reading import read
+from geomdp.bounds.checker.values import (
     CertificateRejected,
-    number,
-    part_of,
-    read,
+    Part,
     require,
     require_close,
-    whole_number,
+    rounded_down,
+    rounded_up,
 )
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
@@ -31,7 +30,7 @@ CHANGES = {"replace-one": 1, "add/remove": 2}
 
 @dataclass(frozen=True)
 class Checked:
-    """What a certificate was found to prove.
+    """What a checked certificate proves.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ class Checked:
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What had to be taken for granted.
+        What the proof takes for granted.
     """
 
     records: int
@@ -52,7 +51,9 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class _Question:
+class _Problem:
+    """Privacy and error asked for, with the constants that follow from them."""
+
     epsilon: float
     alpha: float
     required: float
@@ -77,7 +78,9 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        At the first number that is not what it should be.
+        At the first number that is not what it should be, and for files that are malformed or too
+        large to check: over 32 MB of JSON, 1 GB of arrays, or more work than the file's size
+        allows (a few seconds for one of 1 KB).
     OSError
         If the file cannot be read.
 
@@ -86,114 +89,129 @@ def check_certificate(path: str | Path) -> Checked:
     Listed packings cost O(M^2 (k + s)) for M data sets of s records and k queries.
     """
     document = read(Path(path))
-    question = _question(document)
-    rungs = document.get("rungs")
-    require(isinstance(rungs, list) and len(rungs) > 0, "there are no rungs")
+    try:
+        return _checked(document)
+    except CertificateRejected:
+        raise
+    except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
+        # A number that no rule above foresaw: the file proves nothing.
+        raise CertificateRejected(f"it cannot be evaluated: {error}") from error
+
+
+def _checked(document: Part) -> Checked:
+    """Check every rung, and that together they exclude each number of records."""
+    problem = _problem(document)
     reach, failure = 0, 0.0
     verified: list[str] = []
     conditions: list[str] = []
     subjects: set[tuple[object, ...]] = set()
-    for i, rung in enumerate(rungs):  # type: ignore[arg-type]
-        require(isinstance(rung, dict), f"rung {i} is not an object")
+    queries = ""
+    for i, rung in enumerate(document.parts("rungs")):
         try:
-            found, first, last = _check_rung(rung, question)
+            found, first, last = _check_rung(rung, problem)
         except CertificateRejected as error:
             raise CertificateRejected(f"rung {i}: {error}") from error
         require(first <= reach + 1, f"rung {i} starts at {first}, the reach before is {reach}")
         require(last > reach, f"rung {i} ends at {last}, the reach before is {reach}")
-        reach = last
+        reach, queries = last, found.queries
         verified += [*found.verified, f"records {first} to {last} are excluded"]
         conditions += found.conditions
         failure += found.failure
         subjects.add(found.subject)
     require(len(subjects) == 1, f"the rungs are of {len(subjects)} workloads")
-    stated = whole_number(document, "lower_bound")
+    stated = document.whole("lower_bound")
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
+    require(
+        failure < 1,
+        f"the conditions may all fail: their failure probabilities add up to {failure:.6g}",
+    )
     if failure > 0:
-        conditions.append(f"together these hold with probability at least 1 - {failure:.3g}")
+        conditions.append(
+            f"together these hold with probability at least 1 - {rounded_up(failure)}"
+        )
+    # A bound for epsilon and alpha also holds for smaller ones, not for larger ones.
     statement = (
-        f"no {question.epsilon:g}-DP mechanism ({document['adjacency']}) for {found.queries} has "
-        f"{document['metric']} at most {document['alpha']:g} with {reach} records or fewer"
+        f"no {rounded_down(problem.epsilon)}-DP mechanism ({document.word('adjacency')}) for "
+        f"{queries} has {document.word('metric')} at most {rounded_down(problem.alpha)} with "
+        f"{reach} records or fewer"
     )
     return Checked(reach, statement, tuple(verified), tuple(dict.fromkeys(conditions)))
 
 
-def _question(document: Mapping[str, Any]) -> _Question:
+def _problem(document: Part) -> _Problem:
     """Privacy, error and metric, with the constants that follow from them."""
-    epsilon, alpha = number(document, "epsilon"), number(document, "alpha")
+    epsilon, alpha = document.number("epsilon"), document.number("alpha")
     require(epsilon > 0 and alpha > 0, "epsilon and alpha are not above 0")
-    require(document.get("metric") in list(MEASURES), "the metric is unknown")
-    require(document.get("adjacency") in list(CHANGES), "the adjacency is unknown")
-    measure = MEASURES[document["metric"]]
-    factor = number(document, "separation_factor")
+    metric, adjacency = document.word("metric"), document.word("adjacency")
+    require(metric in MEASURES, "the metric is unknown")
+    require(adjacency in CHANGES, "the adjacency is unknown")
+    measure, changes = MEASURES[metric], CHANGES[adjacency]
+    factor = document.number("separation_factor")
     require(factor > 2, "separation_factor is not above 2")
     log_odds = measure.log_odds(factor)
-    require_close(number(document, "log_odds"), log_odds, "log_odds")
-    require_close(number(document, "required_separation"), factor * alpha, "required_separation")
-    changes = CHANGES[document["adjacency"]]
-    return _Question(epsilon, alpha, factor * alpha, log_odds, changes, measure)
+    require_close(document.number("log_odds"), log_odds, "log_odds")
+    require_close(document.number("required_separation"), factor * alpha, "required_separation")
+    return _Problem(epsilon, alpha, factor * alpha, log_odds, changes, measure)
 
 
-def _check_rung(rung: Mapping[str, Any], question: _Question) -> tuple[Verified, int, int]:
-    """What a rung is about, and the range of numbers of records that it excludes."""
-    part = part_of(rung, "family")
-    if part.get("type") == "orthogonal lines":
-        one = question.epsilon * question.changes
-        return verify_lines(rung, question.alpha, one, question.measure.moment)
-    found = _packing(part, question.measure)
-    return (found, *_check_packing(rung, found, question))
+def _check_rung(rung: Part, problem: _Problem) -> tuple[Verified, int, int]:
+    """A checked rung, with the first and last number of records that it excludes."""
+    family = rung.part("family")
+    if family.word("type") == "orthogonal lines":
+        one = problem.epsilon * problem.changes
+        return verify_lines(rung, problem.alpha, one, problem.measure.moment)
+    found = _packing(family, problem.measure)
+    return (found, *_check_packing(rung, found, problem))
 
 
-def _packing(part: Mapping[str, Any], measure: Measure) -> VerifiedPacking:
+def _packing(family: Part, measure: Measure) -> VerifiedPacking:
     """Check a packing by its type."""
-    kind = part.get("type")
+    kind = family.word("type")
     if kind == "listed":
-        return verify_listed(part, measure.norm)
+        return verify_listed(family, measure.norm)
     if kind == "random signs":
-        return verify_signs(part)
+        return verify_signs(family)
     if kind == "marginal blocks":
-        return verify_blocks(part, measure)
+        return verify_blocks(family, measure)
     if kind == "code words":
-        return verify_words(part, measure)
+        return verify_words(family, measure)
     raise CertificateRejected(f"the family {kind!r} is unknown")
 
 
-def _check_packing(
-    rung: Mapping[str, Any], found: VerifiedPacking, question: _Question
-) -> tuple[int, int]:
-    """The range of numbers of records that a packing excludes, all constants compared."""
+def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
+    """First and last number of records that a packing excludes, all constants recomputed."""
     require(found.log_count > 0, "there is one data set only")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))
-    require_close(number(rung, "log_others"), others, "log_others")
-    size, distance = whole_number(rung, "size"), whole_number(rung, "distance")
+    require_close(rung.number("log_others"), others, "log_others")
+    size, distance = rung.whole("size"), rung.whole("distance")
     require(size == found.size, f"size is {found.size}, the file says {size}")
     # The size bounds the distance, and may stand for it.
     require(
         distance in (found.distance, size) and distance >= found.distance,
         f"distance is {found.distance}, the file says {distance}",
     )
-    separation = number(rung, "separation")
+    separation = rung.number("separation")
     require_close(separation, found.separation, "separation")
     require(
         separation <= found.separation - found.slack,
         f"separation is {found.separation:.15g} up to rounding, the file says {separation:.15g}",
     )
-    reachable = (others + question.log_odds) / (question.epsilon * question.changes)
-    cancelled = abs(others + question.log_odds) < 1e-13 * abs(question.log_odds)
+    reachable = (others + problem.log_odds) / (problem.epsilon * problem.changes)
+    cancelled = abs(others + problem.log_odds) < 1e-13 * abs(problem.log_odds)
     require(not cancelled, "the odds cancel the number of data sets up to rounding")
-    require_close(number(rung, "largest_distance"), reachable, "largest_distance")
-    copies = whole_number(rung, "copies")
+    require_close(rung.number("largest_distance"), reachable, "largest_distance")
+    copies = rung.whole("copies")
     below = copies * distance < reachable * (1 - 1e-14)
     largest = (copies + 1) * distance >= reachable * (1 - ROUNDING)
     require(below, f"{copies} copies are {copies * distance} replacements, not below {reachable}")
     require(largest, f"copies could be more than {copies}")
-    return _check_range(rung, separation / question.required, size, copies)
+    return _check_range(rung, separation / problem.required, size, copies)
 
 
-def _check_range(rung: Mapping[str, Any], rho: float, size: int, copies: int) -> tuple[int, int]:
+def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
     """First and last number of records, from the ratio rho of separation and requirement."""
     require(rho >= 1, f"separation is {rho:.9g} of what is required")
-    first, last = whole_number(rung, "first"), whole_number(rung, "last")
+    first, last = rung.whole("first"), rung.whole("last")
     start = first // size
     require(first == start * size and start <= copies, "first is not a number of copies")
     gapless = size == 1 or start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
@@ -201,6 +219,7 @@ def _check_range(rung: Mapping[str, Any], rho: float, size: int, copies: int) ->
     earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)
     require(start == 1 or not (earlier or size == 1), f"first could be below {first}")
     reach = copies * size * rho
+    require(math.isfinite(reach), "the last number of records is beyond float64")
     require(last <= reach, f"last is {math.floor(reach)}, the file says {last}")
     require(last + 1 > reach * (1 - ROUNDING), f"last is {math.floor(reach)}, not {last}")
     return first, last

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp.bounds.checker.reading import require, whole_array, whole_number
+from geomdp.bounds.checker.values import Part, require
 
 Bits = npt.NDArray[np.int64]
 
@@ -34,25 +32,23 @@ class Polynomials:
         return self.length - (self.degree - 1)
 
     def pair(self, rng: np.random.Generator) -> list[list[int]]:
-        """Two random words that are not equal."""
+        """Two random words that are not equal, by `length` times `degree` operations each."""
         while True:
-            words = []
-            for _ in range(2):
-                terms = [int(rng.integers(self.prime)) for _ in range(self.degree)]
-                words.append(
-                    [
-                        sum(c * pow(i, e, self.prime) for e, c in enumerate(terms)) % self.prime
-                        for i in range(self.length)
-                    ]
-                )
+            words = [self._word(rng) for _ in range(2)]
             if words[0] != words[1]:
                 return words
 
+    def _word(self, rng: np.random.Generator) -> list[int]:
+        terms = [int(rng.integers(self.prime)) for _ in range(self.degree)]
+        word = [0] * self.length
+        for term in terms:  # Horner's rule
+            word = [(value * i + term) % self.prime for i, value in enumerate(word)]
+        return word
 
-def polynomials_of(part: Mapping[str, Any], prime_key: str, length_key: str) -> Polynomials:
+
+def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
     """The code of a part of the file, its parameters checked."""
-    prime, length = whole_number(part, prime_key, 2), whole_number(part, length_key)
-    degree = whole_number(part, "degree")
+    prime, length, degree = part.whole(prime_key, 2), part.whole(length_key), part.whole("degree")
     require(prime < 1 << 62 and _is_prime(prime), f"{prime} is not a prime below 2^62")
     require(length <= prime, f"length {length} is above the size {prime} of the field")
     require(degree <= length, f"degree {degree} is above length {length}")
@@ -60,7 +56,7 @@ def polynomials_of(part: Mapping[str, Any], prime_key: str, length_key: str) -> 
 
 
 def _is_prime(n: int) -> bool:
-    """Trial division for small n, else Miller's test to the bases proved enough below 2^64."""
+    """Trial division for small n, else Miller's test to bases that are exact below 2^64."""
     if n < 1 << 20:
         return n > 1 and all(n % f for f in range(2, math.isqrt(n) + 1))
     if n % 2 == 0:
@@ -75,11 +71,12 @@ def _is_prime(n: int) -> bool:
     return True
 
 
-def generators_of(part: Mapping[str, Any]) -> Bits:
+def generators_of(part: Part) -> Bits:
     """Generators of a binary linear code, their entries checked."""
-    rows = whole_array(part, "generators", axes=2)
+    rows = part.whole_array("generators", axes=2)
     require(bool(((rows == 0) | (rows == 1)).all()), "generators are not 0 or 1")
     require(len(rows) <= 20, "there are more than 20 generators")
+    part.work.spend(200 << len(rows))  # `least_weight` visits all words.
     return rows
 
 
@@ -90,7 +87,7 @@ def word_of(generators: Bits, symbol: int) -> Bits:
 
 
 def least_weight(generators: Bits) -> int:
-    """Least weight of a word but 0, over all of them in the order of a Gray code."""
+    """Least weight of a word other than 0, over all words in the order of a Gray code."""
     masks = [int("".join(map(str, row)), 2) for row in generators.tolist()]
     word, least = 0, int(generators.shape[1])
     for step in range(1, 1 << len(masks)):

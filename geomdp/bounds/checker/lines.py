@@ -1,27 +1,17 @@
 """Orthogonal lines: lengths and one-dimensional risks computed again.
 
-The argument is in `geomdp.bounds.lines.lines` and `geomdp.bounds.lines.one_line`.
+The argument is in `geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from geomdp.bounds.checker.listed import answers_of
-from geomdp.bounds.checker.reading import (
-    array,
-    number,
-    part_of,
-    require,
-    require_close,
-    whole_array,
-    whole_number,
-)
+from geomdp.bounds.checker.values import Part, require, require_close
 from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
@@ -35,16 +25,16 @@ MOST_CELLS = 1 << 24
 
 
 def verify_lines(
-    rung: Mapping[str, Any], alpha: float, epsilon: float, moment: int
+    rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """What a rung of lines proves: the workload, and first and last number of records.
+    """A checked rung of lines, with the first and last number of records that it excludes.
 
     `epsilon` is that of one replacement, `moment` 2 for a root mean squared error and 1 otherwise.
     """
-    family = part_of(rung, "family")
+    family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
     lengths = _lengths(family, answers)
-    steps, copies = whole_array(rung, "steps", axes=1), whole_number(rung, "copies")
+    steps, copies = rung.whole_array("steps", axes=1), rung.whole("copies")
     require(len(steps) == len(lengths), f"there are not {len(lengths)} numbers of steps")
     require(bool(steps.min() >= 1), "a line has no step")
     risks = _risks(rung, epsilon * copies, moment)
@@ -54,10 +44,10 @@ def verify_lines(
         for count, length in zip(steps.tolist(), lengths.tolist(), strict=True)
     )
     found = copies * math.sqrt(squares / answers.shape[1])
-    scale = number(rung, "scale")
+    scale = rung.number("scale")
     require_close(scale, found, "scale")
     require(scale <= found * (1 - 1e-10), f"scale is {found:.15g} up to rounding, not {scale:.15g}")
-    first, last = whole_number(rung, "first"), whole_number(rung, "last")
+    first, last = rung.whole("first"), rung.whole("last")
     records = copies * int(steps.sum())
     require(first == records, f"first is {records}, the file says {first}")
     reach = scale / alpha
@@ -70,7 +60,7 @@ def verify_lines(
             queries=queries,
             verified=(
                 f"{len(steps)} orthogonal lines with answers {lengths.min():.4g} to "
-                f"{lengths.max():.4g} apart, and the error of telling the steps of one",
+                f"{lengths.max():.4g} apart, and the Bayes risk of the steps on one line",
             ),
             conditions=conditions,
         ),
@@ -79,13 +69,14 @@ def verify_lines(
     )
 
 
-def _lengths(family: Mapping[str, Any], answers: Vector) -> Vector:
+def _lengths(family: Part, answers: Vector) -> Vector:
     """<u_j, w_j> for the polar frame u of the weighted differences."""
-    pairs, weights = whole_array(family, "pairs", axes=2), array(family, "weights", axes=1)
+    pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
     require(len(weights) == len(pairs) and bool((weights > 0).all()), "weights are not above 0")
     require(len(pairs) <= answers.shape[1], "there are more lines than queries")
+    family.work.spend(2 * len(pairs) ** 2 * (answers.shape[1] + 30 * len(pairs)))
     differences = answers[pairs[:, 0]] - answers[pairs[:, 1]]
     scaled = differences * (weights / weights.max())[:, None]
     values, vectors = np.linalg.eigh(scaled @ scaled.T)
@@ -95,25 +86,24 @@ def _lengths(family: Mapping[str, Any], answers: Vector) -> Vector:
     # Newton's step to the nearest orthonormal axes, where eigenvalues are small.
     axes = 1.5 * axes - 0.5 * (axes @ axes.T) @ axes
     frame = vectors[:, kept] @ axes
-    # Any u of norm at most 1 proves the bound: nothing rests on the weights, or on roundings above.
+    # Any frame of norm at most 1 proves the bound, so the weights and the rounding so far need no
+    # check.
     norm = math.sqrt(float(np.linalg.eigvalsh(frame @ frame.T)[-1]))
     return np.asarray(np.abs(np.einsum("jk,jk->j", frame, differences)) / norm)
 
 
-def _risks(rung: Mapping[str, Any], epsilon: float, moment: int) -> dict[int, float]:
+def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
     """Proved risks by number of steps."""
-    known = rung.get("known")
-    require(isinstance(known, list) and len(known) > 0, "known is not a list")
     risks: dict[int, float] = {}
-    for line in known:  # type: ignore[union-attr]
-        require(isinstance(line, dict), "a line of known is not an object")
-        prior, risk = array(line, "prior", axes=1), number(line, "risk")
+    for line in rung.parts("known"):
+        prior, risk = line.array("prior", axes=1), line.number("risk")
         require(len(prior) > 1, "a prior has one point only")
         require(bool((prior >= 0).all()), "a prior is negative")
         require_close(float(prior.sum()), 1.0, "the sum of a prior")
-        spacing = number(line, "spacing")
+        spacing = line.number("spacing")
         require(0 < spacing <= 1 and (moment == 2 or spacing == 1), "spacing is out of range")
         require(len(prior) ** 2 / spacing <= MOST_CELLS, "there are too many points of a line")
+        line.work.spend(10 * HALVINGS * int(len(prior) ** 2 / spacing))
         require(epsilon * len(prior) < 600, "steps of a line cost too much for float64")
         found = _risk(prior / prior.sum(), epsilon, moment, spacing)
         require(risk > 0, "a risk is not above 0")
@@ -137,7 +127,8 @@ def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
 def _holds(prior: Vector, epsilon: float, moment: int, spacing: float, risk: float) -> bool:
     """Whether sum_t pi_t f_t (|y - t|^p - risk) >= 0 for all y and all f with steps e^(+-eps).
 
-    The least value of the sum is divided by f_t at every t, and the next ratio chosen for it.
+    Dynamic programming from the last t: `least` is the least sum from t on, divided by f_t, and the
+    ratio of neighbouring f is the one that makes it smaller.
     """
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least = np.zeros(len(points))

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from geomdp.bounds.checker.norms import Norm
-from geomdp.bounds.checker.reading import (
-    CertificateRejected,
-    array,
-    part_of,
-    require,
-    whole_array,
-    whole_number,
-)
+from geomdp.bounds.checker.values import CertificateRejected, Part, require
 from geomdp.bounds.checker.verified import VerifiedPacking
 
 Answers = npt.NDArray[np.float64]
@@ -26,19 +19,26 @@ Codes = npt.NDArray[np.int64]
 
 #: Largest float64 error per operation, with room for another order of additions (2^-53 each).
 UNIT = 2.0**-51
+#: Most answers of elements, 512 MB, and most attributes of a named workload.
+MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 
-def verify_listed(part: Mapping[str, Any], norm: Norm) -> VerifiedPacking:
+def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
     """Number, distance and separation of the data sets of a listed packing."""
     answers, subject, queries, conditions = answers_of(part)
-    datasets = whole_array(part, "datasets", axes=2)
+    datasets = part.whole_array("datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
     require(bool(inside), "datasets name elements that are not listed")
     count, size = datasets.shape
+    # Pairs of answers by NumPy, pairs of data sets in Python.
+    part.work.spend(count * size * answers.shape[1] + 2 * count**2 * (answers.shape[1] + 50 * size))
+    require(count * answers.shape[1] <= MOST_ANSWERS, "there are too many answers of data sets")
     means = np.array([answers[row].sum(axis=0) / size for row in datasets])
-    closest = np.inf
+    closest = math.inf
     for i in range(1, count):
-        closest = min(closest, float(norm(means[:i] - means[i]).min()))
+        distances = norm(means[:i] - means[i])
+        require(bool(np.isfinite(distances).all()), "a distance of two answers is not finite")
+        closest = min(closest, float(distances.min()))
     operations = size + 2 * answers.shape[1] + 8
     slack = operations * UNIT * max(1.0, float(np.abs(answers).max()))
     return VerifiedPacking(
@@ -68,75 +68,90 @@ def _largest_distance(datasets: Codes) -> int:
     )
 
 
-def answers_of(
-    part: Mapping[str, Any],
-) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, what tells the workload, its words, what is taken from the file."""
-    if "answers" in part:
-        answers = array(part, "answers", axes=2)
+def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
+    """Answers of the elements, a key of the workload, its words, what is taken from the file."""
+    if "answers" in part.values:
+        answers = part.array("answers", axes=2)
         k = answers.shape[1]
         taken = "the answers of the elements are those of the file, all of one workload"
         return answers, ("answers", k), f"{k} queries with the answers of the file", (taken,)
-    workload = part_of(part, "workload")
-    elements = whole_array(part, "elements")
-    for name, (evaluate, keys) in EVALUATORS.items():
-        if workload.get("name") == name:
-            require(set(workload) == {"name", *keys}, f"{name} do not have {keys} alone")
-            answers = evaluate(workload, elements)
-            subject = tuple(sorted((key, str(v)) for key, v in workload.items()))
-            parameters = ", ".join(f"{key} = {workload[key]}" for key in keys)
-            return answers, subject, f"{name} of {parameters}", ()
-    raise CertificateRejected(f"the workload {workload.get('name')!r} is unknown")
+    workload, elements = part.part("workload"), part.whole_array("elements")
+    name = workload.word("name")
+    if name not in EVALUATORS:
+        raise CertificateRejected(f"the workload {name!r} is unknown")
+    evaluate, keys = EVALUATORS[name]
+    require(set(workload.values) == {"name", *keys}, f"{name} do not have {keys} alone")
+    answers = evaluate(workload, elements)
+    plain = {key: str(np.asarray(value).tolist()) for key, value in workload.values.items()}
+    parameters = ", ".join(f"{key} = {plain[key]}" for key in keys)
+    return answers, tuple(sorted(plain.items())), f"{name} of {parameters}", ()
 
 
-def _bits(workload: Mapping[str, Any], elements: Codes) -> tuple[Codes, list[list[int]]]:
-    d, k = whole_number(workload, "d"), whole_number(workload, "k")
+def _afford(workload: Part, elements: Codes, queries: int) -> None:
+    """Reject workloads of more answers than a check can hold."""
+    require(len(elements) * queries <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
+    workload.work.spend(50 * len(elements) * queries + 1000 * queries)
+
+
+def _bits(workload: Part, elements: Codes) -> tuple[Codes, list[list[int]]]:
+    """Elements of {0, 1}^d, and all subsets of k attributes."""
+    d, k = workload.whole("d", most=MOST_ATTRIBUTES), workload.whole("k", most=MOST_ATTRIBUTES)
     require(k <= d, f"k is above {d}")
     require(elements.ndim == 2 and elements.shape[1] == d, f"elements do not have {d} attributes")
     require(bool(((elements == 0) | (elements == 1)).all()), "elements are not 0 or 1")
+    _afford(workload, elements, k * math.comb(d, k))
     return elements, [list(subset) for subset in itertools.combinations(range(d), k)]
 
 
-def _marginals(workload: Mapping[str, Any], elements: Codes) -> Answers:
+def _marginals(workload: Part, elements: Codes) -> Answers:
     bits, subsets = _bits(workload, elements)
     return np.column_stack([bits[:, s].min(axis=1) for s in subsets]).astype(np.float64)
 
 
-def _parities(workload: Mapping[str, Any], elements: Codes) -> Answers:
+def _parities(workload: Part, elements: Codes) -> Answers:
     bits, subsets = _bits(workload, elements)
     return np.column_stack([1.0 - 2.0 * (bits[:, s].sum(axis=1) % 2) for s in subsets])
 
 
-def _codes(workload: Mapping[str, Any], elements: Codes) -> tuple[Codes, int]:
-    size = whole_number(workload, "N")
+def _codes(workload: Part, elements: Codes) -> tuple[Codes, Codes]:
+    """Elements 0..N-1 as a column, and all codes 0..N-1."""
+    size = workload.whole("N", most=MOST_ANSWERS)
     require(elements.ndim == 1, "elements are not single codes")
-    require(elements.min() >= 0 and elements.max() < size, f"elements are not below {size}")
-    return elements, size
+    inside = elements.min() >= 0 and elements.max() < size
+    require(bool(inside), f"elements are not below {size}")
+    _afford(workload, elements, size)
+    return elements[:, None], np.arange(size)
 
 
-def _histogram(workload: Mapping[str, Any], elements: Codes) -> Answers:
-    codes, size = _codes(workload, elements)
-    return np.array([[float(x == t) for t in range(size)] for x in codes.tolist()])
+def _histogram(workload: Part, elements: Codes) -> Answers:
+    elements, codes = _codes(workload, elements)
+    return np.asarray(elements == codes, dtype=np.float64)
 
 
-def _prefixes(workload: Mapping[str, Any], elements: Codes) -> Answers:
-    codes, size = _codes(workload, elements)
-    return np.array([[float(x <= t) for t in range(size)] for x in codes.tolist()])
+def _prefixes(workload: Part, elements: Codes) -> Answers:
+    elements, codes = _codes(workload, elements)
+    return np.asarray(elements <= codes, dtype=np.float64)
 
 
-def _ranges(workload: Mapping[str, Any], elements: Codes) -> Answers:
-    codes, size = _codes(workload, elements)
-    ends = list(itertools.combinations_with_replacement(range(size), 2))
-    return np.array([[float(a <= x <= b) for a, b in ends] for x in codes.tolist()])
+def _ranges(workload: Part, elements: Codes) -> Answers:
+    elements, codes = _codes(workload, elements)
+    _afford(workload, elements, len(codes) * (len(codes) + 1) // 2)
+    low, high = np.triu_indices(len(codes))
+    return np.asarray((low <= elements) & (elements <= high), dtype=np.float64)
 
 
-def _tables(workload: Mapping[str, Any], elements: Codes) -> Answers:
-    levels, k = whole_array(workload, "columns", axes=1).tolist(), whole_number(workload, "k")
-    width = len(levels)
-    require(k <= width, f"k is above {width}")
+def _tables(workload: Part, elements: Codes) -> Answers:
+    levels = workload.whole_array("columns", axes=1).tolist()
+    k, width = workload.whole("k", most=MOST_ATTRIBUTES), len(levels)
+    require(k <= width <= MOST_ATTRIBUTES, f"k is above {width}, or there are too many columns")
     require(elements.ndim == 2 and elements.shape[1] == width, f"elements lack {width} columns")
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
+    # The cells of all k-way tables: the elementary symmetric polynomial of the levels.
+    cells = [1] + [0] * k
+    for level in levels:
+        cells = [1, *(cells[i] + level * cells[i - 1] for i in range(1, k + 1))]
+    _afford(workload, elements, k * cells[k])
     columns = [
         (elements[:, list(table)] == np.array(cell)).all(axis=1)
         for table in itertools.combinations(range(width), k)
@@ -146,7 +161,7 @@ def _tables(workload: Mapping[str, Any], elements: Codes) -> Answers:
 
 
 #: Answers of a workload by its name, and the parameters that determine it.
-EVALUATORS: dict[str, tuple[Callable[[Mapping[str, Any], Codes], Answers], tuple[str, ...]]] = {
+EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] = {
     "marginals": (_marginals, ("d", "k")),
     "parities": (_parities, ("d", "k")),
     "histogram": (_histogram, ("N",)),

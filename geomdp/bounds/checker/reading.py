@@ -1,124 +1,144 @@
-"""Reading a certificate file, and comparing its numbers with recomputed ones."""
+"""Reading a certificate file: its size, depth and digest are checked before its content."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import zipfile
-from collections.abc import Mapping
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-#: Relative difference of two float64 evaluations of the same few operations.
-CLOSE = 1e-9
-#: Whole numbers are below this, so that products of three are within the range of float64.
-MOST = 1 << 256
+from geomdp.bounds.checker.values import CertificateRejected, Part, Work, require
+
+#: Largest JSON text, and most bytes of all arrays beside it, unpacked.
+MAX_TEXT, MAX_ARRAYS = 1 << 25, 1 << 30
+#: Most digits of a whole number, and most levels of nested lists and objects.
+MAX_DIGITS, MAX_DEPTH = 1000, 16
+#: Operations that a check may take: some seconds for any file, and more for larger ones.
+BASE_WORK, WORK_PER_BYTE = 1 << 32, 1 << 17
+
+Arrays = dict[str, npt.NDArray[Any]]
 
 
-class CertificateRejected(ValueError):  # noqa: N818 - what happened, not what went wrong
-    """A certificate does not prove what it says; the message names the first failure."""
+def read(path: Path) -> Part:
+    """The certificate at `path`, its digest checked.
 
-
-def require(condition: bool, message: str) -> None:
-    """Reject unless `condition` holds."""
-    if not condition:
-        raise CertificateRejected(message)
-
-
-def require_close(stated: float, found: float, name: str) -> None:
-    """Reject unless a stated number is the one found, up to rounding."""
-    same = stated == found or math.isclose(stated, found, rel_tol=CLOSE, abs_tol=CLOSE)
-    require(same, f"{name} is {found:.12g}, the file says {stated:.12g}")
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The certificate at `path`, its digest checked and removed."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise CertificateRejected(f"the file is not JSON: {error}") from error
-    require(isinstance(document, dict), "the file is not a JSON object")
+    Raises
+    ------
+    CertificateRejected
+        If it is not a certificate, its digest differs, or it exceeds a limit.
+    OSError
+        If there is no file at `path`.
+    """
+    with path.open("rb") as file:
+        text = file.read(MAX_TEXT + 1)
+    require(len(text) <= MAX_TEXT, f"the file is longer than {MAX_TEXT} bytes")
+    document = _parsed(text)
     require(document.get("format") == "geomdp packing certificate", "the format is unknown")
     require(document.get("version") == 1, "the version is unknown")
-    arrays: dict[str, npt.NDArray[Any]] = {}
     names = document.get("arrays")
     require(isinstance(names, list), "arrays is not a list of names")
-    if names:
-        arrays = _arrays(path.with_suffix(".npz"))
-        require(sorted(arrays) == names, "the arrays are not those of the .npz file")
+    arrays = _arrays(path.with_suffix(".npz")) if names else {}
+    require(sorted(arrays) == names, "the arrays are not those of the .npz file")
     stated = document.pop("digest", None)
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    content = hashlib.sha256(text.encode("utf-8"))
+    content = hashlib.sha256(
+        json.dumps(document, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    )
     for name in sorted(arrays):
         content.update(name.encode("utf-8") + np.ascontiguousarray(arrays[name]).tobytes())
     require(stated == content.hexdigest(), "the digest is not that of the content")
-    result: dict[str, Any] = _restore(document, arrays)
-    return result
+    size = len(text) + sum(values.nbytes for values in arrays.values())
+    return Part(_restored(document, arrays), Work(BASE_WORK + WORK_PER_BYTE * size))
 
 
-def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """All arrays of an .npz file."""
+def _parsed(text: bytes) -> dict[str, Any]:
+    """The JSON object in `text`."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise CertificateRejected(f"{path.name} is not a file of plain arrays") from error
+        document = json.loads(text, parse_int=_whole, parse_constant=_no_number)
+        require(_depth_is_limited(document), f"lists and objects are nested over {MAX_DEPTH} deep")
+    except RecursionError as error:
+        raise CertificateRejected("lists and objects are nested too deep") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CertificateRejected(f"the file is not JSON: {error}") from error
+    if not isinstance(document, dict):
+        raise CertificateRejected("the file is not a JSON object")
+    return document
 
 
-def number(part: Mapping[str, Any], key: str) -> float:
-    """A finite number of a part of the file."""
-    value = part.get(key)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST:
-        return float(value)
-    require(isinstance(value, float) and math.isfinite(value), f"{key} is not a finite number")
-    return value  # type: ignore[return-value]
+def _whole(digits: str) -> int:
+    require(len(digits) <= MAX_DIGITS, f"a whole number has more than {MAX_DIGITS} digits")
+    return int(digits)
 
 
-def whole_number(part: Mapping[str, Any], key: str, least: int = 1) -> int:
-    """A whole number of a part of the file, at least `least`."""
-    value = part.get(key)
-    good = isinstance(value, int) and not isinstance(value, bool) and least <= value < MOST
-    require(good, f"{key} is not a whole number, at least {least} and below 2^256")
-    return int(value)  # type: ignore[arg-type]
+def _no_number(word: str) -> float:
+    raise CertificateRejected(f"{word} is not a finite number")
 
 
-def array(part: Mapping[str, Any], key: str, axes: int | None = None) -> npt.NDArray[np.float64]:
-    """A finite array of numbers of a part of the file."""
+def _depth_is_limited(document: Any) -> bool:
+    """Whether no value is nested more than `MAX_DEPTH` deep."""
+    level = [document]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+        level = [value for value in inner if isinstance(value, dict | list)]
+        if not level:
+            return True
+    return False
+
+
+def _arrays(path: Path) -> Arrays:
+    """All arrays of an .npz file, their sizes checked before they are unpacked."""
     try:
-        values = np.asarray(part[key], dtype=np.float64)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CertificateRejected(f"{key} is not an array of numbers") from error
-    require(axes is None or values.ndim == axes, f"{key} does not have {axes} axes")
-    require(values.size > 0 and bool(np.isfinite(values).all()), f"{key} is empty or not finite")
-    return values
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            size = sum(member.file_size for member in members)
+            require(size <= MAX_ARRAYS, f"the arrays are larger than {MAX_ARRAYS} bytes")
+            return {
+                member.filename.removesuffix(".npy"): _array(archive.read(member))
+                for member in members
+            }
+    except CertificateRejected:
+        raise
+    except (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+        raise CertificateRejected(f"{path.name} is not a file of plain arrays: {error}") from error
 
 
-def whole_array(
-    part: Mapping[str, Any], key: str, axes: int | None = None
-) -> npt.NDArray[np.int64]:
-    """An array of whole numbers of a part of the file."""
-    values = array(part, key, axes)
-    require(bool((values == np.rint(values)).all()), f"{key} holds numbers that are not whole")
-    return values.astype(np.int64)
+def _array(content: bytes) -> npt.NDArray[Any]:
+    """One array in NumPy's format, numbers only, whose header agrees with its length."""
+    file = io.BytesIO(content)
+    version = np.lib.format.read_magic(file)
+    require(version in ((1, 0), (2, 0)), f"an array has format {version}")
+    header = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, by_columns, dtype = header(file)
+    rest = content[file.tell() :]
+    require(dtype.kind in "iuf", "an array does not hold numbers")
+    require(math.prod(shape) * dtype.itemsize == len(rest), "an array has not its stated length")
+    flat = np.frombuffer(rest, dtype)
+    return flat.reshape(shape, order="F" if by_columns else "C")
 
 
-def part_of(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """An object within the file."""
-    value = document.get(key)
-    require(isinstance(value, dict), f"{key} is missing")
-    return value  # type: ignore[return-value]
-
-
-def _restore(value: Any, arrays: dict[str, npt.NDArray[Any]]) -> Any:
+def _restored(value: Any, arrays: Arrays) -> Any:
+    """`value` with its arrays in place."""
     if isinstance(value, list):
-        return [_restore(item, arrays) for item in value]
+        return [_restored(item, arrays) for item in value]
     if not isinstance(value, dict):
         return value
     if set(value) == {"array"}:
-        require(value["array"] in arrays, f"array {value['array']} is missing")
-        return arrays[value["array"]]
-    return {key: _restore(item, arrays) for key, item in value.items()}
+        name = value["array"]
+        require(isinstance(name, str) and name in arrays, f"array {name!r} is missing")
+        return arrays[name]
+    return {key: _restored(item, arrays) for key, item in value.items()}

@@ -1,4 +1,4 @@
-"""What is known of the argument of a rung once it was checked."""
+"""Result of checking one rung of a certificate."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ class Verified:
     Parameters
     ----------
     subject : tuple
-        What tells its workload from others.
+        A key that identifies the workload.
     queries : str
         The workload in words.
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What had to be taken for granted.
+        What the argument takes for granted.
     failure : float
-        Probability over public draws that it does not hold.
+        Probability over public draws that the argument does not hold.
     """
 
     subject: tuple[object, ...]
     queries: str
     verified: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: tuple[str, ...] = ()
     failure: float = 0.0
 
 

@@ -33,8 +33,8 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, whole
 
-#: Priors tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors are best for
-#: few steps, priors that fade towards the ends for many.
+#: Priors tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors are best
+#: for few steps, priors that fade towards the ends for many.
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
 #: Distance between points y for squared errors, in steps; less where errors are far below a step.
 SPACING = 0.02

@@ -62,7 +62,7 @@ class LinearCode:
 
     @cached_property
     def distance(self) -> int:
-        """Least number of bits in which two words differ: the least weight of a word other than 0."""
+        """Least number of bits in which two words differ: the least weight of a nonzero word."""
         span = _span(_packed(self.generators))
         return int(np.bitwise_count(span[1:]).sum(axis=1, dtype=np.int64).min())
 

@@ -52,7 +52,8 @@ def marginal_bound(
     -------
     Bound
         For l = 1 from the best code; for l >= 2 from Hadamard blocks with Reed-Solomon functions of
-        growing length, over the splits of the attributes and the codes tried. Unconditional: for constant width a constant times d / (alpha eps) (l = 1) or
+        growing length, over the splits of the attributes and the codes tried. Unconditional:
+        for constant width a constant times d / (alpha eps) (l = 1) or
         min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}, once alpha is small enough.
 
     Raises

@@ -13,9 +13,9 @@ from geomdp.bounds.certificates.certificate import cover, covering_bound
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.certificates.rung import MARGIN, rung
 from geomdp.bounds.metrics import MEAN_L2, Metric
+from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, Singletons
 from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBoundError, rate
 from geomdp.bounds.packings.reed_solomon import MAX_PRIME, ReedSolomon, prime_at_most
-from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, Singletons
 from geomdp.privacy import Adjacency
 
 #: ln of the largest universe of Reed-Solomon sets.
@@ -62,8 +62,9 @@ def random_sign_bound(
     Returns
     -------
     Bound
-        From singletons and Reed-Solomon families of growing set size; at least a constant times min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)} in
-        the ranges of the theorem.
+        From singletons and Reed-Solomon families of growing set size; at least a
+        constant times min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)} in the
+        ranges of the theorem.
 
     Raises
     ------

@@ -2,9 +2,10 @@
 
 Three steps for each size s. *Random*: draw a pool of random multisets of s records. *Greedy*: order
 them by farthest points first in the space of answers; every prefix of that order is a packing, and
-the best one is kept. *Local search*: exchange one record of a closest data set so that it moves away
-from all others. Data sets of one record come from all elements and, if there are few, from largest
-cliques. Everything found is certified, so a poor search gives a weaker bound, never a false one.
+the best one is kept. *Local search*: exchange one record of a closest data set so that it moves
+away from all others. Data sets of one record come from all elements and, if there are few, from
+largest cliques. Everything found is certified, so a poor search gives a weaker bound, never a false
+one.
 """
 
 from __future__ import annotations

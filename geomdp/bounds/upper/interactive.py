@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from geomdp._validation import positive, whole
 from geomdp._bisection import smallest_accuracy
+from geomdp._validation import positive, whole
 from geomdp.privacy import ApproxDP, PureDP
 
 #: Constant of Theorem 3.3 of Blum-Roth.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from geomdp._bisection import smallest_accuracy
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
-from geomdp._bisection import smallest_accuracy
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.transcript import Answer, exchanges_to_json_lines
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule

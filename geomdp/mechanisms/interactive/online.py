@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic
 
+from geomdp._bisection import smallest_accuracy
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
-from geomdp._bisection import smallest_accuracy
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript, exchanges_to_json_lines

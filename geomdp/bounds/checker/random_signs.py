@@ -1,0 +1,145 @@
+"""Packings for random sign queries: the union bound computed again, and pairs of sets sampled."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from decimal import Decimal
+from typing import NamedTuple
+
+import numpy as np
+
+from geomdp.bounds.checker.codes import Polynomials, polynomials_of
+from geomdp.bounds.checker.values import (
+    CLOSE,
+    CertificateRejected,
+    Part,
+    require,
+    rounded_down,
+    rounded_up,
+)
+from geomdp.bounds.checker.verified import VerifiedPacking
+
+#: Digits of the union bound: numbers of queries have up to 77, and doubles 17.
+DIGITS = 120
+#: Relative and absolute margin by which a deviation may be above the least one.
+MARGIN = 4e-12
+#: Pairs of sets drawn from a family, and most operations for them.
+PAIRS, DRAWS = 8, 1 << 22
+#: Largest universe whose binomial coefficients are multiplied out.
+MAX_LISTED = 1 << 16
+#: Relative slack for the few operations of a closed form.
+SLACK = 1e-13
+
+
+class _Sets(NamedTuple):
+    """A family of sets: ln M, size, least symmetric difference, ln of the universe, its code."""
+
+    log_count: Decimal
+    size: int
+    difference: int
+    log_universe: float
+    code: Polynomials | None
+
+
+def verify_signs(part: Part) -> VerifiedPacking:
+    """Families of sets under random signs: the union bound, and sampled pairs."""
+    queries, seed = part.whole("queries"), part.whole("seed", 0)
+    sets = _sets(part.part("sets"))
+    failure, tilt, deviation = part.number("failure"), part.number("tilt"), part.number("deviation")
+    require(0 < failure < 1, "failure is not between 0 and 1")
+    require(0 < deviation < 1 and 0 < tilt < 1, "deviation or tilt is not between 0 and 1")
+    _check_union_bound(sets, queries, failure, tilt, deviation)
+    separation = math.sqrt((1 - deviation) * sets.difference) / sets.size
+    pairs = 0
+    if sets.code is not None:
+        pairs = min(PAIRS, DRAWS // (2 * sets.size * (queries + sets.code.degree)))
+        _sample_signs(sets.code, queries, seed, pairs, separation)
+    said = (
+        f"union bound over pairs of e^{rounded_down(float(sets.log_count))} sets of {sets.size} "
+        "elements"
+    )
+    # A packing has a whole number of sets, which matters while they are few.
+    log_count = float(sets.log_count)
+    if log_count <= 36:
+        log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
+    return VerifiedPacking(
+        subject=("random signs", queries, seed),
+        queries=f"{queries} random sign queries (seed {seed})",
+        log_count=log_count,
+        size=sets.size,
+        distance=sets.size,
+        separation=separation,
+        slack=SLACK * separation,
+        verified=(said, *([f"{pairs} sampled pairs are separated"] if pairs else [])),
+        conditions=(
+            "the signs are independent and uniform",
+            f"the universe has at least e^{rounded_up(sets.log_universe)} elements",
+            f"sets of {sets.size} elements are separated with probability at least "
+            f"1 - {rounded_up(failure)} over the signs",
+        ),
+        failure=failure,
+    )
+
+
+def _check_union_bound(
+    sets: _Sets, queries: int, failure: float, tilt: float, deviation: float
+) -> None:
+    """The failure (M^2 / 2) e^(-k rate) is at most the stated one, and about as large."""
+    with decimal.localcontext(decimal.Context(prec=DIGITS)):
+        x, delta = Decimal(tilt), Decimal(deviation)
+        moment = 1 - x + (3 - Decimal(1) / sets.size) * x * x / 2
+        rate = -x * (1 - delta) - moment.ln()
+        found = 2 * sets.log_count - Decimal(2).ln() - queries * rate
+        stated = Decimal(failure).ln()
+        slack = Decimal(CLOSE) * (1 - stated) + queries * x * Decimal(MARGIN)
+    # No deviation is below the margin, where the bound may be far better than stated.
+    least = stated - slack <= found or deviation <= CLOSE
+    require(
+        found <= stated and least,
+        f"the union bound gives a failure of e^{found:.9g}, not {failure:.9g}",
+    )
+
+
+def _sets(sets: Part) -> _Sets:
+    """The family of sets of a part of the file."""
+    kind = sets.word("type")
+    if kind == "singletons":
+        log_count = sets.number("log_count")
+        require(log_count > 0, "log_count is not above 0")
+        return _Sets(Decimal(log_count), 1, 2, log_count, None)
+    if kind == "greedy":
+        universe, size = sets.whole("universe"), sets.whole("size")
+        require(size <= universe <= MAX_LISTED, f"size <= universe <= {MAX_LISTED} does not hold")
+        sets.work.spend(universe * universe // 8)
+        overlap = size // 2 + 1
+        # Logarithms of whole numbers of any length.
+        log_count = math.log(math.comb(universe, overlap)) - 2 * math.log(math.comb(size, overlap))
+        # The file's count is rounded down by up to 1e-13 N ln N.
+        log_count -= 1e-13 * (1 + universe * math.log(universe + 1))
+        require(log_count > 0, "the greedy count is not above 1")
+        return _Sets(Decimal(log_count), size, 2 * (size - overlap + 1), math.log(universe), None)
+    if kind == "reed-solomon":
+        code = polynomials_of(sets, "prime", "size")
+        with decimal.localcontext(decimal.Context(prec=DIGITS)):
+            exact = code.degree * Decimal(code.prime).ln()
+        log_universe = math.log(code.length * code.prime)
+        return _Sets(exact, code.length, 2 * code.differing, log_universe, code)
+    raise CertificateRejected(f"the family of sets {kind!r} is unknown")
+
+
+def _sample_signs(
+    code: Polynomials, queries: int, seed: int, pairs: int, separation: float
+) -> None:
+    """Draw pairs of sets and the signs of their elements."""
+    rng = np.random.default_rng(1)
+    for _ in range(pairs):
+        first, second = code.pair(rng)
+        total = np.zeros(queries)
+        for sign, word in ((1, first), (-1, second)):
+            for block, symbol in enumerate(word):
+                element = block * code.prime + symbol
+                drawn = np.random.default_rng([seed, element]).integers(2, size=queries)
+                total += sign * (2.0 * drawn - 1.0)
+        found = float(np.linalg.norm(total / code.length)) / math.sqrt(queries)
+        require(found >= separation, f"two sampled sets are {found:.6g} apart")

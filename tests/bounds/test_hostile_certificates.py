@@ -1,0 +1,334 @@
+"""The checker against files made to deceive or to exhaust it: all are rejected, and soon."""
+
+from __future__ import annotations
+
+import copy
+import io
+import itertools
+import json
+import math
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from geomdp.bounds import (
+    Certificate,
+    CertificateRejected,
+    GreedySets,
+    Packing,
+    Problem,
+    RandomSignSets,
+    SideConditionError,
+    Singletons,
+    certify,
+    check_certificate,
+    single_elements,
+)
+from geomdp.bounds.certificates.rung import rung
+from geomdp.bounds.checker import reading, values
+from geomdp.bounds.rounding import rounded_down, rounded_up
+from geomdp.cli import main
+from geomdp.workloads import Explicit
+from tests.bounds.test_checker import BOUNDS, Document, saved, seal, two_sets
+from tests.bounds.test_orthogonal_lines import a_bound
+from tests.bounds.test_packing import hamming
+
+#: A hostile file is rejected within seconds; an honest one of this size takes milliseconds.
+PATIENCE = 20.0
+
+
+def rejected(path: Path, reason: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(CertificateRejected, match=reason):
+        check_certificate(path)
+    assert time.perf_counter() - started < PATIENCE
+
+
+def changed(path: Path, change: Callable[[Document], object]) -> None:
+    document = json.loads(path.read_text())
+    change(document)
+    seal(path, document)
+
+
+# --- false and empty claims ------------------------------------------------------------------
+
+
+def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
+    W = Explicit(np.eye(3))
+    pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
+    bound = certify(
+        [single_elements(W, np.arange(3), np.arange(3), "all"), Packing(W, np.arange(3), pairs)],
+        epsilon=0.05,
+        alpha=0.02,
+    )
+    path = saved(bound, tmp_path)
+
+    def hide(document: Document) -> None:
+        # Four copies of one data set, whose mean is infinite: inf - inf is NaN.
+        family = document["rungs"][1]["family"]
+        family["answers"].append([1.7e308] * 3)
+        family["datasets"][2:] = [[3, 3]] * 4
+
+    changed(path, hide)
+    rejected(path, "not finite or above")
+
+
+def test_packings_refuse_answers_whose_means_overflow() -> None:
+    W = Explicit(np.array([[1.7e308, 0.0, 1.0]]))
+    packing = Packing(W, np.arange(3), np.array([[0, 0], [1, 1], [2, 2], [0, 0]]))
+    with pytest.raises(ValueError, match=r"answers must be at most 1e\+100"):
+        packing.certify(epsilon=1.0, alpha=0.01)
+
+
+def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) -> None:
+    families = [
+        RandomSignSets(500, Singletons(1.2), 0.9),
+        RandomSignSets(500, GreedySets(64, 4), 0.9),
+    ]
+    problem = Problem(0.05, 0.01)
+    rungs = tuple(rung(family, problem) for family in families)
+    assert rungs[0].last < rungs[1].last
+    path = tmp_path / "vacuous.json"
+    Certificate(problem, rungs).save(path)
+    rejected(path, "failure probabilities add up to 1.8")
+    with pytest.raises(SideConditionError, match=r"less than 1, got 1\.8"):
+        certify(families, epsilon=0.05, alpha=0.01)
+    honest = two_sets()
+    assert any("at least 1 - 0.002" in text for text in honest.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("queries", "log_count"), [(10**4, 20.0), (10**17, 30.0), (10**17, 1e15), (10**30, 1e20)]
+)
+def test_the_union_bound_holds_exactly_for_any_number_of_queries(
+    queries: int, log_count: float
+) -> None:
+    family = RandomSignSets(queries, Singletons(log_count), 1e-6)
+    with localcontext() as context:
+        context.prec = 100
+        x, delta = Decimal(family.tilt), Decimal(family.deviation)
+        moment = 1 - x + x * x  # the fourth moment of one sign is 1, bounded by 2 for s = 1
+        rate = -x * (1 - delta) - moment.ln()
+        failure = 2 * Decimal(log_count) - Decimal(2).ln() - queries * rate
+        assert failure <= Decimal(family.failure).ln()
+
+
+def test_a_deviation_too_small_for_many_queries_is_rejected(tmp_path: Path) -> None:
+    problem = Problem(1e-3, 1e-3)
+    family = RandomSignSets(10**17, Singletons(1e15), 1e-6)
+    path = tmp_path / "many.json"
+    Certificate(problem, (rung(family, problem),)).save(path)
+    assert check_certificate(path).records > 0
+    # Smaller by 1e-11, the exponent of the union bound is off by ten thousands.
+    changed(
+        path, lambda d: d["rungs"][0]["family"].update(deviation=family.deviation * (1 - 1e-11))
+    )
+    rejected(path, "the union bound gives a failure")
+
+
+def test_statements_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
+    assert (rounded_down(0.3), rounded_up(0.3)) == ("0.3", "0.3")
+    assert (rounded_down(0.12345678), rounded_up(0.12345678)) == ("0.123456", "0.123457")
+    assert (rounded_down(2e-9, 2), rounded_up(1.001, 2)) == ("2e-09", "1.1")
+    bound = hamming().certify(epsilon=0.5000007, alpha=0.0500000777)
+    checked = check_certificate(saved(bound, tmp_path))
+    for text in (bound.statement, checked.statement):
+        assert "0.5-DP" in text
+        assert " 0.05 with" in text
+
+
+# --- malformed and exhausting files ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"format": ' + "[" * 100 + "]" * 100 + "}",
+        '{"format": 1' + "0" * 5000 + "}",
+        '{"format": NaN}',
+        "[1, 2]",
+        "\x00\xff",
+        '{"format": "geomdp packing certificate", "version": 1, "arrays": 3}',
+        '{"format": "geomdp packing certificate", "version": 1, "arrays": [["a"]]}',
+    ],
+)
+def test_texts_that_are_no_certificate(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "text.json"
+    path.write_text(text, encoding="latin-1")
+    rejected(path, ".")
+
+
+def test_long_texts_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "long.json"
+    path.write_bytes(b" " * (1 << 25) + b"{}")
+    rejected(path, "longer than")
+
+
+#: Values that are no numbers, or numbers that no certificate needs.
+NONSENSE: list[Any] = [
+    [1.0],
+    [],
+    {},
+    {"array": []},
+    {"array": {}},
+    {"array": "none"},
+    None,
+    True,
+    "1",
+    -1,
+    0,
+    5e-324,
+    1e308,
+    10**90,
+    2**200,
+]
+
+
+@pytest.mark.parametrize("name", ["Hamming", "tables", "blocks", "random signs", "lines"])
+def test_every_value_is_rejected_when_it_is_nonsense(name: str, tmp_path: Path) -> None:
+    path = saved(a_bound() if name == "lines" else BOUNDS[name](), tmp_path)
+    original = json.loads(path.read_text())
+
+    def objects(document: Document) -> list[Document]:
+        found = [document, document["rungs"][0]]
+        family = document["rungs"][0]["family"]
+        return [*found, family, *(v for v in family.values() if isinstance(v, dict))]
+
+    for i, part in enumerate(objects(original)):
+        # Any weight is good for a single line.
+        for key in set(part) - {"digest", "origin", "assumptions", "seed", "weights"}:
+            for value in NONSENSE:
+                if value == part[key]:
+                    continue
+                document = copy.deepcopy(original)
+                objects(document)[i][key] = value
+                seal(path, document)
+                rejected(path, ".")
+
+
+def blocks(**change: int) -> Callable[[Document], object]:
+    return lambda document: document["rungs"][0]["family"].update(change)
+
+
+def named(**workload: Any) -> Callable[[Document], object]:
+    return lambda document: document["rungs"][0]["family"].update(workload=workload)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("blocks", blocks(width=2**200)),
+        ("blocks", blocks(attributes=2**250, width=30)),
+        ("blocks", blocks(attributes=4096, part=2048)),
+        ("code words", blocks(attributes=2**200)),
+        ("code words", blocks(symbols=2**61 - 1, length=2**60)),
+        ("histogram", named(name="histogram", N=10**12)),
+        ("ranges", named(name="ranges", N=10**6)),
+        ("prefixes", named(name="prefixes", N=2**250)),
+        ("Hamming", named(name="marginals", d=2**250, k=2**249)),
+        ("tables", named(name="marginal tables", columns=[2, 3, 10**15], k=2)),
+    ],
+)
+def test_small_files_take_no_time(
+    name: str, change: Callable[[Document], object], tmp_path: Path
+) -> None:
+    path = saved(BOUNDS[name](), tmp_path)
+    changed(path, change)
+    rejected(path, ".")
+
+
+def test_many_attributes_with_few_bytes(tmp_path: Path) -> None:
+    # One element of 60 attributes has more answers to 30-way marginals than fit anywhere.
+    path = saved(BOUNDS["Hamming"](), tmp_path)
+
+    def widen(document: Document) -> None:
+        family = document["rungs"][0]["family"]
+        family["elements"] = [row + [0] * 52 for row in family["elements"]]
+        family["workload"] = {"name": "marginals", "d": 60, "k": 30}
+
+    changed(path, widen)
+    rejected(path, "there are more than")
+
+
+def test_reed_solomon_sets_of_a_long_code(tmp_path: Path) -> None:
+    path = saved(BOUNDS["random signs"](), tmp_path)
+
+    def lengthen(document: Document) -> None:
+        sets = {"type": "reed-solomon", "prime": 2**61 - 1, "size": 2**50, "degree": 2**49}
+        document["rungs"][-1]["family"]["sets"] = sets
+
+    changed(path, lengthen)
+    rejected(path, ".")
+
+
+# --- the arrays beside a certificate ---------------------------------------------------------
+
+
+def npz(path: Path, members: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+
+
+def as_npy(values: np.ndarray[Any, Any], shape: str | None = None) -> bytes:
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=True)
+    content = file.getvalue()
+    if shape is not None:
+        stated = str(values.shape).encode()
+        # The header is padded with blanks: its length stays.
+        content = content.replace(stated + b", }", shape.encode() + b", }", 1)
+    return content
+
+
+def test_arrays_of_another_format_are_rejected(tmp_path: Path) -> None:
+    path = saved(BOUNDS["large"](), tmp_path)
+    beside = path.with_suffix(".npz")
+    with beside.open("wb") as file:  # an .npy file under the name of an .npz file
+        np.save(file, np.arange(3))
+    rejected(path, "not a file of plain arrays")
+    beside.unlink()
+    rejected(path, "not a file of plain arrays")
+    for stored in (np.array([{}]), np.array(["text"]), np.array([1j])):
+        npz(beside, {"a": as_npy(stored)})
+        rejected(path, "does not hold numbers")
+    npz(beside, {"a": as_npy(np.arange(8), shape="(10000000000,)")})
+    rejected(path, "not its stated length|not a file of plain arrays")
+    npz(beside, {"a": b"\x93NUMPY\x01\x00"})
+    rejected(path, "not a file of plain arrays")
+
+
+def test_arrays_beyond_the_limit_are_not_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = saved(BOUNDS["large"](), tmp_path)
+    monkeypatch.setattr(reading, "MAX_ARRAYS", 1 << 20)
+    npz(path.with_suffix(".npz"), {"a": bytes(1 << 20), "b": b"0"})
+    assert path.with_suffix(".npz").stat().st_size < 1 << 12
+    rejected(path, "the arrays are larger than 1048576 bytes")
+
+
+def test_the_command_exits_with_one_for_a_hostile_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nested.json"
+    path.write_text("[" * 100_000)
+    monkeypatch.setattr(sys, "argv", ["geomdp", "check-bound", str(path)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 1
+    assert "rejected" in capsys.readouterr().out
+
+
+def test_the_checker_rounds_as_the_library_does() -> None:
+    for value in (0.3, 1.0, 0.12345678, 1e-300, 123456789.0, math.pi):
+        assert values.rounded_down(value) == rounded_down(value)
+        assert values.rounded_up(value) == rounded_up(value)
