@@ -81,8 +81,7 @@ def lower_bounds(
 def _forms(question: Problem) -> tuple[Problem, ...]:
     """The question with its own separation factor, and with each of `FACTORS`."""
     factors = dict.fromkeys((question.metric.separation, *FACTORS))
-    # The three metrics of a question are dataclasses with this one field.
-    metrics = [replace(question.metric, separation=factor) for factor in factors]  # type: ignore[type-var]
+    metrics = [replace(question.metric, separation=factor) for factor in factors]
     return tuple(replace(question, metric=metric) for metric in metrics)
 
 

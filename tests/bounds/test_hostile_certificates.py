@@ -27,6 +27,7 @@ from geomdp.bounds import (
     RandomSignSets,
     SideConditionError,
     Singletons,
+    WorstCase,
     certify,
     check_certificate,
     single_elements,
@@ -61,23 +62,35 @@ def changed(path: Path, change: Callable[[Document], object]) -> None:
 
 
 def test_means_that_overflow_hide_no_equal_data_sets(tmp_path: Path) -> None:
-    W = Explicit(np.eye(3))
+    W, metric = Explicit(np.eye(3)), WorstCase()
     pairs = np.array(list(itertools.combinations_with_replacement(range(3), 2)))
-    bound = certify(
-        [single_elements(W, np.arange(3), np.arange(3), "all"), Packing(W, np.arange(3), pairs)],
-        epsilon=0.05,
-        alpha=0.02,
-    )
+    packings = [
+        single_elements(W, np.arange(3), np.arange(3), "all"),
+        Packing(W, np.arange(3), pairs),
+    ]
+    bound = certify(packings, epsilon=0.05, alpha=0.02, metric=metric)
     path = saved(bound, tmp_path)
 
     def hide(document: Document) -> None:
-        # Four copies of one data set, whose mean is infinite: inf - inf is NaN.
+        # In other units every number is as before, but the sum of two large answers is infinite.
+        # Four copies of one data set are then inf - inf apart, which is NaN and not 0.
+        unit = 0.8e308
+        for part, key in (
+            *((document, key) for key in ("alpha", "required_separation")),
+            *((part, "separation") for part in document["rungs"]),
+        ):
+            part[key] *= unit
+        for part in document["rungs"]:
+            part["family"]["answers"] = (unit * np.eye(3)).tolist()
         family = document["rungs"][1]["family"]
-        family["answers"].append([1.7e308] * 3)
+        family["answers"].append([0.9e308] * 3)
         family["datasets"][2:] = [[3, 3]] * 4
 
     changed(path, hide)
-    rejected(path, "not finite or above")
+    rejected(path, "alpha is not a finite number up to 1e\\+100")
+    # In units that the checker takes, equal data sets are 0 apart.
+    changed(path, lambda document: document.update(alpha=0.02, required_separation=0.08))
+    rejected(path, "not finite or above|separation is")
 
 
 def test_packings_refuse_answers_whose_means_overflow() -> None:
