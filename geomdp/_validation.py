@@ -19,6 +19,13 @@ def positive(value: float, name: str) -> float:
     return number
 
 
+def probability(value: float, name: str) -> float:
+    """`value` as a float, if above 0 and below 1."""
+    if not 0 < (number := positive(value, name)) < 1:
+        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
+    return number
+
+
 def real_number(value: object) -> float:
     """`value` as a float; NaN for what is not a real number, such as text and booleans."""
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from geomdp._validation import real_number
 
@@ -87,16 +86,3 @@ class Bound:
     def __str__(self) -> str:
         relation = ">" if self.side is Side.LOWER else "<="
         return f"sc {relation} {self.records:.10g}: {self.statement}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; of the certificate only its type.
-
-        An infinite `value` becomes None, as JSON has no infinity.
-        """
-        return {
-            "value": None if math.isinf(self.value) else self.value,
-            "side": self.side.value,
-            "statement": self.statement,
-            "assumptions": list(self.assumptions),
-            "certificate": None if self.certificate is None else type(self.certificate).__name__,
-        }

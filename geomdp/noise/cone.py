@@ -11,7 +11,8 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive, vector
 from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
-from geomdp.noise.image_moments import ImageMoments, scaled
+from geomdp.noise.estimates import scaled
+from geomdp.noise.image_moments import ImageMoments
 from geomdp.privacy import Exact, SamplerStatus
 
 
@@ -22,8 +23,8 @@ class ConeNoise:
     e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. Shifting one of them by (q, 1)
     costs a factor e^rate, because the cone only shrinks, so adding their difference to the sum of
     (q, 1) over records is rate-DP for one record added or removed, 2 rate-DP for one replaced.
-    Subtracting a times the last coordinate of the noise is post-processing where the number of
-    records is public; a = 0 needs no such thing (X-CONE).
+    Where the number of records is public, the last coordinate of the noise can be read off, and
+    subtracting a times it is post-processing. With a = 0 nothing is subtracted (X-CONE).
 
     Parameters
     ----------
@@ -36,8 +37,8 @@ class ConeNoise:
     matrix : (m, k) sparse array, optional
         T from the coordinates of K to the answers; by default the identity.
     constant : (m,) array, optional
-        c in answers c + T q: Z then has (r_1 - r_2) c added, the noise of the count that one
-        record more brings. Leave out where the number of records is public, or c = 0.
+        c in answers c + T q. Z then includes the noise (r_1 - r_2) c on the number of records times
+        c. Omit it where the number of records is public, or c = 0.
 
     Raises
     ------
@@ -102,7 +103,7 @@ class ConeNoise:
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
         drift = self.body.centroid() - self.centre
-        # E r_1^2 - (E r_1)^2 = (r + 1) / rate^2 is what is left of the drift.
+        # The drift is multiplied by E r_1^2 - (E r_1)^2 = (r + 1) / rate^2.
         factor = self.effective_dimension + 2
         return self._count_variance * (factor * self._moments.scatter() + np.outer(drift, drift))
 
@@ -137,7 +138,7 @@ class ConeNoise:
 
     @cached_property
     def _energy(self) -> Estimate:
-        # The centroid moves with r_1 - r_2, together with the constant.
+        # r_1 - r_2 multiplies the centroid less a, and the constant.
         moving = self._mapped(self.body.centroid() - self.centre)
         if self.constant is not None:
             moving = moving + self.constant

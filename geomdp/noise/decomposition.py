@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +20,11 @@ from geomdp.bodies.operations.transforms import Scaled
 from geomdp.geometry.outer_slabs.refine import refine_slabs
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
+from geomdp.noise.estimates import mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS
 
-#: How far M^T M may be from I for M to count as an isometry: a product of float64 matrices with
-#: orthonormal columns is within a few 1e-16 times its size.
+#: Largest entry of M^T M - I at which M counts as an isometry: for float64 matrices with
+#: orthonormal columns it is a few 1e-16 times their size.
 ISOMETRY_TOLERANCE = 1e-12
 
 
@@ -39,7 +39,7 @@ class Variant(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric body with the way to draw from it and E U U^T for its uniform point U.
+    """A symmetric body, its uniform sampler, and E U U^T for its uniform point U.
 
     Parameters
     ----------
@@ -57,6 +57,9 @@ class NoiseBody:
     sampler: UniformSampler
     moment: FloatArray
     draws: FloatArray | None
+
+    def __repr__(self) -> str:
+        return f"NoiseBody({self.body!r})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +83,9 @@ class Level:
     rows: FloatArray
     keep: FloatArray
 
+    def __repr__(self) -> str:
+        return f"Level(dimension={self.dimension}, {self.source!r})"
+
     @cached_property
     def basis(self) -> FloatArray:
         """Orthonormal columns (m, d) that span V."""
@@ -92,35 +98,28 @@ class Level:
 
     @cached_property
     def energy(self) -> Estimate:
-        """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14).
-
-        An estimate carries the standard error of its independent draws and their asymptotic 95%
-        interval.
-        """
+        """A = (D + 1)(D + 2) E ||keep U||_2^2: E ||Z||_2^2 of the level at epsilon = 1 (JL-L14)."""
         D = self.source.body.dimension
         factor = (D + 1) * (D + 2)
         draws = self.source.draws
         if draws is None:
-            # Square orthogonal matrices keep the trace.
+            # A square orthogonal `keep` does not change the trace.
             moment = self.source.moment
             moment = moment if self.dimension == D else self.keep @ moment @ self.keep.T
             return Estimate.exact(factor * float(np.trace(moment)))
-        squares = factor * ((draws @ self.keep.T) ** 2).sum(axis=1)
-        value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(len(squares))
-        # 1.96: the two-sided 95% quantile of the normal distribution.
-        return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(squares))
+        return mean_estimate(factor * ((draws @ self.keep.T) ** 2).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the recursion, at a subspace W that is left.
+    """One step of the recursion: the two choices for the remaining subspace W.
 
     Parameters
     ----------
     stop : Level
-        One K-norm noise on all of W, if the recursion ends here.
+        K-norm noise on all of W, which ends the recursion.
     split : Level or None
-        The noise on the smaller half V of W, if it goes on; None where it cannot.
+        Noise on the smaller half V of W, after which the recursion goes on; None at the last stage.
     """
 
     stop: Level
@@ -131,9 +130,9 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     """The stages of the Hardt-Talwar recursion on a symmetric body (JL-L18).
 
     W_1 is the span of K. At each stage the covariance of the uniform distribution on the shadow of
-    K on W is decomposed; the D - floor(D / 2) axes of least variance span V, the others the next
-    W, down to dimension 1. Shadows that have no exact sampler are drawn by Markov chains, through
-    an outer slab body (X-OUT) where they have no chords.
+    K on W is decomposed: the D - floor(D / 2) axes of least variance span V, the others the next
+    W, down to dimension 1. Shadows without an exact sampler are sampled by Markov chains; those
+    without chords are first enclosed in a slab body (X-OUT).
 
     Parameters
     ----------
@@ -142,8 +141,7 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
     variant : Variant
         Noise on V.
     exact : bool
-        Whether the recursion ends as soon as a further stage would need a sampler or moment that
-        is not exact.
+        Whether to end the recursion before a stage that has no exact sampler or moment.
 
     Returns
     -------
@@ -181,7 +179,7 @@ def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
         axes_of_core = axes if len(rows) == core.dimension else axes @ rows
         kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
         split = _split(core, released_rows, source, released, variant, exact)
-        # The shadow of K itself: one of an outer body would be larger.
+        # Use the shadow of K itself: that of an outer slab body would be larger.
         following = _prepared(shadow(core, kept_rows), exact) if split is not None else None
         if split is None or following is None:
             yield Stage(stop, None)
@@ -199,9 +197,10 @@ def _split(
     variant: Variant,
     exact: bool,
 ) -> tuple[NoiseBody, FloatArray] | None:
-    """Noise body of a level on V, and its map to V; None if it is not exact.
+    """Noise body of a level on V, and its map to V; None if `exact` is asked for and impossible.
 
-    V is spanned by `released` in coordinates of W, by `released_rows` in those of the core.
+    The rows of `released` span V in coordinates of W, those of `released_rows` in coordinates of
+    the core.
     """
     if variant is Variant.PROJECTED:
         return source, released
@@ -225,13 +224,13 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
     if body.implements("sample_uniform") and body.implements("second_moment"):
         image = shadow(body, frame.T)
         exact = image.implements("sample_uniform") and image.implements("second_moment")
-        # On its own hull the map is one-to-one, so that the plain image keeps every verb.
+        # The map is one-to-one on the hull of the body, so the plain image keeps every oracle.
         return frame, image if exact else LinearImage(frame.T, body)
     return frame, shadow(body, frame.T)
 
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
-    """How to draw from a full-dimensional body; None if `exact` is asked for and it has no way."""
+    """A full-dimensional body with its sampler; None if `exact` is asked for and impossible."""
     if body.implements("sample_uniform") and body.implements("second_moment"):
         return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
     if exact:
@@ -250,8 +249,8 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
 def principal_axes(moment: FloatArray) -> FloatArray:
     """Orthonormal eigenvectors of a positive semidefinite matrix (D, D) as rows, largest first.
 
-    Coordinates that are uncorrelated, directly and through others, are not mixed, so that axes of
-    equal variance stay in one factor of a product: its shadows are then known in closed form.
+    Blocks of coordinates that are uncorrelated with all others are decomposed by themselves. Axes
+    of equal variance then never mix two factors of a product, whose shadows have closed forms.
     """
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)

@@ -49,6 +49,10 @@ class GaussianNoise:
         object.__setattr__(self, "basis", basis)
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
 
+    def __repr__(self) -> str:
+        rank = self.effective_dimension
+        return f"GaussianNoise(scale={self.scale:g}, dimension {rank} in R^{self.dimension})"
+
     @property
     def dimension(self) -> int:
         """Dimension m of the answer space."""

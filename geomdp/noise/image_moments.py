@@ -1,8 +1,7 @@
-"""Moments of uniform points of a body, closed where it has them, else from public draws."""
+"""Moments of a linear image of uniform points of a body: closed forms, or public draws."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +14,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.geometry.results import Estimate
+from geomdp.noise.estimates import mean_estimate
 
 #: Public draws behind an estimated moment: ||T U||^2 varies by about 15% for tables of 10 columns,
 #: so that the root mean squared error is known to 0.25%.
@@ -48,7 +48,11 @@ class ImageMoments:
         return np.asarray(points - self.body.centroid())
 
     def scatter(self) -> FloatArray:
-        """Cov U, (k, k); exact or from 1024 public draws, of full rank for cut tables in any k."""
+        """Cov U, (k, k), exact or from 1024 public draws.
+
+        For `TableMoments`, whose coordinates are uncorrelated, the estimate is diagonal and so has
+        full rank for any k.
+        """
         if not self.closed:
             if isinstance(self.body, TableMoments):
                 return np.diag(self.body.block_means((self._draws**2).mean(axis=0)))
@@ -70,26 +74,16 @@ class ImageMoments:
     def energy(self) -> Estimate:
         """E ||T (U - E U)||_2^2; an estimate has the 95% interval of independent draws."""
         if not self.closed:
-            squares = self._squares
-            value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(DRAWS)
-            # 1.96: the two-sided 95% quantile of the normal distribution.
-            return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), DRAWS)
-        variances = self._uncorrelated
-        if variances is not None and self.matrix is not None:
-            # The covariance is too large to write out for many products.
-            return Estimate.exact(float((self.matrix.multiply(self.matrix) @ variances).sum()))
-        scatter = self.scatter()
-        if self.matrix is None:
-            return Estimate.exact(float(np.trace(scatter)))
-        return Estimate.exact(float(self.matrix.multiply(self.matrix @ scatter).sum()))
+            return mean_estimate(self._squares)
+        return Estimate.exact(float(self.variances().sum()))
 
     @property
     def _squares(self) -> FloatArray:
-        """Numbers (n,) of mean E ||T (U - E U)||_2^2, one a draw."""
+        """One number for each draw, (n,), whose mean is E ||T (U - E U)||_2^2."""
         if self.matrix is None:
             return np.asarray((self._draws**2).sum(axis=1))
         if isinstance(self.body, TableMoments):
-            # As `scatter` has it: ||T_j||^2 times the variance of coordinate j, summed.
+            # Uncorrelated coordinates, as in `scatter`: sum ||T_j||^2 times the variance of U_j.
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
             return np.asarray(self._draws**2 @ self.body.block_means(lengths))
         return np.asarray(((self.matrix @ self._draws.T) ** 2).sum(axis=0))
@@ -102,14 +96,3 @@ class ImageMoments:
         if isinstance(self.body, Elliptope | TableMoments):
             return self.body.entry_variances()
         return None
-
-
-def scaled(estimate: Estimate, factor: float, offset: float = 0.0) -> Estimate:
-    """The estimate of factor x + offset, factor at least 0."""
-    low, high = estimate.interval
-    return Estimate(
-        factor * estimate.value + offset,
-        factor * estimate.stderr,
-        (factor * low + offset, factor * high + offset),
-        estimate.samples,
-    )

@@ -12,6 +12,7 @@ from geomdp._validation import batch, positive
 from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import UniformSampler
+from geomdp.noise.estimates import mean_estimate, scaled
 from geomdp.privacy import SamplerStatus
 
 #: Draws behind an estimated E ||U||^2: where ||U||^2 varies by 10% to 30%, as it does in dimension
@@ -35,7 +36,7 @@ class KNormNoise:
     sampler : UniformSampler
         How U is drawn: `ExactSampler(body)` or a `ChainSampler`. Its status is that of the noise.
     squared_length : Estimate, optional
-        E ||U||_2^2, where it has been estimated before; otherwise found when it is asked for.
+        E ||U||_2^2, if it has been estimated before; otherwise computed at first use.
 
     Raises
     ------
@@ -116,10 +117,7 @@ class KNormNoise:
             return self._known_length
         if self._closed_moment is not None:
             return Estimate.exact(float(np.trace(self._closed_moment)))
-        squares = (self._public_draws**2).sum(axis=1)
-        value, stderr = float(squares.mean()), float(squares.std(ddof=1) / len(squares) ** 0.5)
-        # 1.96 standard errors: an asymptotic 95% interval.
-        return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(squares))
+        return mean_estimate((self._public_draws**2).sum(axis=1))
 
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,), exact or estimated as `covariance` is."""
@@ -131,14 +129,7 @@ class KNormNoise:
         Exact where the body has a closed second moment; else the estimate given, or one from 2048
         public draws, with the standard error of independent draws and their 95% interval.
         """
-        factor, inner = self._radial_factor, self._squared_length
-        low, high = inner.interval
-        return Estimate(
-            factor * inner.value,
-            factor * inner.stderr,
-            (factor * low, factor * high),
-            inner.samples,
-        )
+        return scaled(self._squared_length, self._radial_factor)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).

@@ -38,12 +38,15 @@ class Part:
     matrix: Map
     energy: float | None = None
 
+    def __repr__(self) -> str:
+        return f"Part({self.noise!r}, matrix of shape {self.matrix.shape})"
+
 
 class MappedNoise:
     """Z = sum over i of T_i Z_i, the Z_i independent.
 
-    Where Z_i makes y_i + Z_i epsilon_i-DP for measurements y_i that are linear in the records, and
-    the answers are sum T_i y_i up to what is public, the answers plus Z are post-processing of the
+    Let y_i be measurements that are linear in the records, with y_i + Z_i epsilon_i-DP. If the
+    answers are sum T_i y_i plus public numbers, then the answers plus Z are post-processing of the
     composition of all measurements.
 
     Parameters
@@ -78,7 +81,7 @@ class MappedNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Exact if all parts are; else what their statuses add up to (SAM-1)."""
+        """Exact if all parts are; else the combined status of the parts (SAM-1)."""
         return combined_status([part.noise.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -113,7 +116,7 @@ def _variances(part: Part) -> FloatArray:
     """Variance of each coordinate of T Z of one part, (m,)."""
     matrix = part.matrix
     if isinstance(part.noise, LaplaceNoise):
-        # Independent coordinates: the squares of T weigh their variances.
+        # A diagonal covariance, too large to write out for many measurements.
         squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)
         return np.asarray(squares @ part.noise.variances())
     half = np.asarray(matrix @ part.noise.covariance())
@@ -124,14 +127,4 @@ def _variances(part: Part) -> FloatArray:
 
 def _energy(part: Part) -> float:
     """E ||T Z||_2^2 of one part."""
-    if part.energy is not None:
-        return part.energy
-    if isinstance(part.noise, LaplaceNoise):
-        # A multiple of the identity, too large to write out for many measurements.
-        matrix = part.matrix
-        squares = matrix.multiply(matrix).sum() if sp.issparse(matrix) else (matrix**2).sum()
-        return 2 * part.noise.scale**2 * float(squares)
-    half = np.asarray(part.matrix @ part.noise.covariance())
-    if sp.issparse(part.matrix):
-        return float(part.matrix.multiply(half).sum())
-    return float((part.matrix * half).sum())
+    return float(_variances(part).sum()) if part.energy is None else part.energy

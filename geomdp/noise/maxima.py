@@ -18,12 +18,11 @@ from geomdp.noise.recursive import RecursiveNoise
 
 #: Noise with a symmetric log-concave density.
 LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, PairedNoise, RecursiveNoise)
-#: Steps of the sums that bound an integral from above: a share 1 / STEPS of its range is given
-#: away, some tenths of a percent of the result.
+#: Steps of the upper sum of an integral: it overestimates by some tenths of a per cent.
 STEPS = 1 << 12
-#: Exponent beyond ln m at which the tail is cut off: what lies beyond weighs e^-40.
+#: The tail is cut off this far beyond exponent ln m; the rest, of weight e^-40, is bounded apart.
 REACH = 40.0
-#: Significant digits of standard deviations, rounded up so that equal ones are counted together.
+#: Standard deviations are rounded up to so many digits, so that coordinates fall into few groups.
 DIGITS = 4
 
 
@@ -36,11 +35,11 @@ def expected_maximum(noise: Noise) -> float:
       exponential variables;
     * (r / epsilon) max over i of h_K(e_i) for K-norm noise, as E ||Z||_K = r / epsilon (JL-KN);
     * a union bound over the coordinates, see `log_concave_maximum`, for Gaussian, K-norm, cone and
-      recursive noise and what linear maps make of them: their densities are symmetric and
-      log-concave, as linear images and sums of independent log-concave vectors are (Prekopa);
+      recursive noise and their linear images: all have symmetric log-concave densities, because
+      linear images and sums of independent log-concave vectors are log-concave (Prekopa);
     * (E ||Z||_2^2)^(1/2).
 
-    The last two need the second moments in closed form, and are left out where these are estimated.
+    The last two need second moments in closed form and are skipped where these are estimated.
 
     Parameters
     ----------
@@ -101,8 +100,8 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     Returns
     -------
     float
-        The integral, rounded up: sums over left ends of steps, and beyond the last step the tail
-        e^(-c t / (s sigma)), as c / s(c) increases.
+        The integral, rounded up: an upper sum over steps, and beyond the last step the tail
+        e^(-c t / (s sigma)), which is a bound because c / s(c) increases.
     """
     largest = float(deviations.max(initial=0.0))
     if largest == 0:
@@ -118,7 +117,7 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     heights = np.linspace(0.0, limits[-1], STEPS + 1)
     tails = np.zeros(STEPS + 1)
     for share, count in zip(shares, counts, strict=True):
-        # The exponent of the last limit at or below t / sigma: rounded down.
+        # Rounded down: the exponent of the last limit at or below t / sigma.
         place = np.searchsorted(limits, heights / share, side="right") - 1
         tails += count * np.exp(-exponents[np.maximum(place, 0)])
     body = np.minimum(tails[:-1], 1.0).sum() * heights[1]

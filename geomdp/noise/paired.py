@@ -9,18 +9,20 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
-from geomdp.noise.image_moments import ImageMoments, scaled
+from geomdp.noise.estimates import scaled
+from geomdp.noise.image_moments import ImageMoments
 from geomdp.privacy import Exact, SamplerStatus
 
 
 class PairedNoise:
     """Z = R T (U_1 - U_2), U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
 
-    R (U_1, U_2, 1) has density proportional to e^(-epsilon t) on the cone over {(q, q', 1) : q, q'
-    in K}. A shift by (q, q', 1) stays in that cone and costs a factor e^epsilon; so where a record
-    with answers T q' is replaced by one with T q, the sum of T q plus Z is epsilon-DP. Against two
-    cones with rates epsilon / 2 (`ConeNoise`), of which each moves by one of q and q', the common
-    radius saves one dimension: the squared error is (k + 1/2) / (k + 2) of theirs.
+    R (U_1, U_2, 1) has density proportional to e^(-epsilon t), t the last coordinate, on the cone
+    over {(q, q', 1) : q, q' in K}. A shift by (q, q', 1) stays in that cone and costs a factor
+    e^epsilon. Replacing a record with answers T q' by one with answers T q is such a shift, so the
+    sum of answers plus Z is epsilon-DP. `ConeNoise` takes two independent cones with rate
+    epsilon / 2 instead; the common radius here saves one dimension, and the squared error is
+    (k + 1/2) / (k + 2) times theirs.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class PairedNoise:
 
     References
     ----------
-    Formula sheet X-CONE with the two cones joined, JL-L14: K-norm noise of the body K x K, mapped.
+    Formula sheet X-CONE, JL-L14: K-norm noise of the body K x K, mapped by (q, q') -> T (q - q').
     """
 
     def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:

@@ -19,10 +19,10 @@ class RecursiveNoise:
     """Z = sum over i of B_i P_i Z_i, Z_i with density proportional to exp(-epsilon_i ||z||_{K_i}).
 
     B_i spans the subspace V_i, the V_i are orthogonal to each other, and P_i maps the space of K_i
-    onto V_i. Added to sums that move by vectors v with v in K, K_i holding the shadow of K, each
-    summand is post-processing of an epsilon_i-DP release of a shadow of the sums, and Z makes
-    their composition (sum of epsilon_i)-DP. The budget is split in the proportion A_i^(1/3), A_i
-    the energy of a level at epsilon = 1, which gives the least E ||Z||_2^2 (JL-SPLIT).
+    onto V_i. Z is added to sums that move by vectors of K, and K_i contains the shadow of K. Each
+    summand is post-processing of an epsilon_i-DP release of a shadow of the sums, so together they
+    are (sum of epsilon_i)-DP. The budget is split in proportion to A_i^(1/3), A_i the energy of a
+    level at epsilon = 1, which minimises E ||Z||_2^2 (JL-SPLIT).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class RecursiveNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Exact if all levels are; proved distances add; one heuristic level makes it heuristic."""
+        """Exact if all levels are; one heuristic level makes it heuristic; proved distances add."""
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -105,8 +105,8 @@ class RecursiveNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 
-        Exact where every level is. Else standard errors and intervals of the levels add, as their
-        estimates come from one public stream: an upper bound on the standard error.
+        Exact where every level is. Otherwise the levels' estimates share one public stream and may
+        be correlated, so their standard errors and intervals are added: an upper bound.
         """
         energies = [level.energy for level in self.levels]
         squares = self.split**2
@@ -146,7 +146,7 @@ class RecursiveNoise:
 
 
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
-    """Status of independent draws together: distances in total variation add (SAM-1)."""
+    """Status of several independent draws: distances in total variation add (SAM-1)."""
     doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
     if doubts:
         return Heuristic("; ".join(doubts))
@@ -158,10 +158,10 @@ def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
 
 
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
-    """The levels with the least (sum of A_i^(1/3))^3, over where the recursion stops.
+    """The levels with the least (sum of A_i^(1/3))^3, over all stages at which to stop.
 
-    Stopping at stage l uses the splits of the stages before and one K-norm noise on what is left;
-    l = 1 is plain K-norm noise, so the result is never worse than that.
+    Stopping at stage l uses the splits of the earlier stages and K-norm noise on the remaining
+    subspace. l = 1 is plain K-norm noise, so the result is never worse than that.
     """
     return min(stopped(stages), key=energy_of)
 

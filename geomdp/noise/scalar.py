@@ -1,4 +1,4 @@
-"""Noise on single released numbers: from a generator, or from OpenDP's hardened samplers."""
+"""Noise on single released numbers: by NumPy, or by OpenDP's finite-arithmetic samplers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomdp.privacy.guarantees import FLOAT64_CAVEAT
 
 
 class ScalarNoise(Protocol):
-    """Draws that guard one released number or index; the noise itself never leaves the object."""
+    """Adds noise to one released number or index; the noise itself never leaves the object."""
 
     def laplace(self, value: float, scale: float) -> float:
         """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
@@ -21,14 +21,14 @@ class ScalarNoise(Protocol):
         """Return `values` (k,) + independent Lap(scale) draws."""
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Index of one of `scores` (k,), larger ones exponentially likelier (GEN-3).
+        """An index drawn with probability growing exponentially in `scores` (k,) (GEN-3).
 
         eps-DP if `scale` is 2 / eps times the sensitivity of a score.
         """
 
     @property
     def arithmetic(self) -> str:
-        """The caveat a guarantee carries about this source (SAM-6)."""
+        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
 
 
 class GeneratorNoise:
@@ -45,7 +45,7 @@ class GeneratorNoise:
 
     @property
     def arithmetic(self) -> str:
-        """The caveat a guarantee carries about this source (SAM-6)."""
+        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
         return FLOAT64_CAVEAT
 
     def laplace(self, value: float, scale: float) -> float:
@@ -85,7 +85,7 @@ class SecureNoise:
 
     @property
     def arithmetic(self) -> str:
-        """The caveat a guarantee carries about this source (SAM-6)."""
+        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
         return "noise by OpenDP's finite-arithmetic samplers; true answers computed in float64"
 
     def laplace(self, value: float, scale: float) -> float:
@@ -120,7 +120,7 @@ class SecureNoise:
 
 
 def scalar_noise(rng: RandomState, secure: bool) -> ScalarNoise:
-    """The source a constructor's `rng` and `secure` ask for.
+    """The noise that a constructor's `rng` and `secure` ask for.
 
     Raises
     ------

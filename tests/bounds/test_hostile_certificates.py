@@ -341,6 +341,18 @@ def test_the_command_exits_with_one_for_a_hostile_file(
     assert "rejected" in capsys.readouterr().out
 
 
+def test_certificates_and_their_parts_show_no_arrays() -> None:
+    bound = BOUNDS["Hamming"]()
+    problem = "1-DP (replace-one), mean l2 error per query 0.1"
+    assert repr(bound.certificate) == f"Certificate(sc > 3, {problem}, 1 rungs)"
+    shown = [a_bound().certificate, *(make().certificate for make in BOUNDS.values())]
+    for certificate in shown:
+        assert isinstance(certificate, Certificate)
+        for thing in (certificate, *certificate.rungs):
+            assert "array" not in repr(thing)
+            assert len(repr(thing)) < 200
+
+
 def test_the_checker_rounds_as_the_library_does() -> None:
     for value in (0.3, 1.0, 0.12345678, 1e-300, 123456789.0, math.pi):
         assert values.rounded_down(value) == rounded_down(value)

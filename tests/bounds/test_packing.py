@@ -59,7 +59,8 @@ def test_a_bound_says_how_it_rounds() -> None:
     lower, upper = Bound(3.5, Side.LOWER, "lower"), Bound(3.5, Side.UPPER, "upper")
     assert (lower.records, upper.records) == (3.0, 4.0)
     assert str(lower) == "sc > 3: lower"
-    assert Bound(math.inf, Side.UPPER, "none").to_dict()["value"] is None
+    assert Bound(math.inf, Side.UPPER, "none").records == math.inf
+    assert repr(lower) == "Bound(sc > 3, 0 assumptions)"
     for value, side in ((-1.0, Side.UPPER), (math.nan, Side.LOWER), (math.inf, Side.LOWER)):
         with pytest.raises(ValueError, match="must be at least 0"):
             Bound(value, side, "wrong")

@@ -160,25 +160,8 @@ def additive_noise_error(
 
     For mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X. Whether they are private does
     not depend on n, so the error that lines exclude for any number of records, times that number,
-    bounds Z. It does not hold for projected or otherwise fitted answers.
-
-    Parameters
-    ----------
-    workload : Workload
-        k queries, on a universe of any size.
-    n : int
-        Number of records, or the declared number under add/remove.
-    epsilon : float
-        Privacy.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Returns
-    -------
-    float
-        Error per query, in the units of the answers (means); at least `orthogonal_lines_error`.
+    bounds Z. It does not hold for projected or otherwise fitted answers. Arguments and units are
+    those of `orthogonal_lines_error`, which is at most this.
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from geomdp._typing import FloatArray
-from geomdp._validation import positive, whole
+from geomdp._validation import probability, whole
 from geomdp.bounds.certificates.problem import SideConditionError
 from geomdp.bounds.certificates.rung import MARGIN
 from geomdp.bounds.metrics import MEAN_L2, Metric
@@ -73,8 +73,7 @@ class RandomSignSets:
     def __post_init__(self) -> None:
         whole(self.queries, "queries")
         whole(self.seed, "seed", minimum=0)
-        if not 0 < positive(self.failure, "failure") < 1:
-            raise ValueError(f"failure must be above 0 and below 1, got {self.failure!r}")
+        probability(self.failure, "failure")
         deviation, tilt = _least_deviation(self.needed_rate, self.sets.size)
         object.__setattr__(self, "_chosen", (deviation, tilt))
 

@@ -123,11 +123,3 @@ def prime_at_most(number: int) -> int:
         if is_prime(candidate):
             return candidate
     raise AssertionError("2 is prime")
-
-
-def prime_at_least(number: int) -> int:
-    """Smallest prime from `number` on."""
-    candidate = max(2, number)
-    while not is_prime(candidate):
-        candidate += 1
-    return candidate

@@ -147,11 +147,11 @@ class _Search:
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
         scales = np.unique(pairs[pairs >= self.problem.required_separation])
         # Fallback: a single data set, which `certify` refuses with the reason.
-        best, furthest = np.zeros(1, dtype=np.int64), 0.0
+        best, furthest = np.zeros(1, dtype=np.int64), 0
         places = np.linspace(0, len(scales) - 1, CLIQUE_SCALES).astype(np.int64)
         for scale in np.unique(scales[places]) if len(scales) else scales:
             rows = exact_separated(self.answers, self.problem.metric, float(scale))
-            value = best_prefix(np.full(len(rows), scale), 1, self.problem).value
+            value = best_prefix(np.full(len(rows), scale), 1, self.problem)[0]
             if value > furthest:
                 best, furthest = rows, value
         return best
@@ -209,4 +209,4 @@ class _Search:
             least=self.problem.required_separation,
             most=self.effort.datasets,
         )
-        return found.order[: max(1, best_prefix(found.radii, size, self.problem).count)]
+        return found.order[: max(1, best_prefix(found.radii, size, self.problem)[1])]

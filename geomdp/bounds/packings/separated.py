@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,22 +17,6 @@ from geomdp.bounds.packings.cliques import largest_clique
 from geomdp.bounds.packings.listed import Packing
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload
-
-
-@dataclass(frozen=True)
-class Prefix:
-    """The best prefix of a farthest-point order.
-
-    Parameters
-    ----------
-    value : float
-        Number of records excluded; 0 if none is.
-    count : int
-        Number of points, from the first.
-    """
-
-    value: float
-    count: int
 
 
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
@@ -75,8 +58,8 @@ def single_elements(
     return Packing(workload, elements[rows], np.arange(len(rows))[:, None], origin)
 
 
-def best_prefix(radii: FloatArray, size: int, problem: Problem) -> Prefix:
-    """The number of points of a farthest-point order that excludes most records.
+def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, int]:
+    """The prefix of a farthest-point order that excludes most records.
 
     Parameters
     ----------
@@ -89,8 +72,9 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> Prefix:
 
     Returns
     -------
-    Prefix
-        With floor(T s radii / (c alpha)) records, T the copies that JL-L6 allows for N data sets.
+    records, count : int
+        floor(T s radii / (c alpha)) records, T the copies that JL-L6 allows for N data sets, and
+        that N; (0, 0) if no prefix excludes a record.
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])
@@ -98,5 +82,5 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> Prefix:
     shares = radii[2:] / problem.required_separation
     values = np.where(shares >= 1, np.floor(copies * size * shares), 0.0)
     if values.max(initial=0.0) < 1:
-        return Prefix(0.0, 0)
-    return Prefix(float(values.max()), int(counts[values.argmax()]))
+        return 0, 0
+    return int(values.max()), int(counts[values.argmax()])

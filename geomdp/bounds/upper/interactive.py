@@ -1,10 +1,10 @@
 """Accuracy theorems of mechanisms built on an iterative database construction (IDC).
 
-An update rule is given by its bound B: at accuracy alpha it makes at most B(alpha) updates, for
-instance `SparseMultiplicativeWeights(m).bound`. The theorems are equations in alpha whose right
-sides fall as alpha grows; each function returns the solution in (0, 1] to a relative 1e-12. All
-constants are explicit. With probability 1 - beta no answer errs by more than alpha. Sparse vector
-theorems are in `sparse_vector_accuracy`, those of sparse projection in `sparse_project_sizes`.
+With probability 1 - beta no answer errs by more than alpha. An update rule enters by its bound B:
+at accuracy alpha it makes at most B(alpha) updates, for instance
+`SparseMultiplicativeWeights(m).bound`. The theorems are equations in alpha whose right sides fall
+as alpha grows; each function returns the solution in (0, 1] to a relative 1e-12. All constants are
+explicit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 from geomdp._bisection import smallest_accuracy
-from geomdp._validation import positive, whole
+from geomdp._validation import probability, whole
 from geomdp.privacy import ApproxDP, PureDP
 
 #: Constant of Theorem 3.3 of Blum-Roth.
@@ -58,7 +58,9 @@ def online_accuracy(
     """
     if not isinstance(privacy, ApproxDP):
         raise ValueError(f"privacy must be ApproxDP, got {privacy!r}")
-    logs = math.log(4 / privacy.delta) * math.log(whole(queries, "queries") / _probability(beta))
+    logs = math.log(4 / privacy.delta) * math.log(
+        whole(queries, "queries") / probability(beta, "beta")
+    )
     scale = ONLINE_CONSTANT * logs / (privacy.epsilon * whole(n, "n"))
     return _solved(lambda alpha: scale * math.sqrt(bound(alpha)), n, queries)
 
@@ -105,7 +107,7 @@ def iterative_accuracy(
     ----------
     Dwork-Roth 2014, section 5.2; formula sheet IC-T4, IC-T5.
     """
-    count, share = whole(queries, "queries"), _probability(beta)
+    count, share = whole(queries, "queries"), probability(beta, "beta")
     whole(n, "n")
 
     def right_side(alpha: float) -> float:
@@ -125,9 +127,3 @@ def _solved(right_side: Callable[[float], float], n: int, queries: int) -> float
     if alpha is None:
         raise ValueError(f"n must be larger for {queries} queries at any alpha up to 1, got {n}")
     return alpha
-
-
-def _probability(beta: float) -> float:
-    if not 0 < positive(beta, "beta") < 1:
-        raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
-    return beta

@@ -1,12 +1,11 @@
-"""Closed upper bounds of the papers on what offline mechanisms need and err.
+"""Upper bounds of the papers for offline mechanisms: records they need, and their errors.
 
-Each docstring opens with how much is known: *explicit* formulas hold as they stand, for every data
-set; of a *shape* the theorem gives the dependence on all parameters and leaves an absolute constant
-open, which is then the required argument `constant`. Sample sizes are real numbers; from the next
-whole number on the error is at most alpha. Errors are per query: E ||M(X) - Q(X)||_2 / sqrt(k), or
-its root mean square where that is said. Replace-one neighbours throughout, epsilon-DP unless said
-otherwise. What a mechanism of this library errs on a workload is its `predicted_rmse`, which uses
-more of the workload than the formulas here do.
+Each docstring opens with how much is known. *Explicit* formulas hold as they stand, for every data
+set. A *shape* gives the dependence on all parameters; the theorem leaves an absolute constant open,
+which is the required argument `constant`. Sample sizes are real numbers: from the next whole number
+on, the error is at most alpha. Errors are per query, E ||M(X) - Q(X)||_2 / sqrt(k), or its root
+mean square where that is said. Neighbours replace one record, and privacy is epsilon-DP unless said
+otherwise. The `predicted_rmse` of a mechanism uses more of the workload and is usually smaller.
 """
 
 from __future__ import annotations
@@ -120,8 +119,8 @@ def jl_mechanism_rows(
 ) -> int:
     """The number of rows that balances `jl_mechanism_error`: c1 eps n / c2, rounded up.
 
-    At most the effective `dimension` of the workload, where A = I does better. With the constants
-    left at 1 it is the ceil(eps n) of the theorem.
+    At most the effective `dimension` of the workload, as A = I is better than more rows. With both
+    constants 1 it is the ceil(eps n) of the theorem.
 
     References
     ----------
@@ -216,8 +215,8 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws on the unit ball of R^d.
 
-    3 / sqrt n for sampling, second moments with eps / 2, and twice the error 4 d / (n eps) of the
-    mean with the other half.
+    The sum of 3 / sqrt n for sampling, the error of second moments with eps / 2, and twice the
+    error 4 d / (n eps) of the mean with the other eps / 2.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Sizes and error bounds of sparse projection: how many rows, how much independence, what error.
+"""Sizes and error bounds of sparse projection: rows, independence of the signs, error.
 
 All logarithms are natural except where Corollary 4.7 needs base 2 (DISC-4).
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from geomdp._validation import positive, whole
+from geomdp._validation import positive, probability, whole
 from geomdp.privacy import ApproxDP
 
 #: Constant of the limited-independence Johnson-Lindenstrauss lemma: T >= 4 * 64^2 ln(1/tau) / s^2.
 JL_CONSTANT = 4 * 64**2
-#: Rows are at least one word of signs.
+#: Least number of rows: one 64-bit word of signs.
 MIN_ROWS = 64
-#: Rows beyond which a summary is refused: 2^24 numbers are 128 MB.
+#: Most rows of a summary: 2^24 numbers are 128 MB.
 MAX_ROWS = 1 << 24
 
 
@@ -42,7 +42,7 @@ class PaperSizes:
 
     @property
     def runnable_rows(self) -> int:
-        """The power of two next to `rows`, for `SparseProject`: more rows distort less.
+        """The least power of two from `rows` on, for `SparseProject`: more rows distort less.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class PaperSizes:
 def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSizes:
     """Sizes for n records, k queries of sparsity m, and failure probability beta (BR-PROJ)."""
     n, m, k = whole(n, "n"), whole(sparsity, "sparsity"), whole(queries, "queries")
-    tau = _probability(beta) / (4 * k)
+    tau = probability(beta, "beta") / (4 * k)
     distortion = 2 * math.sqrt(m) / (m + n**2)
     rows = JL_CONSTANT * math.log(1 / tau) / distortion**2
     return PaperSizes(tau, distortion, math.ceil(rows), math.ceil(rows * 2 * math.sqrt(m)))
@@ -65,7 +65,7 @@ def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSiz
 
 def independence(*, rows: int, queries: int, beta: float) -> int:
     """The even r >= 2 log2(k T / (2 beta)) of Corollary 4.7, at least 4 (BR-PROJ)."""
-    needed = 2 * math.log2(whole(queries, "queries") * rows / (2 * _probability(beta)))
+    needed = 2 * math.log2(whole(queries, "queries") * rows / (2 * probability(beta, "beta")))
     return max(4, 2 * math.ceil(needed / 2))
 
 
@@ -73,8 +73,8 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
     """A power of two T near eps^2 n^2, where the distortion balances the noise, within limits.
 
     The noise in an answer does not depend on T while the distortion falls as 1 / sqrt(T), so more
-    rows than (eps n)^2 buy nothing (BR-PROJ). At least 2^6, at most 2^16: beyond that, ask for
-    `rows` explicitly.
+    rows than (eps n)^2 gain nothing (BR-PROJ). At least 2^6 and at most 2^16; pass `rows`
+    explicitly for more.
     """
     target = math.log2(positive(epsilon, "epsilon") * whole(n, "n")) * 2
     return 1 << min(max(math.ceil(target), MIN_ROWS.bit_length() - 1), 16)
@@ -82,7 +82,7 @@ def feasible_rows(*, n: int, epsilon: float) -> int:
 
 def coefficient_bound(*, sparsity: int, rows: int, queries: int, beta: float) -> float:
     """4 sqrt(m log2(k T / (2 beta)) / T), which no |Qhat_i| exceeds w.p. 1 - beta (C4.7)."""
-    logs = math.log2(whole(queries, "queries") * rows / (2 * _probability(beta)))
+    logs = math.log2(whole(queries, "queries") * rows / (2 * probability(beta, "beta")))
     return 4 * math.sqrt(whole(sparsity, "sparsity") * logs / rows)
 
 
@@ -111,9 +111,3 @@ def paper_accuracy(privacy: ApproxDP, *, n: int, sparsity: int, queries: int, be
     )
     noise = 16 * math.sqrt(3) / privacy.epsilon * math.sqrt(sparsity * logs)
     return (math.sqrt(sparsity) + noise) / n
-
-
-def _probability(beta: float) -> float:
-    if not 0 < positive(beta, "beta") < 1:
-        raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
-    return beta

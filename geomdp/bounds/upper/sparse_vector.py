@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import math
 
-from geomdp._validation import positive, whole
+from geomdp._validation import positive, probability, whole
 from geomdp.privacy import ApproxDP, PureDP
 
 
 def _logs(queries: int, beta: float, multiple: float) -> float:
+    """ln k + ln(multiple / beta)."""
     queries = whole(queries, "queries")
-    if not 0 < positive(beta, "beta") < 1:
-        raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
-    return math.log(queries) + math.log(multiple / beta)
+    return math.log(queries) + math.log(multiple / probability(beta, "beta"))
 
 
 def above_threshold(epsilon: float, *, queries: int, beta: float) -> float:
