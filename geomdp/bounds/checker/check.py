@@ -79,7 +79,7 @@ def check_certificate(path: str | Path) -> Checked:
     ------
     CertificateRejected
         At the first number that is not what it should be, and for files that are malformed or too
-        large to check: over 32 MB of JSON, 1 GB of arrays, or more work than the file's size
+        large to check: over 16 MB of JSON, 1 GB of arrays, or more work than the file's size
         allows (a few seconds for one of 1 KB).
     OSError
         If the file cannot be read.
@@ -94,7 +94,7 @@ def check_certificate(path: str | Path) -> Checked:
     except CertificateRejected:
         raise
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
-        # A number that no rule above foresaw: the file proves nothing.
+        # No rule covers these values: the file proves nothing.
         raise CertificateRejected(f"it cannot be evaluated: {error}") from error
 
 

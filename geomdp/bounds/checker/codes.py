@@ -15,7 +15,7 @@ Bits = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Polynomials:
-    """Words of values of polynomials of degree < `degree` over a prime field."""
+    """A Reed-Solomon code: values of all polynomials of degree < `degree` over a prime field."""
 
     prime: int
     length: int
@@ -28,7 +28,7 @@ class Polynomials:
 
     @property
     def differing(self) -> int:
-        """Two polynomials agree in at most degree - 1 points."""
+        """Positions in which any two words differ: two polynomials agree in at most degree - 1."""
         return self.length - (self.degree - 1)
 
     def pair(self, rng: np.random.Generator) -> list[list[int]]:

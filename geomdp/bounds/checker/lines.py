@@ -76,7 +76,7 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
     require(len(weights) == len(pairs) and bool((weights > 0).all()), "weights are not above 0")
     require(len(pairs) <= answers.shape[1], "there are more lines than queries")
-    family.work.spend(2 * len(pairs) ** 2 * (answers.shape[1] + 30 * len(pairs)))
+    family.work.spend(len(pairs) ** 2 * (answers.shape[1] + 10 * len(pairs)))
     differences = answers[pairs[:, 0]] - answers[pairs[:, 1]]
     scaled = differences * (weights / weights.max())[:, None]
     values, vectors = np.linalg.eigh(scaled @ scaled.T)

@@ -17,11 +17,22 @@ import numpy.typing as npt
 from geomdp.bounds.checker.values import CertificateRejected, Part, Work, require
 
 #: Largest JSON text, and most bytes of all arrays beside it, unpacked.
-MAX_TEXT, MAX_ARRAYS = 1 << 25, 1 << 30
+MAX_TEXT, MAX_ARRAYS = 1 << 24, 1 << 30
 #: Most digits of a whole number, and most levels of nested lists and objects.
 MAX_DIGITS, MAX_DEPTH = 1000, 16
 #: Operations that a check may take: some seconds for any file, and more for larger ones.
 BASE_WORK, WORK_PER_BYTE = 1 << 32, 1 << 17
+
+#: What unpacking a file that is no archive of arrays can raise.
+UNREADABLE = (
+    OSError,
+    EOFError,
+    MemoryError,
+    RuntimeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -109,7 +120,7 @@ def _arrays(path: Path) -> Arrays:
             }
     except CertificateRejected:
         raise
-    except (OSError, EOFError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+    except UNREADABLE as error:
         raise CertificateRejected(f"{path.name} is not a file of plain arrays: {error}") from error
 
 

@@ -72,9 +72,9 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
 
     Returns
     -------
-    records, count : int
-        floor(T s radii / (c alpha)) records, T the copies that JL-L6 allows for N data sets, and
-        that N; (0, 0) if no prefix excludes a record.
+    tuple of int
+        The number of records excluded, floor(T s radii / (c alpha)) with T the copies that JL-L6
+        allows for N data sets, and that N; (0, 0) if no prefix excludes a record.
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])
