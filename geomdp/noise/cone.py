@@ -13,7 +13,7 @@ from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import scaled
 from geomdp.noise.image_moments import ImageMoments
-from geomdp.privacy import Exact, SamplerStatus
+from geomdp.privacy import Exact
 
 
 class ConeNoise:
@@ -51,6 +51,8 @@ class ConeNoise:
     Formula sheet X-CONE, X-LKJ; the spectraplex gives the difference of two Wisharts, JL-WIS.
     """
 
+    sampler = Exact()
+
     def __init__(
         self,
         body: Body,
@@ -79,11 +81,6 @@ class ConeNoise:
     def dimension(self) -> int:
         """Dimension m of the answer space."""
         return self.body.dimension if self.matrix is None else int(self.matrix.shape[0])
-
-    @property
-    def sampler(self) -> SamplerStatus:
-        """Exact: both factors are drawn in closed form."""
-        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m), two uniform points of K each."""

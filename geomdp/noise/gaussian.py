@@ -9,7 +9,7 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array, positive
 from geomdp.geometry.results import Estimate
-from geomdp.privacy import Exact, SamplerStatus
+from geomdp.privacy import Exact
 
 #: Largest entry of basis^T basis - I at which columns still count as orthonormal: a basis from a
 #: singular value decomposition in float64 is orthonormal to about 1e-15 times its size.
@@ -39,6 +39,8 @@ class GaussianNoise:
     basis: FloatArray
     scale: float
 
+    sampler = Exact()
+
     def __post_init__(self) -> None:
         basis = finite_array(self.basis, "basis", ndim=2)
         if basis.shape[1] == 0:
@@ -62,11 +64,6 @@ class GaussianNoise:
     def effective_dimension(self) -> int:
         """Dimension r of the subspace the noise lives in."""
         return int(self.basis.shape[1])
-
-    @property
-    def sampler(self) -> SamplerStatus:
-        """Exact: closed form."""
-        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m); O(m r) each."""

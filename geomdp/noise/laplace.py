@@ -9,7 +9,7 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.geometry.results import Estimate
-from geomdp.privacy import Exact, SamplerStatus
+from geomdp.privacy import Exact
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,11 @@ class LaplaceNoise:
     dimension: int
     scale: float
 
+    sampler = Exact()
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "dimension", whole(self.dimension, "dimension"))
         object.__setattr__(self, "scale", positive(self.scale, "scale"))
-
-    @property
-    def sampler(self) -> SamplerStatus:
-        """Exact: closed form."""
-        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m); O(m) each."""

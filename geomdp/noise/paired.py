@@ -11,7 +11,7 @@ from geomdp.bodies.base import Body
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import scaled
 from geomdp.noise.image_moments import ImageMoments
-from geomdp.privacy import Exact, SamplerStatus
+from geomdp.privacy import Exact
 
 
 class PairedNoise:
@@ -43,6 +43,8 @@ class PairedNoise:
     Formula sheet X-CONE, JL-L14: K-norm noise of the body K x K, mapped by (q, q') -> T (q - q').
     """
 
+    sampler = Exact()
+
     def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:
         if not body.implements("sample_uniform"):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
@@ -62,11 +64,6 @@ class PairedNoise:
     def dimension(self) -> int:
         """Dimension m of the answer space."""
         return int(self.matrix.shape[0])
-
-    @property
-    def sampler(self) -> SamplerStatus:
-        """Exact: radius and points are drawn exactly."""
-        return Exact()
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m), two uniform points of K each."""

@@ -46,9 +46,7 @@ def bounded_queries(
 
     sc <= C min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)}.
 
-    References
-    ----------
-    Nikolov 2022, Theorem 1; formula sheet JL-T1.
+    Source: Nikolov 2022, Theorem 1; JL-T1.
     """
     k, logs = whole(queries, "queries"), math.log(whole(size, "size", minimum=2))
     scale = _scale(constant, epsilon, alpha)
@@ -62,9 +60,7 @@ def from_width(
 
     w(K_Q) <= sqrt(2 k ln N) for bounded queries gives the last two terms of Theorem 1 (JL-14).
 
-    References
-    ----------
-    Nikolov 2022, Theorem 2; formula sheet JL-T2.
+    Source: Nikolov 2022, Theorem 2; JL-T2.
     """
     w, k = positive(width, "width"), whole(queries, "queries")
     scale = _scale(constant, epsilon, alpha)
@@ -78,9 +74,7 @@ def monotone_marginals(
 
     C min{d^l / (alpha eps), d^((l + 1)/2) / (alpha eps), d / (alpha^2 eps)}; C depends on l.
 
-    References
-    ----------
-    Nikolov 2022, equation (2); formula sheet JL-MARG.
+    Source: Nikolov 2022, equation (2); JL-MARG.
     """
     d = whole(attributes, "attributes")
     ell = whole(order, "order", maximum=d)
@@ -103,9 +97,7 @@ def jl_mechanism_error(
     (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), with the constants c1 = `distortion` and
     c2 = `noise` left open by the theorem; at m = eps n both terms are of the same order.
 
-    References
-    ----------
-    Nikolov 2022, Theorem 21; formula sheet JL-T21.
+    Source: Nikolov 2022, Theorem 21; JL-T21.
     """
     m, k = whole(rows, "rows"), whole(queries, "queries")
     per_record = positive(epsilon, "epsilon") * whole(n, "n")
@@ -122,9 +114,7 @@ def jl_mechanism_rows(
     At most the effective `dimension` of the workload, as A = I is better than more rows. With both
     constants 1 it is the ceil(eps n) of the theorem.
 
-    References
-    ----------
-    Nikolov 2022, Theorem 21; formula sheet JL-T21.
+    Source: Nikolov 2022, Theorem 21; JL-T21.
     """
     share = positive(distortion, "distortion") / positive(noise, "noise")
     wanted = math.ceil(share * positive(epsilon, "epsilon") * whole(n, "n"))
@@ -136,9 +126,7 @@ def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
 
     Ball noise for `queries` k with values in [-1, 1], whose answers differ by at most 2 sqrt k.
 
-    References
-    ----------
-    Nikolov 2022, Lemma 15; formula sheet JL-L15.
+    Source: Nikolov 2022, Lemma 15; JL-L15.
     """
     k = whole(queries, "queries")
     return 2 * math.sqrt(k * (k + 1)) * _scale(1.0, epsilon, alpha)
@@ -150,9 +138,7 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
     Gaussian noise projected on the sensitivity polytope of a universe of `size` N. The best
     possible dependence on N under approximate privacy, without a JL map.
 
-    References
-    ----------
-    Nikolov-Talwar-Zhang 2016; formula sheet JL-GAUSS.
+    Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
     """
     logs = math.log(whole(size, "size", minimum=2))
     return 2 * math.sqrt(logs / positive(rho, "rho")) / positive(alpha, "alpha") ** 2
@@ -161,9 +147,7 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
 def small_db(queries: int, size: int, *, epsilon: float, alpha: float, constant: float) -> float:
     """Shape of the older worst-case bound of SmallDB: C ln k ln N / (alpha^3 eps).
 
-    References
-    ----------
-    Blum-Ligett-Roth 2008, as listed by Nikolov-Ullman 2021; formula sheet JL-T1.
+    Source: Blum-Ligett-Roth 2008, as listed by Nikolov-Ullman 2021; JL-T1.
     """
     logs = math.log(whole(queries, "queries", minimum=2))
     logs *= math.log(whole(size, "size", minimum=2))
@@ -175,9 +159,7 @@ def older_projection(
 ) -> float:
     """Shape of the older pure projection bound: C (ln k)^2 (ln N)^(3/2) / (alpha^2 eps).
 
-    References
-    ----------
-    Nikolov-Talwar-Zhang 2016, as listed by Nikolov-Ullman 2021; formula sheet JL-T1.
+    Source: Nikolov-Talwar-Zhang 2016, as listed by Nikolov-Ullman 2021; JL-T1.
     """
     logs = math.log(whole(queries, "queries", minimum=2)) ** 2
     logs *= float(math.log(whole(size, "size", minimum=2)) ** 1.5)
@@ -190,9 +172,7 @@ def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}: a difference of Wishart matrices,
     projected. In Frobenius norm, not per query; both terms of Lemma 22 with their constants.
 
-    References
-    ----------
-    Nikolov 2022, Lemma 22; formula sheet JL-COV, JL-WIS.
+    Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
     """
     d, per_record = whole(d, "d"), positive(epsilon, "epsilon") * whole(n, "n")
     return min((d + 1) * math.sqrt(2 * d) / per_record, math.sqrt((4 * d + 3) / per_record))
@@ -203,9 +183,7 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 
     min{(d + 1) sqrt(2 d) / (alpha eps), (4 d + 3) / (alpha^2 eps)}.
 
-    References
-    ----------
-    Nikolov 2022, Lemma 22; formula sheet JL-WIS.
+    Source: Nikolov 2022, Lemma 22; JL-WIS.
     """
     d = whole(d, "d")
     scale = _scale(1.0, epsilon, alpha)
@@ -218,9 +196,7 @@ def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     The sum of 3 / sqrt n for sampling, the error of second moments with eps / 2, and twice the
     error 4 d / (n eps) of the mean with the other eps / 2.
 
-    References
-    ----------
-    Nikolov 2022, Theorem 3; formula sheet JL-T3.
+    Source: Nikolov 2022, Theorem 3; JL-T3.
     """
     half = positive(epsilon, "epsilon") / 2
     mean = 2 * whole(d, "d") / (whole(n, "n") * half)
@@ -232,9 +208,7 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
 
     All conjunctions of two of d attributes, from the second moments of x / sqrt d.
 
-    References
-    ----------
-    Nikolov 2022, Theorem 23; formula sheet JL-T23.
+    Source: Nikolov 2022, Theorem 23; JL-T23.
     """
     d = whole(attributes, "attributes", minimum=2)
     return math.sqrt(d / (d - 1)) * second_moment_error(d, n=n, epsilon=epsilon)
@@ -245,9 +219,7 @@ def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float
 
     `second_moments` at accuracy alpha sqrt((d - 1) / d).
 
-    References
-    ----------
-    Nikolov 2022, Theorem 23; formula sheet JL-T23.
+    Source: Nikolov 2022, Theorem 23; JL-T23.
     """
     d = whole(attributes, "attributes", minimum=2)
     inner = positive(alpha, "alpha") * math.sqrt((d - 1) / d)

@@ -37,9 +37,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
     ValueError
         For parameters out of range.
 
-    References
-    ----------
-    Wang-Fan-Zhang-Wang 2013, Theorem 3.1; formula sheet SM-T3.1, SM-TAB.
+    Source: Wang-Fan-Zhang-Wang 2013, Theorem 3.1; SM-T3.1, SM-TAB.
     """
     exponent = _exponent(d, order)
     scale = positive(constant, "constant") * max(1.0, 1 / positive(epsilon, "epsilon"))
@@ -49,9 +47,7 @@ def smooth_accuracy(d: int, order: int, *, n: int, epsilon: float, constant: flo
 def smooth_least_failure(d: int, order: int, *, n: int) -> float:
     """Explicit: the least failure probability of Theorem 3.1, 10 exp(-n^(d / (2 d + K)) / 5).
 
-    References
-    ----------
-    Wang-Fan-Zhang-Wang 2013, Theorem 3.1; formula sheet SM-T3.1.
+    Source: Wang-Fan-Zhang-Wang 2013, Theorem 3.1; SM-T3.1.
     """
     d, order = whole(d, "d"), whole(order, "order")
     return 10 * math.exp(-(whole(n, "n") ** (d / (2 * d + order))) / 5)
