@@ -6,7 +6,6 @@ import math
 from typing import overload
 
 from geomdp._bisection import largest_at_most
-from geomdp._validation import positive
 from geomdp.privacy.composition import group_privacy
 from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP, below_half
 
