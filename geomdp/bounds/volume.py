@@ -232,7 +232,7 @@ def _points(body: Body, basis: FloatArray, rng: np.random.Generator) -> FloatArr
 
 
 def _inner_cross_polytopes(points: FloatArray) -> list[tuple[float, str]]:
-    """Volume radii of conv(+-v_1, ..., +-v_i) for the pivots of `points` (N, r): r of them."""
+    """Volume radii of conv(+-v_1, ..., +-v_i), i = 1..r, for pivots v_i of `points` (N, r)."""
     pivots = np.abs(np.diag(scipy.linalg.qr(points.T, mode="r", pivoting=True)[0]))
     radii: list[tuple[float, str]] = []
     log_volume = 0.0
@@ -252,7 +252,7 @@ def _exact_projections(
     rank = basis.shape[1]
     within = points @ basis
     axes = (basis @ np.linalg.eigh(within.T @ within)[1][:, ::-1]).T
-    # A shadow on a line may be an outer segment; its half-width is the support function itself.
+    # On a line, use the support function: a shadow may be only an outer segment there.
     exact = {1: (float(body.support(axes[:1])[0]) * (1 - MARGIN), "its widest principal axis")}
     if _is_exact(body):
         exact[rank] = (volume_radius(body).value * (1 - MARGIN), "the body itself")

@@ -1,9 +1,10 @@
 """Check a lower bound from its file alone.
 
-Shares no code with the constructions: everything here starts from the JSON text (its format is in
-`geomdp.bounds.certificates.files`, the argument in `geomdp.bounds.certificates.certificate`), and
-imports nothing else of geomdp. A certificate is rejected at the first number that is not what it
-should be, also where another number would prove as much.
+The checker shares no code with the constructions and imports nothing else of geomdp. It starts from
+the JSON text, whose format is in `geomdp.bounds.certificates.files`; the argument is in
+`geomdp.bounds.certificates.rung` and `geomdp.bounds.certificates.certificate`. A certificate is
+rejected at the first number that differs from the recomputed one, even if the bound would still
+hold. Files are taken to be hostile: their size, depth, digits and work are limited.
 """
 
 import lazy_loader

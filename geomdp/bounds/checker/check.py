@@ -24,7 +24,7 @@ from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
 #: Rounding allowed to the constants of a rung, relative.
 ROUNDING = 1e-10
-#: Changes of neighbours that one replacement takes.
+#: Changes between neighbours that amount to replacing one record.
 CHANGES = {"replace-one": 1, "add/remove": 2}
 
 
@@ -185,7 +185,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
     require_close(rung.number("log_others"), others, "log_others")
     size, distance = rung.whole("size"), rung.whole("distance")
     require(size == found.size, f"size is {found.size}, the file says {size}")
-    # The size bounds the distance, and may stand for it.
+    # The size is an upper bound on the distance and may be used in its place.
     require(
         distance in (found.distance, size) and distance >= found.distance,
         f"distance is {found.distance}, the file says {distance}",
@@ -209,7 +209,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
 
 
 def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
-    """First and last number of records, from the ratio rho of separation and requirement."""
+    """First and last number of records; rho is the separation over the required one."""
     require(rho >= 1, f"separation is {rho:.9g} of what is required")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size

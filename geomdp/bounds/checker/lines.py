@@ -18,7 +18,7 @@ Vector = npt.NDArray[np.float64]
 
 #: Eigenvalues below this share of the largest are left out of the frame.
 LEAST_EIGENVALUE = 1e-9
-#: Halvings of an interval that holds a risk: to 2^-60 of its length.
+#: Halvings in a bisection for a risk: the interval shrinks to 2^-60 of its length.
 HALVINGS = 60
 #: Most steps times points of one line.
 MOST_CELLS = 1 << 24
@@ -83,7 +83,7 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     require(bool(values[-1] > 0), "all differences are 0")
     kept = values > LEAST_EIGENVALUE * values[-1]
     axes = (vectors[:, kept] / np.sqrt(values[kept])).T @ scaled
-    # Newton's step to the nearest orthonormal axes, where eigenvalues are small.
+    # One Newton step towards orthonormal axes mends those of small eigenvalues.
     axes = 1.5 * axes - 0.5 * (axes @ axes.T) @ axes
     frame = vectors[:, kept] @ axes
     # Any frame of norm at most 1 proves the bound, so the weights and the rounding so far need no

@@ -36,7 +36,7 @@ from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Most elements looked at, and most answers of them held: 2^23 float64 are 64 MB.
+#: Most elements used, and most of their answers held: 2^23 float64 are 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
 FRAME_RATIO = math.sqrt(2)

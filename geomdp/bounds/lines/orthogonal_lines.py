@@ -123,7 +123,7 @@ class OrthogonalLines:
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        # <u_j, w_j> from u = W D S^-1: S_jj / D_jj would blow up roundings where D_jj is tiny.
+        # <u_j, w_j> from u = W D S^-1. S_jj / D_jj would amplify rounding where D_jj is tiny.
         return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class LineRung:
 
     @property
     def said(self) -> str:
-        """How many lines, and the error that no mechanism is below on them."""
+        """How many lines, and the error that every mechanism has on one of their data sets."""
         error = rounded_down(self.scale / self.last, 4)
         return (
             f"data sets on {len(self.steps)} orthogonal lines, up to {self.steps.max()} steps of "
