@@ -132,7 +132,7 @@ NIKOLOV_NOISE = (
         "Width of bounded queries",
         r"$w(K_Q)=\mathbb E\max_x\langle g,Q(x)\rangle\le\sqrt{2k\ln N}$ for queries with values in"
         r" $[-1,1]$.",
-        ("geomdp.gaussian_width", "geomdp.geometry.gaussian_width_bounds"),
+        ("geomdp.gaussian_width",),
         ("Equation (14)",),
     ),
 )

@@ -129,12 +129,11 @@ SAMPLING = (
         _S,
         "Exact samplers",
         r"Exact uniform points: $\ell_p$ balls, linear images, low-dimensional polytopes by"
-        r" triangulation or rejection, simplices, spectraplex, elliptope.",
+        r" triangulation, simplices, spectraplex, elliptope.",
         (
             "geomdp.sample_uniform",
             "geomdp.bodies.LpBall",
             "geomdp.bodies.TriangulatedPolytope",
-            "geomdp.geometry.sampling.RejectionSampler",
         ),
         scripts=("accuracy",),
         tests=("tests/geometry/test_sampling_kernels.py::test_uniform_points_stay_uniform",),

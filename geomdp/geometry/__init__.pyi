@@ -2,8 +2,6 @@ from .jl import jl_map as jl_map
 from .jl import rademacher_jl_map as rademacher_jl_map
 from .outer_slabs.certificate import SlabCertificate as SlabCertificate
 from .outer_slabs.certificate import certify_slabs as certify_slabs
-from .outer_slabs.files import load_slabs as load_slabs
-from .outer_slabs.files import save_slabs as save_slabs
 from .outer_slabs.refine import refine_slabs as refine_slabs
 from .outer_slabs.refinement import SlabRefinement as SlabRefinement
 from .projection import Projector as Projector
@@ -15,14 +13,9 @@ from .results import Projection as Projection
 from .results import Samples as Samples
 from .sampling import sample_uniform as sample_uniform
 from .volumes.annealed import annealed_volume as annealed_volume
-from .volumes.isotropy import UniformMoments as UniformMoments
-from .volumes.isotropy import covariance as covariance
-from .volumes.isotropy import isotropic_constant as isotropic_constant
 from .volumes.second_moment import second_moment as second_moment
 from .volumes.volume import volume as volume
 from .volumes.volume import volume_radius as volume_radius
-from .width.bounds import WidthBounds as WidthBounds
-from .width.bounds import gaussian_width_bounds as gaussian_width_bounds
 from .width.gaussian_vectors import mean_gaussian_norm as mean_gaussian_norm
 from .width.gaussian_vectors import unit_ball_volume as unit_ball_volume
 from .width.width import gaussian_width as gaussian_width

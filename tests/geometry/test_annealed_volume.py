@@ -51,5 +51,7 @@ def test_bad_input():
         annealed_volume(Simplex(np.ones((1, 3))), rng=0)
     with pytest.raises(ValueError, match="draws"):
         annealed_volume(Ball(2), rng=0, draws=0)
+    with pytest.raises(ValueError, match="level must be"):
+        annealed_volume(Ball(2), rng=0, level=1.0)
     with pytest.raises(ValueError, match="bounded"):
         annealed_volume(HPolytope(np.array([[-1.0, 0], [0, -1]]), np.ones(2)), rng=0)

@@ -14,7 +14,6 @@ from geomdp.bodies import Body, Box
 from geomdp.geometry.sampling import (
     CoordinateHitAndRun,
     HitAndRun,
-    RejectionSampler,
     run_chains,
     sample_uniform,
 )
@@ -25,6 +24,8 @@ from tests.stats import LEVEL, ks_uniform
 
 CHAINS = 600
 SCALES = (1e-3, 1e3)
+#: Uniform points of the bounding box tested at a time for exact points of the body.
+PROPOSALS = 4096
 
 
 def exact_points(body: Body, n: int, rng: np.random.Generator) -> FloatArray | None:
@@ -36,7 +37,11 @@ def exact_points(body: Body, n: int, rng: np.random.Generator) -> FloatArray | N
         return None
     axes = np.eye(body.dimension)
     box = Box(-body.support(-axes), body.support(axes))
-    return RejectionSampler(body, box).draw(rng, n)
+    points = np.empty((0, body.dimension))
+    while len(points) < n:
+        proposals = box.sample_uniform(PROPOSALS, rng)
+        points = np.vstack([points, proposals[body.contains(proposals, 0.0)]])
+    return points[:n]
 
 
 #: Bodies that can be walked. A body whose points cannot be tested has no chords; those of conic

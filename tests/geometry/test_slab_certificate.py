@@ -1,4 +1,4 @@
-"""Slabs checked by another oracle than the one they were found with, and slabs on disk."""
+"""Slabs checked by another oracle than the one they were found with."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from geomdp.bodies import (
 )
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.relaxations import moment_relaxation
-from geomdp.geometry import certify_slabs, load_slabs, refine_slabs, save_slabs
-from geomdp.geometry.outer_slabs.files import FORMAT
+from geomdp.geometry import certify_slabs, refine_slabs
 from geomdp.geometry.outer_slabs.separation import PointDirections
 from geomdp.mechanisms import KNorm
 from geomdp.privacy import Adjacency, Heuristic, PureDP
@@ -44,6 +43,11 @@ def test_refined_slabs_are_valid_and_tight(refined):
     assert 0 < certificate.margin <= 1.1e-9
     assert certificate.heights.shape == certificate.widths.shape == (60,)
     assert certificate.off_span <= 1e-12 * certificate.scale
+
+
+def test_noise_of_refined_slabs_is_heuristic(refined):
+    mechanism = KNorm(TABLES, n=100, privacy=PureDP(1.0), body=refined.body)
+    assert isinstance(mechanism.guarantee.sampler, Heuristic)
 
 
 def test_one_narrow_slab_is_found(refined):
@@ -99,61 +103,3 @@ def test_slabs_of_an_inexact_oracle_are_widened():
     certificate = certify_slabs(refined.body, Ball(2))
     assert certificate.valid
     assert 0 < certificate.margin < 3e-6
-
-
-def test_slabs_survive_the_disk(refined, tmp_path):
-    save_slabs(refined, tmp_path / "tables.slabs")
-    loaded = load_slabs(tmp_path / "tables.slabs")
-    np.testing.assert_array_equal(loaded.slabs.directions, refined.slabs.directions)
-    np.testing.assert_array_equal(loaded.slabs.widths, refined.slabs.widths)
-    np.testing.assert_array_equal(loaded.basis, refined.basis)
-    assert loaded.second_moment == refined.second_moment
-    assert loaded.history == refined.history
-    assert isinstance(loaded.sampler.status, Heuristic)
-    assert certify_slabs(loaded.body, differences(TABLES)).valid
-    mechanism = KNorm(TABLES, n=100, privacy=PureDP(1.0), body=loaded.body)
-    assert isinstance(mechanism.guarantee.sampler, Heuristic)
-
-
-def saved(path, **changes):
-    arrays = {
-        "format": np.array(FORMAT),
-        "directions": np.eye(2),
-        "widths": np.ones(2),
-        "basis": np.eye(3)[:, :2],
-        "moment": np.array([0.6, 0.01, 0.5, 0.7, 8.0]),
-        "history": np.array([[2.0, 0.6, 0.0]]),
-    }
-    arrays.update(changes)
-    np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
-    return path
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"format": np.array(2)}, "must have format 1, got 2"),
-        ({"widths": None}, "written by save_slabs"),
-        ({"widths": np.array([1.0, -1])}, "widths must be above 0"),
-        ({"widths": np.array([1.0, np.nan])}, "widths must be finite"),
-        ({"basis": 2 * np.eye(3)[:, :2]}, "orthonormal columns"),
-        ({"basis": np.eye(3)}, "must have 2 orthonormal columns"),
-        ({"moment": np.ones(4)}, "a moment of 5 numbers"),
-        ({"history": np.ones((1, 2))}, "rounds of 3"),
-    ],
-)
-def test_files_that_do_not_fit_are_refused(changes, message, tmp_path):
-    assert load_slabs(saved(tmp_path / "good.npz")).body.dimension == 3
-    with pytest.raises(ValueError, match=message):
-        load_slabs(saved(tmp_path / "bad.npz", **changes))
-
-
-def test_other_files_are_refused(tmp_path):
-    (tmp_path / "text.npz").write_text("slabs")
-    with pytest.raises(ValueError, match=r"text.npz.* written by save_slabs"):
-        load_slabs(tmp_path / "text.npz")
-    np.save(tmp_path / "array.npy", np.ones(3))
-    with pytest.raises(ValueError, match="written by save_slabs"):
-        load_slabs(tmp_path / "array.npy")
-    with pytest.raises(FileNotFoundError):
-        load_slabs(tmp_path / "missing.npz")

@@ -14,6 +14,7 @@ from geomdp.bodies.norm_balls.boxes import Box
 from geomdp.bodies.operations.products import Product
 from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.operations.transforms import Shifted
+from geomdp.bodies.polytopes.hpolytope import HPolytope
 from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.volumes.second_moment import second_moment
@@ -75,6 +76,18 @@ def test_rejection_without_hits_still_bounds_from_above() -> None:
     assert (estimate.value, estimate.interval[0]) == (0.0, 0.0)
     assert estimate.interval[1] >= unit_ball_volume(30)
     assert volume_radius(MembershipOnly(Ball(30)), rng=2, samples=100).value == 0.0
+
+
+@pytest.mark.statistical
+def test_a_polytope_too_large_for_rejection_is_annealed() -> None:
+    m = 9  # the corner of a cube fills 1 / 9! of its bounding box: no point of 1000 hits
+    corner = HPolytope(np.vstack([-np.eye(m), np.ones((1, m))]), np.append(np.zeros(m), 1.0))
+    estimate = volume(corner, rng=3, samples=1000, level=LEVEL)
+    assert 0 < estimate.stderr < 0.1 * estimate.value
+    # The mean over 128 chains has about Student's law; 1e-6 leaves 5.2 errors.
+    assert abs(estimate.value - 1 / math.factorial(m)) <= 5.2 * estimate.stderr
+    low, high = estimate.interval
+    assert low < 1 / math.factorial(m) < high
 
 
 def test_a_point_has_volume_one_and_no_volume_radius() -> None:

@@ -5,11 +5,9 @@ from .chains import run_chains as run_chains
 from .diagnostics import bulk_ess as bulk_ess
 from .diagnostics import diagnose as diagnose
 from .diagnostics import split_r_hat as split_r_hat
-from .john import round_by_ellipsoid as round_by_ellipsoid
 from .kernels import CoordinateHitAndRun as CoordinateHitAndRun
 from .kernels import HitAndRun as HitAndRun
 from .kernels import Kernel as Kernel
-from .rejection import RejectionSampler as RejectionSampler
 from .rounding import round_walk as round_walk
 from .samplers import ChainSampler as ChainSampler
 from .samplers import ExactSampler as ExactSampler

@@ -7,7 +7,6 @@ makes x uniform on K. Everything here depends on the body alone, never on record
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 
@@ -254,10 +253,6 @@ def symmetric_roots(covariance: FloatArray) -> tuple[FloatArray, FloatArray, flo
     return (vectors * roots) @ vectors.T, (vectors / roots) @ vectors.T, values[-1] / values[0]
 
 
-#: Changes the coordinates of a walk; see `round_walk` and `john.round_by_ellipsoid`.
-Rounding = Callable[[Walk, np.random.Generator], Walk]
-
-
-def prepared_walk(body: Body, rng: np.random.Generator, rounding: Rounding = round_walk) -> Walk:
+def prepared_walk(body: Body, rng: np.random.Generator) -> Walk:
     """The walk for `body`, rounded."""
-    return rounding(plain_walk(body), rng)
+    return round_walk(plain_walk(body), rng)

@@ -17,7 +17,7 @@ from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Diagnostics, Samples
 from geomdp.geometry.sampling.chains import Mixing, measure_mixing, run_chains
 from geomdp.geometry.sampling.diagnostics import diagnose
-from geomdp.geometry.sampling.rounding import Rounding, Walk, prepared_walk, round_walk
+from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.privacy import Exact, Heuristic, SamplerStatus
 
 #: Chains of the pilot run that measures mixing.
@@ -96,9 +96,6 @@ class ChainSampler:
         With chords: of its own, or by bisection.
     relaxations : float
         Burn-in in integrated autocorrelation times.
-    rounding : callable
-        How coordinates are chosen: `round_walk`, by the covariance of chains, or
-        `round_by_ellipsoid`. It affects speed only.
     rng : Generator, int or None
         Source of the preparation; a public seed by default.
 
@@ -112,7 +109,6 @@ class ChainSampler:
 
     body: Body
     relaxations: float = RELAXATIONS
-    rounding: Rounding = round_walk
     rng: RandomState = field(default=PUBLIC_SEED, repr=False, compare=False)
     walk: Walk = field(init=False, repr=False, compare=False)
     burn_in: int = field(init=False, repr=False, compare=False)
@@ -122,7 +118,7 @@ class ChainSampler:
     def __post_init__(self) -> None:
         positive(self.relaxations, "relaxations")
         rng = np.random.default_rng(self.rng)
-        walk = prepared_walk(self.body, rng, self.rounding)
+        walk = prepared_walk(self.body, rng)
         mixing = pilot(walk, rng)
         object.__setattr__(self, "walk", walk)
         object.__setattr__(self, "mixing", mixing)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy.special
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
@@ -16,60 +17,67 @@ from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
 from geomdp.geometry.sampling.kernels import HitAndRun
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.geometry.sampling.samplers import pilot
+from geomdp.geometry.width.concentration import checked_level
 
-#: Burn-in of every phase in autocorrelation times of the whole body. A phase starts from points
-#: that are uniform on a part of at least about half its volume.
+#: Burn-in of every phase in autocorrelation times of the whole body. The chains of a phase start
+#: uniform on a part of the phase's body that has at least about half its volume.
 RELAXATIONS = 5.0
-#: Points kept of a chain in one autocorrelation time: more would repeat what these say.
+#: Points kept of a chain in one autocorrelation time. Points closer in time are nearly equal.
 POINTS_PER_TIME = 4
-#: Independent chains; each gives one share, whose spread is the error.
+#: Independent chains. Each gives its own estimate of a ratio; their spread gives the error.
 CHAINS = 128
-#: Two-sided normal quantile of the interval.
-NORMAL_95 = 1.959964
 
 
-def annealed_volume(body: Body, rng: RandomState = None, draws: int = 64) -> Estimate:
-    """Volume of a body within its affine hull, in dimensions where rejection cannot see it.
+def annealed_volume(
+    body: Body, rng: RandomState = None, draws: int = 64, level: float = 0.05
+) -> Estimate:
+    """Volume of a body within its affine hull, in dimensions too high for rejection from a box.
 
     In rounded coordinates, with balls B_i of radii r 2^(i/m) about the centre,
 
         vol K = vol(r B) (vol(K and r B) / vol(r B)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
-    each ratio at most 2 as K is convex. The first is the share of uniform points of a ball that lie
-    in K; every other one is the share of points of K and B_(i+1) that lie in B_i, over independent
-    hit-and-run chains which move on from phase to phase.
+    each ratio at most 2 as K is convex. The first ratio is estimated by the share of uniform points
+    of the ball r B that lie in K, every other one by the share of points of K and B_(i+1) that lie
+    in B_i. These points come from independent hit-and-run chains; the chains of one ratio start
+    where those of the ratio before ended.
 
     Parameters
     ----------
     body : Body
-        K, with chords: of its own or by bisection.
+        K, with a `chord` of its own or one found by bisection.
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Points kept of each of the 128 chains in a phase, four an autocorrelation time.
+        Points kept of each of the 128 chains for each ratio, four in an autocorrelation time.
+    level : float
+        Probability that the interval misses the volume if the normal approximation is exact, in
+        (0, 1).
 
     Returns
     -------
     Estimate
-        With the standard error from the spread between chains, phases taken as independent, and
-        the normal interval at 95%. No bound on the bias of the chains is proved.
+        The standard error comes from the spread between chains and treats the ratios as
+        independent; the interval is the normal one. Neither accounts for the bias of chains that
+        have not mixed: nothing is proved about it.
 
     Raises
     ------
     MissingOracle
         If K has no chords.
     ValueError
-        For an unbounded body, a single point, or `draws` below 1.
+        For an unbounded body, a single point, `draws` below 1, or `level` outside (0, 1).
 
     Notes
     -----
-    About (m / 2) log2(m) phases, of 128 (5 + draws / 4) autocorrelation times each.
+    About (m / 2) log2(m) ratios, each at the cost of 128 (5 + draws / 4) autocorrelation times.
 
     References
     ----------
-    Kannan, Lovasz and Simonovits 1997; Cousins and Vempala 2016 for radii that follow the mass.
+    Kannan, Lovasz and Simonovits 1997; Cousins and Vempala 2016 for the choice of the radii.
     """
-    draws, generator = whole(draws, "draws"), np.random.default_rng(rng)
+    draws, level = whole(draws, "draws"), checked_level(level)
+    generator = np.random.default_rng(rng)
     if body.effective_dimension == 0:
         raise ValueError(f"body must have more than one point to have a volume, got {body!r}")
     walk = prepared_walk(body, generator)
@@ -86,48 +94,47 @@ def annealed_volume(body: Body, rng: RandomState = None, draws: int = 64) -> Est
         logarithm -= math.log(found.value)
         errors.append(found.stderr / found.value)
     volume, relative = math.exp(logarithm), float(np.linalg.norm(errors))
-    reach = NORMAL_95 * relative
+    reach = float(scipy.special.ndtri(1 - level / 2)) * relative
     interval = (volume * math.exp(-reach), volume * math.exp(reach))
     return Estimate(volume, volume * relative, interval, CHAINS * draws * (len(radii) + 1))
 
 
 def _norms(mixing: Mixing) -> FloatArray:
-    """Lengths of the points of the pilot run."""
+    """Euclidean norms of the points of the pilot run."""
     draws = mixing.chains.draws
     return np.asarray(np.linalg.norm(draws.reshape(-1, draws.shape[-1]), axis=1))
 
 
 def _inner_radius(mixing: Mixing) -> float:
-    """Root mean square of a coordinate: a body in isotropic position holds that ball."""
+    """Root mean square of a coordinate; a body in isotropic position holds the ball of this radius."""
     draws = mixing.chains.draws
     return float(np.sqrt((_norms(mixing) ** 2).mean() / draws.shape[-1]))
 
 
 def _radii(inner: float, mixing: Mixing, m: int) -> list[float]:
-    """Radii r 2^(i/m) from the inner one to the first that half the points do not exceed."""
+    """Radii r 2^(i/m), i = 0, 1, ..., up to the first that is at least the median norm."""
     middle = float(np.median(_norms(mixing)))
     steps = max(0, math.ceil(m * math.log2(middle / inner)))
     return [inner * 2 ** (i / m) for i in range(steps + 1)]
 
 
-def _ball_points(m: int, radius: float, n: int, rng: np.random.Generator) -> FloatArray:
-    return Ball(m, radius).sample_uniform(n, rng)
-
-
 def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> Estimate:
-    """Share of a ball that lies in the body, with the binomial error."""
-    inside = body.contains(_ball_points(body.dimension, radius, n, rng), 0.0)
+    """Share of a ball that lies in the body, from n points, with its binomial standard error."""
+    inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
     share = float(inside.mean())
     if share == 0:
-        raise ValueError(f"body must hold much of a ball in rounded coordinates, got {body!r}")
+        raise ValueError(
+            f"body must hold a good share of a ball in rounded coordinates, none of {n} points "
+            f"of the ball lie in {body!r}"
+        )
     return Estimate(share, math.sqrt(share * (1 - share) / n), (0.0, 1.0), n)
 
 
 def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
-    """One exact uniform point of body and ball for each chain, by rejection."""
+    """One exact uniform point of the intersection of body and ball per chain, by rejection."""
     kept = np.empty((0, body.dimension))
     while len(kept) < CHAINS:
-        points = _ball_points(body.dimension, radius, CHAINS, rng)
+        points = Ball(body.dimension, radius).sample_uniform(CHAINS, rng)
         kept = np.concatenate([kept, points[body.contains(points, 0.0)]])
     return kept[:CHAINS]
 
@@ -141,7 +148,10 @@ def _phase(
     draws: int,
     rng: np.random.Generator,
 ) -> tuple[Estimate, FloatArray]:
-    """Share of the body within `wider` that lies within `radius`, and where the chains end."""
+    """Share of the points of the body of norm up to `wider` whose norm is at most `radius`.
+
+    Also returns the last points of the chains.
+    """
     thinning = math.ceil(mixing.correlation_time / POINTS_PER_TIME)
     if math.isinf(wider):
         body, kernel = walk.body, walk.kernel

@@ -13,10 +13,13 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
 from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Estimate
+from geomdp.geometry.volumes.annealed import annealed_volume
 from geomdp.geometry.width.concentration import checked_level
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
+#: Fewest hits of rejection for its estimate to be kept: their relative standard error is 10%.
+ENOUGH_HITS = 100
 
 
 def volume(
@@ -24,11 +27,17 @@ def volume(
 ) -> Estimate:
     """Volume of a body within its affine hull.
 
-    Exact where the body has a closed form, and for small polytopes with listed vertices, which are
-    cut into simplices. Otherwise by rejection: the share of uniform points of
-    the bounding box (in the coordinates of the affine hull) that lie in the body. The share of the
-    box is a few per mille for a ball in dimension 10 and falls faster than exponentially, so this
-    is a method for small dimensions; the interval says how far it carries.
+    The first of these ways that the body allows:
+
+    1. exact, by a closed form, or for a small polytope with listed vertices by cutting it into
+       simplices;
+    2. by rejection: the share of uniform points of the bounding box (in the coordinates of the
+       affine hull) that lie in the body. This share is a few per mille for a ball in dimension 10
+       and falls faster than exponentially, so rejection is a method for small dimensions;
+    3. where fewer than 100 of the points hit and the body has a `chord` of its own, by
+       `annealed_volume`.
+
+    A body that has no `chord` of its own keeps the estimate by rejection, however few the hits.
 
     Parameters
     ----------
@@ -44,8 +53,9 @@ def volume(
     Returns
     -------
     Estimate
-        If not exact, with the Clopper-Pearson interval of the number of hits, which is binomial:
-        it holds at any n, with no approximation.
+        By rejection with the Clopper-Pearson interval of the number of hits, which is binomial: it
+        holds at any n, with no approximation. By annealing with a normal interval that supposes
+        that the Markov chains have mixed, which is not proved.
 
     Raises
     ------
@@ -68,7 +78,11 @@ def volume(
         raise MissingOracle(
             body, "volume", "a closed form, or contains, gauge, project or separate"
         )
-    return _by_rejection(body, np.random.default_rng(rng), samples, level)
+    generator = np.random.default_rng(rng)
+    estimate, hits = _by_rejection(body, generator, samples, level)
+    if hits < ENOUGH_HITS and estimate.samples > 0 and body.implements("chord"):
+        return annealed_volume(body, generator, level=level)
+    return estimate
 
 
 def volume_radius(
@@ -121,11 +135,13 @@ def volume_radius(
     return Estimate(value, value * relative / rank, (low, high), estimate.samples)
 
 
-def _by_rejection(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:
-    """Hits of the body among uniform points of its bounding box in its affine hull."""
+def _by_rejection(
+    body: Body, rng: np.random.Generator, samples: int, level: float
+) -> tuple[Estimate, int]:
+    """The estimate from uniform points of the bounding box, and how many of them hit the body."""
     hull = body.affine_hull()
     if hull.dimension == 0:
-        return Estimate.exact(1.0)
+        return Estimate.exact(1.0), 0
     axes = np.ascontiguousarray(hull.basis.T)
     shift = axes @ hull.offset
     upper, lower = body.support(axes) - shift, -body.support(-axes) - shift
@@ -141,7 +157,7 @@ def _by_rejection(body: Body, rng: np.random.Generator, samples: int, level: flo
     share = hits / samples
     low, high = _clopper_pearson(hits, samples, level)
     stderr = math.sqrt(share * (1 - share) / samples)
-    return Estimate(box * share, box * stderr, (box * low, box * high), samples)
+    return Estimate(box * share, box * stderr, (box * low, box * high), samples), hits
 
 
 def _clopper_pearson(hits: int, trials: int, level: float) -> tuple[float, float]:
