@@ -38,7 +38,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, deviation, pooled_by, quantile
 from experiments.shared.problems import Data, Queries, draw_records, workload
-from geomdp.geometry.outer_slabs.refine import refine_slabs
+from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.workloads.structure.symmetries import random_symmetry
 
 RECORDS = 5000

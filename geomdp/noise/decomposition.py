@@ -17,7 +17,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.shadows import shadow
 from geomdp.bodies.operations.transforms import Scaled
-from geomdp.geometry.outer_slabs.refine import refine_slabs
+from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.noise.estimates import mean_estimate

@@ -19,8 +19,8 @@ from geomdp.bodies import (
     neighbour_body,
 )
 from geomdp.geometry.outer_slabs.cuts import CutPool, greedy_cover
-from geomdp.geometry.outer_slabs.refine import refine_slabs
-from geomdp.geometry.outer_slabs.refinement import INFLATION
+from geomdp.geometry.outer_slabs.refinement import refine_slabs
+from geomdp.geometry.outer_slabs.search import INFLATION
 from geomdp.geometry.outer_slabs.separation import (
     FacetDirections,
     NearestPointDirections,

@@ -22,7 +22,7 @@ from geomdp.bodies.polytopes.simplex import Simplex, SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.spectral.spectraplex import Spectraplex
 from geomdp.bodies.spectral.symmetric import SpectraplexDifference
-from geomdp.geometry.width.concentration import gaussian_deviation, hoeffding_deviation
+from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation
 from geomdp.geometry.width.control_variates import EllipsoidControl
 from geomdp.geometry.width.diameter import half_diameter
 from geomdp.geometry.width.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm

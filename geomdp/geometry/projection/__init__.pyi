@@ -1,3 +1,3 @@
-from .one_target import project as project
-from .one_target import project_image as project_image
 from .projector import Projector as Projector
+from .projector import project as project
+from .projector import project_image as project_image

@@ -1,8 +1,7 @@
-"""Nearest points of one body to many targets, directly or through a linear map, certified."""
+"""Euclidean projection on a convex body, directly or through a linear map, with a duality gap."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,18 +16,106 @@ from geomdp.geometry.results import Projection
 if TYPE_CHECKING:
     from geomdp.bodies.polytopes.nearest.column_generation import Found
 
-#: A body no larger than this share of its points' coordinates, the rounding of their mean, is a
-#: single point.
+#: A body counts as a single point if it is no larger than this share of its largest coordinate:
+#: that is the rounding of the mean of its points.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
+
+
+def project(
+    body: Body, target: npt.ArrayLike, tol: float = 1e-8, warm_start: Projection | None = None
+) -> Projection:
+    """Nearest point of a body to a target: argmin over y in K of ||y - target||_2.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with `project`, a list of vertices, or `extreme_point`.
+    target : (m,) array
+        Where to project from.
+    tol : float
+        Relative tolerance: converged when gap <= tol * scale^2. Scale is the largest distance of a
+        vertex from the mean of the vertices. For a body without listed vertices it is the largest
+        distance of an extreme point found from the midpoint of the first two, which is at most the
+        diameter; for a closed form it is `body.radius()`.
+    warm_start : Projection, optional
+        An earlier projection on the same body; the search starts from its extreme points.
+
+    Returns
+    -------
+    Projection
+        The point, with the Frank-Wolfe gap max over x in K of <target - y, x - y> recomputed at the
+        end; ||y - y*||^2 <= gap. A target inside K is returned itself, with gap 0. A search that no
+        longer makes progress ends with `converged` False and the gap it has reached.
+
+    Raises
+    ------
+    MissingOracle
+        If K has none of the three verbs.
+    ValueError
+        For a target of the wrong shape or not finite, or tol <= 0.
+
+    Notes
+    -----
+    Cost on N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and 2 to 4
+    exchanges per vertex in use at O(m k), k <= m + 1 their number. By extreme points: about one
+    call per exchange.
+
+    References
+    ----------
+    Wolfe (1976), "Finding the nearest point in a polytope"; formula sheet X-MNP.
+    """
+    return Projector(body).nearest(target, tol=tol, warm_start=warm_start)
+
+
+def project_image(
+    matrix: npt.ArrayLike,
+    body: Body,
+    target: npt.ArrayLike,
+    tol: float = 1e-8,
+    warm_start: Projection | None = None,
+) -> Projection:
+    """Point of a body whose image is nearest to a target: argmin over y in K of ||A y - target||_2.
+
+    Parameters
+    ----------
+    matrix : (d, m) array
+        A.
+    body : Body
+        K in R^m, with a list of vertices or `extreme_point`.
+    target : (d,) array
+        Where to project from.
+    tol : float
+        As for `project`, with the scale of A K.
+    warm_start : Projection, optional
+        An earlier projection with the same body and matrix.
+
+    Returns
+    -------
+    Projection
+        `point` y in K (m,), not its image; gap max over x in K of <target - A y, A x - A y>, so
+        ||A y - A y*||^2 <= gap. Where A is not injective y is one of many.
+
+    Raises
+    ------
+    MissingOracle
+        If K has neither verb.
+    ValueError
+        For shapes that do not fit, entries that are not finite, or tol <= 0.
+
+    References
+    ----------
+    Nikolov (2022), Algorithm 1; formula sheet JL-A1, X-MNP.
+    """
+    return Projector(body, matrix).nearest(target, tol=tol, warm_start=warm_start)
 
 
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    Work that does not depend on the target (images of the vertices, centre, scale) is done once.
-    The route is the body's closed form where it has one and A is the identity; else column
-    generation with a fully corrective active set (Wolfe's minimum-norm point) over the body's list
-    of vertices, or over its extreme points found on demand.
+    What does not depend on the target (images of the vertices, centre, scale) is computed once.
+    The body's closed form is used where it has one and A is the identity; else column generation
+    with a fully corrective active set (Wolfe's minimum-norm point) over the body's list of
+    vertices, or over its extreme points found on demand.
 
     Parameters
     ----------
@@ -64,20 +151,8 @@ class Projector:
     ) -> Projection:
         """Point y of K with A y nearest to `target` (d,).
 
-        Parameters
-        ----------
-        target : (d,) array
-            Where to project from.
-        tol : float
-            Converged when gap <= tol * scale^2; see `project`.
-        warm_start : Projection, optional
-            A result of the same body for another target; a start only, never part of the answer.
-
-        Returns
-        -------
-        Projection
-            With gap max over x in K of <target - A y, A x - A y>, so that A y is within sqrt(gap)
-            of the true nearest image.
+        Parameters, result and errors are those of `project` and `project_image`. A `warm_start`
+        from another target of the same body changes the speed, not the answer.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")
@@ -85,27 +160,21 @@ class Projector:
         if self._closed:
             return self._closed_form(target, tol)
         if self._vertices is not None:
-            return self._by_vertices(self._vertices, target, tol, warm_start)
-        return self._by_oracle(target, tol, warm_start)
+            return self._searched(self._vertices, len(self._vertices), target, tol, warm_start)
+        seeds = None
+        if warm_start is not None:
+            if warm_start.atoms is None:
+                raise ValueError("warm_start must carry atoms for a body without listed vertices")
+            seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
+        columns = OracleColumns(self._body, self._matrix, seeds)
+        return self._searched(columns, 0 if seeds is None else len(seeds), target, tol, warm_start)
 
     def nearest_many(self, targets: npt.ArrayLike, *, tol: float = 1e-8) -> list[Projection]:
         """Points y of K with A y nearest to each row of `targets` (b, d), as `nearest` gives them.
 
-        Over listed vertices all searches proceed together and price the vertices by one matrix
-        product, which costs a fraction of separate projections. Else one after the other; over
-        extreme points found on demand, each starts from the active set of the last.
-
-        Parameters
-        ----------
-        targets : (b, d) array
-            Where to project from.
-        tol : float
-            As for `nearest`.
-
-        Returns
-        -------
-        list of Projection
-            One per row.
+        Over listed vertices all searches advance together and share one matrix product per round,
+        which costs a fraction of separate projections. Otherwise the targets are taken one after
+        the other; over extreme points found on demand, each search starts from those of the last.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         targets = batch(targets, width, "targets")
@@ -117,11 +186,11 @@ class Projector:
             )
 
             every = search_many(columns, targets, tol)
-            ends = [_End.of(columns, t, found) for t, found in zip(targets, every, strict=True)]
-            best = columns.price_many(np.stack([end.residual for end in ends]), 1)
+            pairs = [*zip(targets, every, strict=True)]
+            best = columns.price_many(np.stack([_residual(columns, *pair) for pair in pairs]), 1)
             return [
-                self._listed(columns, target, tol, found, end, keys)
-                for target, found, end, keys in zip(targets, every, ends, best, strict=True)
+                self._result(columns, target, tol, found, keys)
+                for (target, found), keys in zip(pairs, best, strict=True)
             ]
         found_so_far: list[Projection] = []
         for target in targets:
@@ -134,77 +203,58 @@ class Projector:
         residual = target - point
         if not residual.any():
             return Projection(target.copy(), 0.0, 0, True)
-        # The point is in K, so the maximum is not below 0 but for rounding.
+        # The point is in K, so the gap is below 0 only by rounding.
         gap = max(float(self._body.support(residual[None])[0] - residual @ point), 0.0)
         return Projection(point, gap, 0, bool(gap <= tol * self._body.radius() ** 2))
 
-    def _by_vertices(
-        self, columns: VertexColumns, target: FloatArray, tol: float, warm_start: Projection | None
-    ) -> Projection:
-        keys, weights = np.array([columns.start(target)]), np.ones(1)
-        if warm_start is not None:
-            keys, weights = self._warm(warm_start, len(columns))
-        found = _search(columns, target, tol, keys, weights)
-        end = _End.of(columns, target, found)
-        return self._listed(columns, target, tol, found, end, columns.price(end.residual, 1))
-
-    def _listed(
+    def _searched(
         self,
-        columns: VertexColumns,
+        columns: VertexColumns | OracleColumns,
+        known: int,
         target: FloatArray,
         tol: float,
-        found: Found,
-        end: _End,
-        best: IntArray,
+        warm_start: Projection | None,
     ) -> Projection:
-        """The result of a search over listed vertices."""
-        point, gap, converged = self._certify(columns, target, tol, found, end, best)
-        shares = dict(zip(found.keys.tolist(), found.weights.tolist(), strict=True))
-        return Projection(point, gap, found.rounds, converged, shares)
-
-    def _by_oracle(
-        self, target: FloatArray, tol: float, warm_start: Projection | None
-    ) -> Projection:
-        seeds = None
-        if warm_start is not None:
-            if warm_start.atoms is None:
-                raise ValueError("warm_start must carry atoms for a body without listed vertices")
-            seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
-        columns = OracleColumns(self._body, self._matrix, seeds)
+        """One search; `warm_start` may use the first `known` of the columns."""
         keys, weights = np.array([columns.start(target)]), np.ones(1)
-        if warm_start is not None and seeds is not None:
-            keys, weights = self._warm(warm_start, len(seeds))
+        if warm_start is not None:
+            keys, weights = self._warm(warm_start, known)
         found = _search(columns, target, tol, keys, weights)
-        end = _End.of(columns, target, found)
-        best = columns.price(end.residual, 1)
-        point, gap, converged = self._certify(columns, target, tol, found, end, best)
-        atoms = columns.originals(found.keys)
-        shares = dict(enumerate(found.weights.tolist()))
-        return Projection(point, gap, columns.calls, converged, shares, atoms)
+        best = columns.price(_residual(columns, target, found), 1)
+        return self._result(columns, target, tol, found, best)
 
-    def _certify(
+    def _result(
         self,
         columns: VertexColumns | OracleColumns,
         target: FloatArray,
         tol: float,
         found: Found,
-        end: _End,
         best: IntArray,
-    ) -> tuple[FloatArray, float, bool]:
-        """The point found, its gap computed afresh, and whether that is within tolerance.
+    ) -> Projection:
+        """The point found, with its gap computed afresh.
 
-        `best` are keys of the points furthest along the residual.
+        `best` holds the keys of the points of K furthest along the residual, which attain the gap.
         """
+        point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True
+        residual = _residual(columns, target, found)
         if found.reached and self._matrix is None:
-            return target.copy(), 0.0, True
-        if _is_point(columns):
-            return end.point, float(np.linalg.norm(end.residual)) * 2 * columns.scale, True
-        gap = max(float(((columns.offsets(best) - end.offset) @ end.residual).max()), 0.0)
-        return end.point, gap, bool(gap <= tol * columns.scale**2)
+            point = target.copy()
+        elif _is_point(columns):
+            gap = float(np.linalg.norm(residual)) * 2 * columns.scale
+        else:
+            offset = found.weights @ columns.offsets(found.keys)
+            gap = max(float(((columns.offsets(best) - offset) @ residual).max()), 0.0)
+            converged = bool(gap <= tol * columns.scale**2)
+        weights = found.weights.tolist()
+        if isinstance(columns, VertexColumns):
+            shares = dict(zip(found.keys.tolist(), weights, strict=True))
+            return Projection(point, gap, found.rounds, converged, shares)
+        atoms = columns.originals(found.keys)
+        return Projection(point, gap, columns.calls, converged, dict(enumerate(weights)), atoms)
 
     @staticmethod
     def _warm(warm_start: Projection, count: int) -> tuple[IntArray, FloatArray]:
-        """Keys and weights of an earlier result, checked against `count` known points."""
+        """Keys and weights of an earlier result; the keys must be among `count` known points."""
         if not warm_start.weights:
             raise ValueError("warm_start must carry weights, got a projection in closed form")
         keys = np.fromiter(warm_start.weights.keys(), dtype=np.int64)
@@ -216,24 +266,15 @@ class Projector:
         return keys, weights
 
 
-@dataclass(frozen=True)
-class _End:
-    """Where a search ended, from its weights alone: y, A y less the centre, and target - A y."""
-
-    point: FloatArray
-    offset: FloatArray
-    residual: FloatArray
-
-    @classmethod
-    def of(cls, columns: VertexColumns | OracleColumns, target: FloatArray, found: Found) -> _End:
-        """From the weights of `found`."""
-        offset = found.weights @ columns.offsets(found.keys)
-        point = found.weights @ columns.originals(found.keys)
-        return cls(point, offset, target - columns.centre - offset)
+def _residual(
+    columns: VertexColumns | OracleColumns, target: FloatArray, found: Found
+) -> FloatArray:
+    """Target - A y for the point y that a search found."""
+    return np.asarray(target - columns.centre - found.weights @ columns.offsets(found.keys))
 
 
 def _is_point(columns: VertexColumns | OracleColumns) -> bool:
-    """Whether the image of the body is a single point to rounding."""
+    """Whether the image of the body is a single point up to rounding."""
     return bool(columns.scale <= POINT_SIZE * np.abs(columns.centre).max())
 
 
@@ -244,7 +285,7 @@ def _search(
     keys: IntArray,
     weights: FloatArray,
 ) -> Found:
-    """The search, unless there is nothing to search."""
+    """Column generation, or for a single point its only answer."""
     from geomdp.bodies.polytopes.nearest.column_generation import (  # compiled: costs import time
         Found,
         search,

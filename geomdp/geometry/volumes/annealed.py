@@ -12,12 +12,12 @@ from geomdp._validation import whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball, log_unit_ball_volume
 from geomdp.bodies.operations.intersection import Intersection
+from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
 from geomdp.geometry.sampling.kernels import HitAndRun
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.geometry.sampling.samplers import pilot
-from geomdp.geometry.width.concentration import checked_level
 
 #: Burn-in of every phase in autocorrelation times of the whole body. The chains of a phase start
 #: uniform on a part of the phase's body that has at least about half its volume.
@@ -106,7 +106,7 @@ def _norms(mixing: Mixing) -> FloatArray:
 
 
 def _inner_radius(mixing: Mixing) -> float:
-    """Root mean square of a coordinate; a body in isotropic position holds the ball of this radius."""
+    """Root mean square of a coordinate: radius of a ball held by a body in isotropic position."""
     draws = mixing.chains.draws
     return float(np.sqrt((_norms(mixing) ** 2).mean() / draws.shape[-1]))
 

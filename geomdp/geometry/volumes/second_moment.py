@@ -11,8 +11,8 @@ from geomdp._validation import whole
 from geomdp.bodies.base import Body, MissingOracle
 from geomdp.bodies.operations.products import Product
 from geomdp.bodies.polytopes.triangulated import triangulated
+from geomdp.geometry.concentration import checked_level, hoeffding_deviation
 from geomdp.geometry.results import Estimate
-from geomdp.geometry.width.concentration import checked_level, hoeffding_deviation
 
 
 def second_moment(

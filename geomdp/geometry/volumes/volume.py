@@ -12,9 +12,9 @@ from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
 from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
 from geomdp.bodies.polytopes.triangulated import triangulated
+from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.volumes.annealed import annealed_volume
-from geomdp.geometry.width.concentration import checked_level
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21

@@ -10,9 +10,9 @@ from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.operations.products import Product
+from geomdp.geometry.concentration import checked_level, gaussian_deviation
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.width.closed_forms import closed_width, exact_width, reduced
-from geomdp.geometry.width.concentration import checked_level, gaussian_deviation
 from geomdp.geometry.width.control_variates import EllipsoidControl, controlled
 from geomdp.geometry.width.diameter import half_diameter
 

@@ -13,7 +13,7 @@ from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
-from geomdp.geometry.outer_slabs.refine import refine_slabs
+from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
