@@ -14,7 +14,7 @@ from geomdp.workloads.base import Workload
 from geomdp.workloads.structure import diameters
 from geomdp.workloads.structure.enumeration import explicit_answers
 from geomdp.workloads.universe.records import Records
-from geomdp.workloads.universe.universe import Universe
+from geomdp.workloads.universe.base import Universe
 
 #: Elements compared with all centres at a time.
 BLOCK_ELEMENTS = 1024

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.workloads.single_queries.query_records import query_from_record, query_to_record
+from geomdp.workloads.single_queries.query_json import query_from_record, query_to_record
 from geomdp.workloads.single_queries.single_query import (
     DenseQuery,
     SparseQuery,

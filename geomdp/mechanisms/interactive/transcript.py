@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
-from geomdp.workloads.single_queries.query_records import query_from_record, query_to_record
+from geomdp.workloads.single_queries.query_json import query_from_record, query_to_record
 
 
 class Answer(NamedTuple):

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
-from geomdp.workloads.universe.universe import Universe
+from geomdp.workloads.universe.base import Universe
 
 __all__ = [
     "BooleanCube",
