@@ -40,6 +40,15 @@ class Estimate:
     def __float__(self) -> float:
         return self.value
 
+    def __repr__(self) -> str:
+        if self.samples == 0:
+            return f"Estimate({self.value:.6g}, exact)"
+        low, high = self.interval
+        return (
+            f"Estimate({self.value:.6g} +- {self.stderr:.2g}, in [{low:.6g}, {high:.6g}]; "
+            f"{self.samples} samples)"
+        )
+
 
 @dataclass(frozen=True)
 class Projection:
@@ -69,6 +78,14 @@ class Projection:
     converged: bool
     weights: dict[int, float] | None = None
     atoms: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        used = "" if self.weights is None else f", extreme points: {len(self.weights)}"
+        state = "" if self.converged else ", not converged"
+        return (
+            f"Projection(dimension: {len(self.point)}{used}, gap: {self.gap:.2g}, "
+            f"iterations: {self.iterations}{state})"
+        )
 
 
 @dataclass(frozen=True)
@@ -101,6 +118,9 @@ class Diagnostics:
         """Smallest bulk effective sample size."""
         return float(self.bulk_ess.min())
 
+    def __repr__(self) -> str:
+        return f"Diagnostics({self})"
+
     def __str__(self) -> str:
         return (
             f"{self.chains} chains, split R-hat at most {self.worst_r_hat:.3f}, "
@@ -125,6 +145,10 @@ class Samples:
     points: FloatArray
     sampler: SamplerStatus
     diagnostics: Diagnostics | None = field(default=None)
+
+    def __repr__(self) -> str:
+        n, m = self.points.shape
+        return f"Samples({n} points in dimension {m}; {self.sampler})"
 
     def __array__(
         self, dtype: np.dtype[np.float64] | None = None, copy: bool | None = None

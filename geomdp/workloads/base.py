@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Block:
         A proved upper bound on max over x of ||basis^T Q(x)||_2.
     """
 
-    basis: FloatArray
+    basis: FloatArray = field(repr=False)
     diameter: float
     radius: float
 
@@ -50,7 +50,7 @@ class Totals:
     """Sum of the answer vectors over all records, and how many records there were."""
 
     count: int
-    sums: FloatArray
+    sums: FloatArray = field(repr=False)
 
 
 class Workload(abc.ABC):
@@ -60,6 +60,14 @@ class Workload(abc.ABC):
     Implementations are immutable. All geometry of a workload is public: nothing here but
     `evaluate`, `totals` and `answers` looks at records.
     """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._summary()})"
+
+    def _summary(self) -> str:
+        """What the repr says in brackets; workloads of a few numbers print these instead."""
+        size = self.universe.size
+        return f"{self.n_queries} queries on {'infinitely many' if size is None else size} elements"
 
     @property
     @abc.abstractmethod

@@ -13,8 +13,8 @@ from geomdp._validation import batch
 from geomdp.workloads.base import Workload
 from geomdp.workloads.structure import diameters
 from geomdp.workloads.structure.enumeration import explicit_answers
-from geomdp.workloads.universe.records import Records
 from geomdp.workloads.universe.base import Universe
+from geomdp.workloads.universe.records import Records
 
 #: Elements compared with all centres at a time.
 BLOCK_ELEMENTS = 1024
@@ -59,8 +59,8 @@ class Coarsened(Workload):
         self.centres.setflags(write=False)
         self.distance = float(distances.max())
 
-    def __repr__(self) -> str:
-        return f"Coarsened({self.workload!r}, {len(self.centres)} centres)"
+    def _summary(self) -> str:
+        return f"{self.workload!r}, {len(self.centres)} centres"
 
     @property
     def universe(self) -> Universe:

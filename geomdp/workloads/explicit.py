@@ -48,11 +48,6 @@ class Explicit(FiniteWorkload):
         if 0 in self._rows.shape:
             raise ValueError(f"matrix must have rows and columns, got shape {self.matrix.shape}")
 
-    def __repr__(self) -> str:
-        N, m = self._rows.shape
-        kind = "matrix" if isinstance(self._rows, np.ndarray) else "sparse matrix"
-        return f"{type(self).__name__}({m} x {N} {kind})"
-
     @property
     def matrix(self) -> Any:
         """The query matrix (m, N): a read-only array, or a scipy.sparse CSC array."""

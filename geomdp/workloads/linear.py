@@ -45,8 +45,8 @@ class LinearMap(Workload):
             )
         self.matrix.setflags(write=False)
 
-    def __repr__(self) -> str:
-        return f"LinearMap({self.workload!r}, {len(self.matrix)} x {self.matrix.shape[1]} matrix)"
+    def _summary(self) -> str:
+        return f"{self.n_queries} combinations of {self.workload!r}"
 
     @property
     def universe(self) -> Universe:

@@ -54,8 +54,8 @@ class MarginalTables(Workload):
         object.__setattr__(self, "levels", universe.levels)
         object.__setattr__(self, "k", whole(k, "k", maximum=len(universe.levels)))
 
-    def __repr__(self) -> str:
-        return f"MarginalTables(columns={self.columns!r}, k={self.k})"
+    def _summary(self) -> str:
+        return f"{len(self.levels)} columns, k={self.k}; {self.n_queries} queries"
 
     @property
     def columns(self) -> dict[str, int]:

@@ -167,7 +167,16 @@ def test_equality_and_hash_follow_the_parameters(make, other):
     assert one == two
     assert hash(one) == hash(two)
     assert one != other
-    assert eval(repr(one), vars(wl).copy()) == one
+    if not isinstance(one, wl.MarginalTables):  # its columns may be many and are only counted
+        assert eval(repr(one), vars(wl).copy()) == one
+
+
+@everywhere
+def test_repr_is_one_short_line(workload):
+    assert repr(workload).startswith(f"{type(workload).__name__}(")
+    assert len(repr(workload)) <= 80
+    assert "\n" not in repr(workload)
+    assert "array" not in repr(workload)
 
 
 @pytest.mark.parametrize("workload", [wl.SecondMoment(3), wl.Marginals(25, 2)], ids=repr)

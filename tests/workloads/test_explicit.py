@@ -95,7 +95,7 @@ def test_random_signs():
     assert workload.matrix.shape == (6, 9)
     assert set(np.unique(workload.matrix)) == {-1.0, 1.0}
     np.testing.assert_array_equal(workload.matrix, RandomSigns(6, 9, rng=3).matrix)
-    assert repr(workload) == "RandomSigns(6 x 9 matrix)"
+    assert repr(workload) == "RandomSigns(6 queries on 9 elements)"
     assert workload.labels() == ["q0", "q1", "q2", "q3", "q4", "q5"]
 
 

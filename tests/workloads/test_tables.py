@@ -87,7 +87,7 @@ def test_answers_of_a_frame():
     workload = MarginalTables({"age": 3, "sex": 2}, 2)
     np.testing.assert_allclose(workload.answers(frame), [0, 1 / 3, 0, 0, 1 / 3, 1 / 3])
     assert workload.labels()[:3] == ["age=0,sex=0", "age=0,sex=1", "age=1,sex=0"]
-    assert repr(workload) == "MarginalTables(columns={'age': 3, 'sex': 2}, k=2)"
+    assert repr(workload) == "MarginalTables(2 columns, k=2; 6 queries)"
     assert workload.columns == {"age": 3, "sex": 2}
 
 

@@ -299,6 +299,7 @@ def test_equality_hash_and_names():
     assert COLUMNS.columns == {"age": 4, "sex": 2, "region": 3}
     assert (COLUMNS.dimension, FiniteUniverse(5).dimension) == (3, 1)
     assert repr(COLUMNS) == "CategoricalProduct({'age': 4, 'sex': 2, 'region': 3})"
+    assert repr(CategoricalProduct([2] * 9)) == "CategoricalProduct(9 columns, 512 elements)"
 
 
 @pytest.mark.statistical

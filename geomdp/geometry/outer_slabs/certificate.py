@@ -33,6 +33,10 @@ class SlabCertificate:
     off_span: float
     scale: float
 
+    def __repr__(self) -> str:
+        state = "valid" if self.valid else "not valid"
+        return f"SlabCertificate({state}; {len(self.widths)} slabs, margin {self.margin:.2g})"
+
     @property
     def margin(self) -> float:
         """Smallest w_j / height_j - 1: by which share all slabs could be narrowed; negative if not.

@@ -56,6 +56,10 @@ class SlabRefinement:
     second_moment: Estimate
     history: tuple[RefinementRound, ...]
 
+    def __repr__(self) -> str:
+        shape = f"{len(self.slabs.widths)} slabs in dimension {self.slabs.dimension}"
+        return f"SlabRefinement({shape}; E||U||^2: {self.second_moment})"
+
     @property
     def body(self) -> Body:
         """The slab body in R^m."""

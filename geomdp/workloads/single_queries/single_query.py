@@ -67,6 +67,9 @@ class DenseQuery:
         values.setflags(write=False)
         object.__setattr__(self, "values", values)
 
+    def __repr__(self) -> str:
+        return f"DenseQuery({len(self.values)} values)"
+
     def tally(self, records: Records) -> IntArray:
         """Histogram (N,) of `records` (n,), codes 0..N-1; ``ValueError`` for other codes."""
         codes = FiniteUniverse(len(self.values)).validate(records)
@@ -115,6 +118,9 @@ class SparseQuery:
         values.setflags(write=False)
         object.__setattr__(self, "support", support)
         object.__setattr__(self, "values", values)
+
+    def __repr__(self) -> str:
+        return f"SparseQuery({self.sparsity} elements)"
 
     @classmethod
     def from_mapping(cls, values: Mapping[Hashable, float]) -> SparseQuery:

@@ -54,8 +54,8 @@ class SparseQueries(Workload):
                 number_of.setdefault(element, len(number_of))
         self._number_of = number_of
 
-    def __repr__(self) -> str:
-        return f"SparseQueries({self.n_queries} queries on {len(self._number_of)} elements)"
+    def _summary(self) -> str:
+        return f"{self.n_queries} queries on {len(self._number_of)} listed elements"
 
     @property
     def universe(self) -> OpenUniverse:

@@ -34,7 +34,7 @@ def not_empty(array: FloatArray, name: str) -> FloatArray:
     return array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianMixture(ClosedForm):
     """Gaussian kernels f(x) = sum_j w_j exp(-||x - c_j||^2 / (2 h^2)).
 
@@ -80,7 +80,7 @@ class GaussianMixture(ClosedForm):
         return np.asarray(np.abs(self.weights).sum() * product)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Polynomial(ClosedForm):
     """A polynomial f(x) = sum_j a_j prod_i x_i^{e_ji}.
 
@@ -120,7 +120,7 @@ class Polynomial(ClosedForm):
         return np.asarray(largest_product(factors) @ np.abs(self.coefficients))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Logistic(ClosedForm):
     """A logistic score f(x) = 1 / (1 + exp(-<w, x> - b)).
 
@@ -156,7 +156,7 @@ class Logistic(ClosedForm):
         return steps * powers(np.abs(self.weights).max(), order)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Waves(ClosedForm):
     """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j): characteristic functions, random features.
 
@@ -193,7 +193,7 @@ class Waves(ClosedForm):
         return np.asarray(powers(fastest, order) @ np.abs(self.amplitudes))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SoftRange(ClosedForm):
     """A range with soft edges, f(x) = prod_i (s((x_i - l_i) / h) - s((x_i - u_i) / h)).
 

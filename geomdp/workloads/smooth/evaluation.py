@@ -51,6 +51,12 @@ class Coefficients:
     approximation_error: float
     error_bound: float = math.inf
 
+    def __repr__(self) -> str:
+        return (
+            f"Coefficients({self.dimension} variables, degree {self.degree}; error at most "
+            f"{self.error_bound:.2g}, {self.approximation_error:.2g} at public points)"
+        )
+
     @property
     def degree(self) -> int:
         """Number t of degrees 0..t-1 in each variable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -129,7 +129,7 @@ class Shrinkage(Filter):
         a >= 0, the smoothness of the density: 0 for arbitrary data.
     """
 
-    noise_std: FloatArray
+    noise_std: FloatArray = field(repr=False)
     n: int
     decay: float = 0.0
 

@@ -76,6 +76,9 @@ class SmoothQuery(ABC):
 class ClosedForm(SmoothQuery):
     """A smooth query, a frozen dataclass of numbers and arrays, that can be written to a file."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dimension} variables)"
+
     def to_dict(self) -> dict[str, Any]:
         """The name of the class under ``"kind"`` and the parameters, as JSON values."""
         return {"kind": type(self).__name__, **{name: _plain(self, name) for name in _names(self)}}

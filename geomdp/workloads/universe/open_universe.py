@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._validation import whole
-from geomdp.workloads.universe.records import Records
 from geomdp.workloads.universe.base import Universe
+from geomdp.workloads.universe.records import Records
 
 #: What holds elements: any iterable of them, or of arrays, Series or lists of them.
 Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"

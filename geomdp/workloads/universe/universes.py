@@ -29,8 +29,11 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import whole
-from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 from geomdp.workloads.universe.base import Universe
+from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
+
+#: The repr of a product lists this many columns; of more it says only how many there are.
+LISTED_COLUMNS = 8
 
 __all__ = [
     "BooleanCube",
@@ -109,6 +112,8 @@ class CategoricalProduct(Universe):
         object.__setattr__(self, "levels", levels)
 
     def __repr__(self) -> str:
+        if len(self.levels) > LISTED_COLUMNS:
+            return f"CategoricalProduct({len(self.levels)} columns, {self.size} elements)"
         return f"CategoricalProduct({self.columns!r})"
 
     @property
