@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import AffineHull, svec, unsvec
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, whole
-from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
-from geomdp.workloads.universe.universes import Records, SymmetricCube
+from geomdp.workloads.moments.outer_products import OuterProducts
+from geomdp.workloads.universe.universes import SymmetricCube
 
 #: Largest d for which the 3^d faces of the cube are searched: 6561 of them, some milliseconds.
 MAX_FACE_DIMENSION = 8
 
 
 @dataclass(frozen=True)
-class BoxSecondMoment(Workload):
+class BoxSecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in [-1, 1]^d: the m = d (d + 1) / 2 second moments.
 
     svec lists the upper triangle row by row with off-diagonal entries times sqrt(2), so that the
@@ -39,61 +36,31 @@ class BoxSecondMoment(Workload):
 
     d: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole(self.d, "d"))
-
     @property
     def universe(self) -> SymmetricCube:
         """The cube [-1, 1]^d."""
         return SymmetricCube(self.d)
 
-    @property
-    def n_queries(self) -> int:
-        """Number of queries d (d + 1) / 2."""
-        return self.d * (self.d + 1) // 2
-
-    def matrix(self, answers: FloatArray) -> FloatArray:
-        """Symmetric matrices (..., d, d) of answer vectors (..., m)."""
-        return unsvec(answers)
-
-    def evaluate(self, records: Records) -> FloatArray:
-        """svec(x x^T) for each record: (n, m)."""
-        points = self.universe.validate(records)
-        return svec(points[:, :, None] * points[:, None, :])
-
-    def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """svec(X^T X) with the number of records: one matrix product per chunk."""
-        count, total = 0, np.zeros((self.d, self.d))
-        for chunk in self.universe.chunks(records, CHUNK_ROWS):
-            count += len(chunk)
-            total += chunk.T @ chunk
-        return Totals(count, svec(total))
-
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """svec(x x^T) for a maximiser x of <x, G x> over the cube, G the direction; O(3^d d^2).
 
-        Some maximiser lies in the interior of a face on which the form is strictly concave, or is
-        a corner: along any other direction of a face it can move on without loss. All faces are
-        tried.
+        All faces of the cube are tried. Some maximiser lies in the interior of a face on which the
+        form is strictly concave, or is a corner: along any other direction of its face it can move
+        to the boundary of the face without loss.
 
         Raises
         ------
         ValueError
             For d above 8: maximising a quadratic form over a cube is hard in general.
         """
-        directions = batch(directions, self.n_queries, "directions")
         if self.d > MAX_FACE_DIMENSION:
             raise ValueError(
                 f"d must be at most {MAX_FACE_DIMENSION} for extreme answers, got {self.d}"
             )
-        best = np.empty((len(directions), self.d))
-        for row, matrix in enumerate(unsvec(directions)):
-            best[row] = _maximiser_over_cube(matrix)
-        return svec(best[:, :, None] * best[:, None, :])
+        return super().extreme_answers(directions)
 
-    def affine_hull(self) -> AffineHull:
-        """All of R^m: the hull holds 0 and the x x^T span the symmetric matrices."""
-        return AffineHull.whole_space(self.n_queries)
+    def _maximisers(self, matrices: FloatArray) -> FloatArray:
+        return np.array([_maximiser_over_cube(matrix) for matrix in matrices]).reshape(-1, self.d)
 
     def l1_diameter(self) -> float:
         """d + d (d - 1) / sqrt(2), attained by a corner and 0.
@@ -118,14 +85,6 @@ class BoxSecondMoment(Workload):
     def l2_radius(self) -> float:
         """d, attained at every corner."""
         return float(self.d)
-
-    def labels(self) -> list[str]:
-        """Names such as x0^2 and sqrt(2)*x0*x1."""
-        rows, columns = np.triu_indices(self.d)
-        return [
-            f"x{i}^2" if i == j else f"sqrt(2)*x{i}*x{j}"
-            for i, j in zip(rows, columns, strict=True)
-        ]
 
 
 def _maximiser_over_cube(matrix: FloatArray) -> FloatArray:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import AffineHull, svec, unsvec
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, whole
-from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
-from geomdp.workloads.universe.universes import Records, UnitBall
+from geomdp.workloads.moments.outer_products import OuterProducts
+from geomdp.workloads.universe.universes import UnitBall
 
 
 @dataclass(frozen=True)
-class SecondMoment(Workload):
+class SecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in the unit ball of R^d: the m = d (d + 1) / 2 second moments.
 
     svec lists the upper triangle row by row with off-diagonal entries times sqrt(2), so that the
@@ -35,46 +32,15 @@ class SecondMoment(Workload):
 
     d: int
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole(self.d, "d"))
-
     @property
     def universe(self) -> UnitBall:
         """The unit ball of R^d."""
         return UnitBall(self.d)
 
-    @property
-    def n_queries(self) -> int:
-        """Number of queries d (d + 1) / 2."""
-        return self.d * (self.d + 1) // 2
-
-    def matrix(self, answers: FloatArray) -> FloatArray:
-        """Symmetric matrices (..., d, d) of answer vectors (..., m)."""
-        return unsvec(answers)
-
-    def evaluate(self, records: Records) -> FloatArray:
-        """svec(x x^T) for each record: (n, m)."""
-        points = self.universe.validate(records)
-        return svec(points[:, :, None] * points[:, None, :])
-
-    def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """svec(X^T X) with the number of records: one matrix product per chunk."""
-        count, total = 0, np.zeros((self.d, self.d))
-        for chunk in self.universe.chunks(records, CHUNK_ROWS):
-            count += len(chunk)
-            total += chunk.T @ chunk
-        return Totals(count, svec(total))
-
-    def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(v v^T), v the top eigenvector of the direction (0 if no eigenvalue is above 0)."""
-        directions = batch(directions, self.n_queries, "directions")
-        values, vectors = np.linalg.eigh(unsvec(directions))
-        top = vectors[:, :, -1] * (values[:, -1:] > 0)
-        return svec(top[:, :, None] * top[:, None, :])
-
-    def affine_hull(self) -> AffineHull:
-        """All of R^m: the hull holds 0 and the x x^T span the symmetric matrices."""
-        return AffineHull.whole_space(self.n_queries)
+    def _maximisers(self, matrices: FloatArray) -> FloatArray:
+        # The top eigenvector, or 0 if no eigenvalue is above 0.
+        values, vectors = np.linalg.eigh(matrices)
+        return np.asarray(vectors[:, :, -1] * (values[:, -1:] > 0))
 
     def l1_diameter(self) -> float:
         """sqrt(d (d + 1)), or 1 for d = 1; attained for d = 2, an upper bound from d = 3 on.
@@ -101,11 +67,3 @@ class SecondMoment(Workload):
     def l2_radius(self) -> float:
         """1, attained by every unit vector."""
         return 1.0
-
-    def labels(self) -> list[str]:
-        """Names such as x0^2 and sqrt(2)*x0*x1."""
-        rows, columns = np.triu_indices(self.d)
-        return [
-            f"x{i}^2" if i == j else f"sqrt(2)*x{i}*x{j}"
-            for i, j in zip(rows, columns, strict=True)
-        ]

@@ -1,0 +1,74 @@
+"""What second-moment workloads share: their answers are the entries of x x^T."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+
+import numpy as np
+
+from geomdp._linalg import AffineHull, svec, unsvec
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, whole
+from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
+from geomdp.workloads.universe.universes import Records
+
+
+class OuterProducts(Workload):
+    """Q(x) = svec(x x^T) for rows x of d reals: the m = d (d + 1) / 2 second moments.
+
+    svec lists the upper triangle row by row with off-diagonal entries times sqrt(2), so that the
+    Euclidean norm of answers is the Frobenius norm of matrices; `matrix` converts back.
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole(self.d, "d"))
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries d (d + 1) / 2."""
+        return self.d * (self.d + 1) // 2
+
+    def matrix(self, answers: FloatArray) -> FloatArray:
+        """Symmetric matrices (..., d, d) of answer vectors (..., m)."""
+        return unsvec(answers)
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """svec(x x^T) for each record: (n, m)."""
+        return _outer_products(self.universe.validate(records))
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """svec(X^T X) with the number of records: one matrix product per chunk."""
+        count, total = 0, np.zeros((self.d, self.d))
+        for chunk in self.universe.chunks(records, CHUNK_ROWS):
+            count += len(chunk)
+            total += chunk.T @ chunk
+        return Totals(count, svec(total))
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """svec(x x^T) for a maximiser x of <x, G x> over the universe, G the direction."""
+        directions = batch(directions, self.n_queries, "directions")
+        return _outer_products(self._maximisers(unsvec(directions)))
+
+    @abc.abstractmethod
+    def _maximisers(self, matrices: FloatArray) -> FloatArray:
+        """A maximiser of <x, G x> over the universe for each symmetric G of (b, d, d): (b, d)."""
+
+    def affine_hull(self) -> AffineHull:
+        """All of R^m: the hull holds 0 and the x x^T span the symmetric matrices."""
+        return AffineHull.whole_space(self.n_queries)
+
+    def labels(self) -> list[str]:
+        """Names such as x0^2 and sqrt(2)*x0*x1."""
+        rows, columns = np.triu_indices(self.d)
+        return [
+            f"x{i}^2" if i == j else f"sqrt(2)*x{i}*x{j}"
+            for i, j in zip(rows, columns, strict=True)
+        ]
+
+
+def _outer_products(points: FloatArray) -> FloatArray:
+    """svec(x x^T) for rows x of (n, d): (n, m)."""
+    return svec(points[:, :, None] * points[:, None, :])
