@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,9 +133,34 @@ def test_range_of_codes():
 def test_norms_are_allowed_rounding_and_nothing_more():
     rows = np.random.default_rng(0).normal(size=(1000, 7))
     UnitBall(7).validate(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-    UnitBall(1).validate(np.array([[1 + 0.9e-9]]))
     with pytest.raises(ValueError, match="norm at most 1: row 1 is above"):
-        UnitBall(1).validate(np.array([[1.0], [1 + 1.1e-9]]))
+        UnitBall(1).validate(np.array([[1.0], [1 + 0.9e-9]]))
+
+
+def exact_square(row: np.ndarray) -> Fraction:
+    """The squared Euclidean norm of a row of floats, in rational arithmetic."""
+    return sum((Fraction(float(x)) ** 2 for x in row), Fraction(0))
+
+
+@pytest.mark.parametrize("d", [1, 2, 7, 300])
+def test_every_accepted_row_is_in_the_ball_exactly(d: int) -> None:
+    rows = np.random.default_rng(d).normal(size=(200, d))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    read = np.concatenate([rows, rows * (1 + d / 2**53), rows * (1 - 2**-52)])
+    kept = read.copy()
+    valid = UnitBall(d).validate(read)
+    np.testing.assert_array_equal(read, kept)
+    assert all(exact_square(row) <= 1 for row in valid)
+    np.testing.assert_allclose(valid, read, rtol=2 * (d + 9) * 2**-53, atol=0)
+    np.testing.assert_array_equal(UnitBall(d).validate(valid), valid)
+    # A row that is in the ball as it stands is left alone.
+    same = [bool((a == b).all()) for a, b in zip(valid, read, strict=True)]
+    assert same == [exact_square(row) <= 1 for row in read]
+
+
+def test_exact_unit_vectors_are_left_alone() -> None:
+    rows = np.array([[1.0, 0, 0, 0], [0.5, -0.5, 0.5, -0.5], [0, 0, -1, 0]])
+    np.testing.assert_array_equal(UnitBall(4).validate(rows), rows)
     with pytest.raises(ValueError, match="row 0 is above"):
         UnitBall(2).validate(np.full((1, 2), 1e300))
 

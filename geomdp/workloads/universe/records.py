@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 #: What holds records: an array with a row per record, or a DataFrame.
 Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
 
-#: Rounding allowed above norm 1 in the unit ball. Normalising a row in float64 leaves its norm
-#: within a few 1e-16 of 1. The reach of a quadratic query, and with it epsilon, grows by at most
-#: twice this share.
-NORM_TOLERANCE = 1e-9
+#: Unit roundoff u of float64.
+ROUNDOFF = 2.0**-53
+#: Entries are split into multiples of 2^-26, whose squares add up exactly, and a rest.
+SPLIT = 2.0**26
 
 
 def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
@@ -167,15 +167,48 @@ def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as rows of Euclidean norm at most 1, or ``ValueError`` naming the row."""
+    """`array` (n, d) as rows of exact Euclidean norm at most 1, or ``ValueError`` naming the row.
+
+    A row x / ||x|| computed in float64 may have a norm above 1 by rounding. Rows whose computed
+    norm is at most 1 + t, t = (d + 8) u with u = 2^-53, are therefore accepted, and those of them
+    whose exact norm is not below 1 are multiplied by 1 - 2 t. Every row returned then lies in the
+    unit ball, so that bodies and sensitivities hold for it without slack.
+
+    Proof, up to terms of order (d u)^2. A computed norm errs by a share of at most (d / 2 + 2) u:
+    products, sums in any order, and the root. So x / ||x||, each entry rounded once, has exact norm
+    at most 1 + (d / 2 + 3) u and computed norm at most 1 + (d + 5) u: it is accepted. An accepted
+    row has exact norm at most 1 + (d + 9) u + (d / 2 + 2) u; times 1 - 2 t, with one more rounding
+    of each entry, at most 1 - (d / 2 + 4) u. A row of computed norm up to 1 - t is below 1.
+    """
     reals = _finite(array, first_row)
+    tolerance = (reals.shape[1] + 8) * ROUNDOFF
     # Squares of entries above 1e154 overflow to infinity, which is outside as it should be.
     with np.errstate(over="ignore"):
-        outside = np.linalg.norm(reals, axis=1) > 1 + NORM_TOLERANCE
+        norms = np.linalg.norm(reals, axis=1)
+    outside = norms > 1 + tolerance
     if outside.any():
         row = first_row + int(np.argmax(outside))
         raise ValueError(f"records must have Euclidean norm at most 1: row {row} is above")
+    near = np.flatnonzero(norms > 1 - tolerance)
+    above = near[_above_one(reals[near])]
+    if len(above):
+        reals = reals.copy()  # the caller's array stays as it is
+        reals[above] *= 1 - 2 * tolerance
     return reals
+
+
+def _above_one(rows: FloatArray) -> BoolArray:
+    """Whether rows (n, d) of norm near 1 have exact norm above 1, or too close to 1 to tell.
+
+    With x = c + f, c the multiples of 2^-26 nearest to x, ||x||^2 is the sum of c^2, exact in
+    float64, and of f (x + c). As |f| <= 2^-27, the rounding of the second sum is at most
+    (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2), and 0 if f is 0.
+    """
+    coarse = np.round(rows * SPLIT) / SPLIT
+    fine = rows - coarse
+    excess = ((coarse**2).sum(axis=1) - 1) + (fine * (rows + coarse)).sum(axis=1)
+    doubt = np.where(fine.any(axis=1), 2.0**-77 * rows.shape[1] ** 1.5, 0.0)
+    return np.asarray(excess > -doubt)
 
 
 def reals_in_cube(array: npt.NDArray[Any], first_row: int) -> FloatArray:

@@ -14,7 +14,7 @@ universe                records
 
 Except for categorical columns, a DataFrame is read by position: all its columns, in order. An
 error about records names the row (counted from 0 over all chunks) and the column, never the
-value. Nothing is clipped or rounded into the universe.
+value. Nothing is clipped into the universe; only `UnitBall` takes back the rounding of a norm.
 """
 
 from __future__ import annotations
@@ -201,7 +201,9 @@ class BooleanCube(_Rows):
 class UnitBall(_Rows):
     """The ball {x in R^d : ||x||_2 <= 1}; records are an array (n, d) of reals.
 
-    Norms up to 1 + 1e-9 are accepted, for rounding (`records.NORM_TOLERANCE`).
+    Rows that were normalised in float64 are accepted although their norm may exceed 1 by rounding:
+    by at most (d + 8) 2^-53, as computed. Such a row is shortened by twice that share, so that all
+    records lie in the ball exactly (proof: `records.reals_in_ball`). Longer rows are refused.
     """
 
     d: int
