@@ -7,12 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 
-#: Singular values below this share of the largest count as zero when a rank is decided.
+#: Singular values below this share of the largest count as zero, wherever a rank is decided: of the
+#: affine hull of points, of the matrix of a mapped body, of the axes of an ellipsoid. Rounding
+#: leaves up to sqrt(N) 2^-53 of a true zero, 1e-13 for 2^20 points. A body thinner than
+#: `MEMBERSHIP_TOLERANCE`, which is as large, passes for flat, as `contains` allows so much.
 RANK_TOLERANCE = 1e-9
 #: Fewest points factored at a time when an affine hull is found.
 HULL_ROWS = 4096
+
+
+def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
+    """Which singular values (r,) are not zero up to rounding; their number is the rank.
+
+    Parameters
+    ----------
+    singular : (r,) array
+        Singular values, not negative.
+    scale : float
+        Size of the numbers they were computed from, if larger than the largest of them.
+    """
+    return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 
 
 @dataclass(frozen=True)
@@ -59,8 +75,7 @@ class AffineHull:
             if len(centred) > ambient:
                 centred = np.asarray(np.linalg.qr(centred, mode="r"))
         _, singular, rows = np.linalg.svd(centred, full_matrices=False)
-        scale = max(float(singular.max(initial=0.0)), float(np.abs(points).max(initial=0.0)))
-        rank = int(np.count_nonzero(singular > RANK_TOLERANCE * scale)) if scale > 0 else 0
+        rank = int(significant(singular, float(np.abs(points).max(initial=0.0))).sum())
         if rank == points.shape[1]:
             return cls(offset, np.eye(rank))
         return cls(offset, np.ascontiguousarray(rows[:rank].T))

@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp._linalg import AffineHull, svec, unsvec
+from geomdp._linalg import RANK_TOLERANCE, AffineHull, significant, svec, unsvec
+from geomdp.bodies import Ellipsoid, LinearImage, MissingOracle, SlabBody
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
+from geomdp.geometry.sampling.rounding import plain_walk
 
 
 @given(d=st.integers(1, 7), batch=st.sampled_from([(), (3,), (2, 0), (2, 3)]))
@@ -42,3 +45,29 @@ def test_affine_hull_of_points(n_points, rank):
     assert hull.dimension == min(rank, n_points - 1)
     assert hull.residual(points).max() < 1e-13
     np.testing.assert_allclose(hull.embed(hull.coordinates(points)), points, atol=1e-13)
+
+
+def test_zero_singular_values():
+    np.testing.assert_array_equal(significant(np.array([5.0, 6e-9, 4e-9])), [True, True, False])
+    np.testing.assert_array_equal(significant(np.array([1.0, 1e-8]), scale=20.0), [True, False])
+    assert not significant(np.zeros(2)).any()
+    assert significant(np.empty(0)).shape == (0,)
+
+
+@pytest.mark.parametrize(("thinness", "rank"), [(2 * RANK_TOLERANCE, 3), (RANK_TOLERANCE / 2, 2)])
+def test_hull_body_ellipsoid_and_walk_see_the_same_rank(thinness, rank):
+    matrix = np.diag([1.0, 0.7, thinness])
+    cube = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) @ matrix
+    image = LinearImage(matrix, SlabBody(np.eye(3), np.ones(3)))
+    assert AffineHull.of_points(cube).dimension == rank
+    assert image.affine_hull().dimension == rank
+    assert Ellipsoid(matrix).effective_dimension == rank
+    if rank == 3:
+        assert plain_walk(image).body.dimension == rank
+    else:
+        with pytest.raises(MissingOracle, match="injective"):
+            plain_walk(image)
+
+
+def test_what_passes_for_flat_is_within_the_slack_of_membership():
+    assert RANK_TOLERANCE == MEMBERSHIP_TOLERANCE

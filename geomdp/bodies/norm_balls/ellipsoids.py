@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._linalg import AffineHull, significant
 from geomdp._typing import FloatArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array, off_span, rays
@@ -43,7 +43,7 @@ class Ellipsoid(Body):
     def _axes(self) -> tuple[FloatArray, FloatArray]:
         """Orthonormal axis directions (m, rank) and semi-axis lengths (rank,)."""
         left, lengths, _ = np.linalg.svd(self.root, full_matrices=False)
-        kept = lengths > RANK_TOLERANCE * lengths.max(initial=0.0)
+        kept = significant(lengths)
         return np.ascontiguousarray(left[:, kept]), lengths[kept]
 
     @property

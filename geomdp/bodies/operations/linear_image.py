@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import ROUNDING, frozen_array, off_hull, off_span, rays
@@ -78,7 +78,7 @@ class LinearImage(Body):
         """Singular value decomposition of matrix @ (inner basis), without zero singular values."""
         image = self.matrix @ self._inner_hull.basis
         left, singular, right = np.linalg.svd(image, full_matrices=False)
-        kept = singular > RANK_TOLERANCE * singular.max(initial=0.0)
+        kept = significant(singular)
         return left[:, kept], singular[kept], right[kept]
 
     @cached_property

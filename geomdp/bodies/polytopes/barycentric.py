@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._linalg import RANK_TOLERANCE
+from geomdp._linalg import significant
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array
 
@@ -21,7 +21,7 @@ class Barycentric:
         # (v_0 - c) + ... + (v_r - c) = 0, so the least-norm weights of a direction sum to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
-        found = int(np.count_nonzero(singular > RANK_TOLERANCE * singular.max(initial=0.0)))
+        found = int(significant(singular).sum())
         if found != rank:
             raise ValueError(
                 f"vertices must be affinely independent, got {len(vertices)} with affine hull of "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE
+from geomdp._linalg import significant
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import batch, positive, real_number, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
@@ -173,5 +173,4 @@ def _completed(directions: FloatArray) -> FloatArray:
     if len(directions) == 0:
         return np.eye(directions.shape[1])
     _, singular, rows = np.linalg.svd(directions)
-    rank = int(np.count_nonzero(singular > RANK_TOLERANCE * singular[0]))
-    return np.vstack([directions, rows[rank:]])
+    return np.vstack([directions, rows[significant(singular).sum() :]])

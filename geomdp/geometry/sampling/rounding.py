@@ -180,10 +180,10 @@ def _(body: HPolytope) -> Walk:
 @plain_walk.register
 def _(body: LinearImage) -> Walk:
     inner = plain_walk(body.body)
-    root = body.matrix @ inner.root
-    if np.linalg.matrix_rank(root) < root.shape[1]:
+    if not body.one_to_one:
         raise MissingOracle(body, "uniform walk", "a matrix that is injective on the inner body")
-    return Walk(inner.kernel, inner.body, body.matrix @ inner.offset, root)
+    offset, root = body.matrix @ inner.offset, body.matrix @ inner.root
+    return Walk(inner.kernel, inner.body, offset, root)
 
 
 @plain_walk.register
