@@ -44,15 +44,8 @@ class FiniteWorkload(Workload):
         return Totals(int(counts.sum()), self._weighted_sum(counts.astype(np.float64)))
 
 
-@dataclass(frozen=True)
-class Histogram(FiniteWorkload):
-    """The N point queries q_t(x) = 1[x = t] on {0, ..., N - 1}; Q(x) is the unit vector e_x.
-
-    Parameters
-    ----------
-    N : int
-        Size of the universe and number of queries.
-    """
+class _OnCodes(FiniteWorkload):
+    """A workload that its number of elements N determines; N queries unless it says otherwise."""
 
     N: int
 
@@ -68,6 +61,19 @@ class Histogram(FiniteWorkload):
     def n_queries(self) -> int:
         """Number of queries N."""
         return self.N
+
+
+@dataclass(frozen=True)
+class Histogram(_OnCodes):
+    """The N point queries q_t(x) = 1[x = t] on {0, ..., N - 1}; Q(x) is the unit vector e_x.
+
+    Parameters
+    ----------
+    N : int
+        Size of the universe and number of queries.
+    """
+
+    N: int
 
     def evaluate(self, records: Records) -> FloatArray:
         """One-hot rows (n, N)."""
@@ -110,7 +116,7 @@ class Histogram(FiniteWorkload):
 
 
 @dataclass(frozen=True)
-class Prefixes(FiniteWorkload):
+class Prefixes(_OnCodes):
     """The N prefix (threshold) queries q_t(x) = 1[x <= t] on {0, ..., N - 1}.
 
     The last query is 1 for every record.
@@ -122,19 +128,6 @@ class Prefixes(FiniteWorkload):
     """
 
     N: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "N", whole(self.N, "N"))
-
-    @property
-    def universe(self) -> FiniteUniverse:
-        """The universe {0, ..., N - 1}."""
-        return FiniteUniverse(self.N)
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries N."""
-        return self.N
 
     def evaluate(self, records: Records) -> FloatArray:
         """Rows (n, N) with x zeros followed by ones."""
@@ -177,7 +170,7 @@ class Prefixes(FiniteWorkload):
 
 
 @dataclass(frozen=True)
-class Ranges(FiniteWorkload):
+class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
     Ordered by a, then by b. Answers and extreme points come from cumulative sums, in
@@ -190,14 +183,6 @@ class Ranges(FiniteWorkload):
     """
 
     N: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "N", whole(self.N, "N"))
-
-    @property
-    def universe(self) -> FiniteUniverse:
-        """The universe {0, ..., N - 1}."""
-        return FiniteUniverse(self.N)
 
     @property
     def n_queries(self) -> int:

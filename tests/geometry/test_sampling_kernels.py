@@ -11,6 +11,7 @@ import pytest
 
 from geomdp._typing import FloatArray
 from geomdp.bodies import Ball, Body, Box, HPolytope, Simplex, SlabBody, VPolytope
+from geomdp.geometry import sampling
 from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 from tests.stats import LEVEL, binomial_agrees, ks_uniform
 
@@ -166,6 +167,12 @@ def check_invariance(kernel: Kernel, setting: Setting, scale: float, seed: int) 
 
 
 NAMES = [f"{kernel}-{setting.name}" for kernel, setting, _ in KERNELS]
+
+
+def test_every_exported_kernel_has_a_row():
+    exported = {getattr(sampling, name) for name in sampling.__all__} - {Kernel}
+    kernels = {kind for kind in exported if isinstance(kind, type) and hasattr(kind, "step")}
+    assert kernels == {type(kernel) for kernel, _, _ in KERNELS}
 
 
 @pytest.mark.statistical

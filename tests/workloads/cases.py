@@ -48,3 +48,11 @@ FINITE = [
     wl.Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
     wl.Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]
+#: Workloads without a list of elements; each kind has a test file of its own.
+INFINITE = [
+    wl.Means(3),
+    wl.SecondMoment(3),
+    wl.BoxSecondMoment(3),
+    wl.SmoothQueries(2, 3),
+    wl.SparseQueries([wl.SparseQuery.counting("ab"), wl.SparseQuery.counting("bcd")]),
+]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+from inspect import isabstract
 
 import numpy as np
 import pytest
 
 from geomdp import workloads as wl
 from geomdp._linalg import AffineHull
-from tests.workloads.cases import FINITE
+from tests.workloads.cases import FINITE, INFINITE
 
 everywhere = pytest.mark.parametrize("workload", FINITE, ids=repr)
 
@@ -171,7 +172,16 @@ def test_equality_and_hash_follow_the_parameters(make, other):
         assert eval(repr(one), vars(wl).copy()) == one
 
 
-@everywhere
+def test_every_exported_workload_has_an_instance():
+    exported = {
+        kind
+        for kind in (getattr(wl, name) for name in wl.__all__)
+        if isinstance(kind, type) and issubclass(kind, wl.Workload) and not isabstract(kind)
+    }
+    assert {type(workload) for workload in (*FINITE, *INFINITE)} == exported
+
+
+@pytest.mark.parametrize("workload", [*FINITE, *INFINITE], ids=repr)
 def test_repr_is_one_short_line(workload):
     assert repr(workload).startswith(f"{type(workload).__name__}(")
     assert len(repr(workload)) <= 80

@@ -4,9 +4,7 @@ A kernel is a frozen dataclass with one method `step`: each row of a batch of po
 and a step moves all of them. Bodies must be full-dimensional; `rounding` maps others to
 coordinates in which they are. Kernels know nothing of burn-in, storage or diagnostics (`chains`).
 
-To add a kernel: write the dataclass here or in its own file, export it, and add it to the table of
-`tests/geometry/test_sampling_kernels.py`, which asks whether it keeps exact uniform points uniform
-and whether it leaves a corner.
+How to add one is described in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
