@@ -1,4 +1,4 @@
-"""Half-lengths of confidence intervals that rest on a proved inequality, not on a normal limit."""
+"""Half-lengths of confidence intervals by concentration inequalities, which hold at every n."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ class FarthestPoints:
     Notes
     -----
     The first N points are pairwise at least `radii[N - 1]` apart, and every point of the set is
-    within `radii[N]` of them (`rest` for N = M): a maximal separated subset at any scale between.
+    within `radii[N]` (`rest` for N = M) of one of them. At any scale between these two they are a
+    maximal separated subset.
     """
 
     order: IntArray
@@ -59,8 +60,8 @@ def farthest_points(
 ) -> FarthestPoints:
     """Order the rows of `points` so that each is as far as possible from all before it.
 
-    Starts from the row farthest from the mean. The subset it gives at a scale t is at most the
-    separation number at t and at least that at 2 t.
+    The first row is the one farthest from the mean. The subset at a scale t has at most as many
+    points as the largest t-separated subset and at least as many as the largest 2 t-separated one.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def farthest_points(
     norm : callable
         Maps differences (b, m) to norms (b,).
     least : float
-        Points closer than this to those before them, or at distance 0, are left out.
+        The order ends before the first point closer than this, or at distance 0, to those listed.
     most : int, optional
         Most points listed.
 

@@ -42,8 +42,8 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
 def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     """Sign map A: R^m -> R^k with independent entries +1/sqrt(k) or -1/sqrt(k), each with 1/2.
 
-    E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds up to an absolute
-    constant; the width identity does not.
+    E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds with another
+    constant; its identity for the width does not hold.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the algorithms of this layer return: one frozen record each."""
+"""Result records of the geometric algorithms: estimates, projections and samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Estimate:
     stderr : float
         Standard error of `value`; 0 if exact.
     interval : tuple of float
-        (low, high); the function that returns the estimate states its level and what proves it.
+        (low, high); the function that returns the estimate states the level of the interval, and
+        what proves it.
     samples : int
         Number of independent samples behind it; 0 if exact.
     """
@@ -66,8 +67,8 @@ class Projection:
     converged : bool
         Whether the gap fell to the tolerance asked for.
     weights : dict of int to float, or None
-        Convex weights of the combination found: by vertex index where the body lists its vertices,
-        by row of `atoms` where it is known by its extreme points, None for a closed form.
+        Weights of the convex combination that gives `point`: by vertex index if the body lists its
+        vertices, else by row of `atoms`; None for a closed form.
     atoms : (k, m) array, or None
         The extreme points combined, for a body that does not list its vertices.
     """
@@ -90,7 +91,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How far a set of Markov chains can be trusted, per coordinate.
+    """Convergence diagnostics of a set of Markov chains, per coordinate.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ class Diagnostics:
 
     @property
     def worst_r_hat(self) -> float:
-        """Largest split R-hat, coordinates that stand still left out; NaN if all do."""
+        """Largest split R-hat over the coordinates that move; NaN if none does."""
         known = self.split_r_hat[~np.isnan(self.split_r_hat)]
         return float(known.max()) if len(known) else math.nan
 

@@ -12,10 +12,10 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.workloads.universe.universes import Records, Universe
 
-#: Rows evaluated at a time; bounds the memory of `totals` to this many rows of answers.
+#: Records evaluated at a time; `totals` holds so many rows of answers.
 CHUNK_ROWS = 8192
-#: Largest universe over which scores of all elements are computed by a fast transform, and most
-#: scores held at a time: 2^24 float64 are 128 MB.
+#: Most scores <u, Q(x)> held at a time, and so the largest universe whose elements are all scored
+#: by a fast transform: 2^24 float64 are 128 MB.
 MAX_SCORES = 1 << 24
 #: Most entries of a dense table of the answers of all elements: 2^26 float64 are 512 MB.
 MAX_ENTRIES = 1 << 26
@@ -27,13 +27,13 @@ class WorkloadSizeError(ValueError):
 
 @dataclass(frozen=True)
 class Block:
-    """One orthogonal direction set of the answer space, with the reach of the workload along it.
+    """A subspace of the answer space, with the diameter and radius of the answers projected on it.
 
     Parameters
     ----------
     basis : (m, r) array
-        Orthonormal columns. The bases of a workload's blocks are mutually orthogonal and together
-        span the directions of the affine hull of {Q(x)}.
+        Orthonormal columns that span it. The subspaces of a workload's blocks are orthogonal to
+        each other and together span the directions of the affine hull of {Q(x)}.
     diameter : float
         A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
     radius : float
@@ -57,8 +57,8 @@ class Workload(abc.ABC):
     """A list of m queries q_1..q_m, each a real function of one record; answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
-    Implementations are immutable. All geometry of a workload is public: nothing here but
-    `evaluate`, `totals` and `answers` looks at records.
+    Implementations are immutable. Only `evaluate`, `totals` and `answers` look at records; all else
+    depends on the workload alone and is public.
     """
 
     def __repr__(self) -> str:

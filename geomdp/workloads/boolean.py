@@ -28,9 +28,8 @@ PACKED_QUERIES = 1 << 10
 class _SubsetQueries(Workload):
     """One query for each set S of k among d attributes: the product over S of one factor each.
 
-    The factor of attribute i is `_values[x_i]`. Both factors are closed under products, so a query
-    is `_values[bit]` for one bit per set, found by combining the bits of x_S with
-    `_word_operation`.
+    The factor of attribute i is `_values[x_i]`. A product of the two values is again one of them,
+    so a query is `_values[bit]` for a single bit: the bits of x_S combined by `_word_operation`.
     """
 
     d: int
@@ -92,8 +91,8 @@ class _SubsetQueries(Workload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
-        For k = 1 the signs of the direction decide, O(d); for k = 2 all elements are looked at, in
-        O(2^d); for larger k one fast transform of length 2^d does it, in O(d 2^d). Ties go to the
+        For k = 1 the signs of the direction decide, O(d); for k = 2 all elements are scored,
+        O(2^d); for larger k one fast transform of length 2^d scores them, O(d 2^d). Ties go to the
         lowest element number, up to rounding.
 
         Raises
@@ -137,7 +136,7 @@ class _SubsetQueries(Workload):
         return ranges
 
     def _parts(self, count: int) -> Iterator[slice]:
-        """Directions looked at together, so that at most `MAX_SCORES` scores are held."""
+        """Slices of the directions, each with at most `MAX_SCORES` scores."""
         size = 1 << self.d
         if size > MAX_SCORES:
             raise WorkloadSizeError(
@@ -267,7 +266,8 @@ class Parities(_SubsetQueries):
     def _most_changes(self) -> int:
         """Largest number of parities two records can disagree on.
 
-        S tells x and y apart iff |S & (x xor y)| is odd, so only the weight w of x xor y counts.
+        The parity of S differs between x and y iff |S & (x xor y)| is odd, so the number of such S
+        depends on the weight w of x xor y alone.
         """
         d, k = self.d, self.k
         return max(

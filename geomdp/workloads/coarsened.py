@@ -1,4 +1,4 @@
-"""Coarsened workloads: every answer vector moved to the nearest of a few."""
+"""Coarsened workloads: every answer vector replaced by the nearest of a few centres."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ class Coarsened(Workload):
     Attributes
     ----------
     centres : (s, m) array
-        Those that are nearest to some Q(x).
+        The centres that are nearest to some Q(x).
     distance : float
-        max over x of ||Q(x) - its centre||_2: means over records are as near.
+        max over x of ||Q(x) - its centre||_2; it also bounds the error of mean answers.
 
     Notes
     -----
-    The centre of every element is found once. Records are looked up by number, so that a record's
-    answer never depends on those read with it, not even through rounding.
+    The centre of every element is found once, and records are looked up by their element number.
+    Searching the centre of each record anew would let rounding make it depend on the other records
+    of its chunk.
     """
 
     def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:
@@ -52,7 +53,7 @@ class Coarsened(Workload):
             raise ValueError("centres must have at least one row, got none")
         nearest, distances = _nearest(explicit_answers(workload), places)
         used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
-        # By their first element, so that ties between centres go to the lowest element number.
+        # Centres are ordered by their first element, so that ties go to the lowest element number.
         order = np.argsort(first)
         self.centres = places[used[order]]
         self._assignment = np.argsort(order)[assignment]

@@ -27,8 +27,7 @@ class Explicit(FiniteWorkload):
     Parameters
     ----------
     matrix : (m, N) array or scipy.sparse matrix or array
-        Finite values; copied. A sparse matrix stays sparse: evaluation takes columns, products go
-        block by block.
+        Finite values; copied. A sparse matrix stays sparse.
 
     Raises
     ------
@@ -78,8 +77,8 @@ class Explicit(FiniteWorkload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Best columns (b, m) for directions (b, m), the first among ties.
 
-        One matrix product, O(b m N) (or b times the number of non-zeros), in blocks of elements
-        so that at most 2^22 scores are held.
+        One matrix product, O(b m N) or O(b) times the number of non-zeros, in blocks of at most
+        2^22 scores.
         """
         directions = batch(directions, self.n_queries, "directions")
         size = self._rows.shape[0]
@@ -97,7 +96,7 @@ class Explicit(FiniteWorkload):
 
     @property
     def _small(self) -> bool:
-        """Whether all answers are, or may be made, dense."""
+        """Whether all answers are dense or few enough to be made dense."""
         return isinstance(self._rows, np.ndarray) or self._rows.shape[0] * self.n_queries <= (
             MAX_ENTRIES
         )

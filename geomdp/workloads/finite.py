@@ -1,7 +1,8 @@
 """Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges, implicitly.
 
-All three are simplices: the N vectors Q(0), ..., Q(N - 1) are linearly independent. None of them
-builds its query matrix, except where an (m, N - 1) basis of the affine hull is asked for.
+The N answer vectors Q(0), ..., Q(N - 1) of each are linearly independent, so its sensitivity
+polytope is a simplex. The query matrix is never built; only `affine_hull` builds an (m, N - 1)
+basis.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ COUNT_ROWS = 1 << 20
 
 
 class FiniteWorkload(Workload):
-    """A workload on {0, ..., N - 1}: its totals depend on the records through their counts."""
+    """A workload on {0, ..., N - 1}, whose totals are computed from the count of each element."""
 
     @property
     @abc.abstractmethod
@@ -173,8 +174,8 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    Ordered by a, then by b. Answers and extreme points come from cumulative sums, in
-    O(m) per vector; the m x N query matrix is never built.
+    Ordered by a, then by b. Answers and extreme points come from cumulative sums, O(m) for each
+    vector.
 
     Parameters
     ----------
@@ -238,8 +239,8 @@ class Ranges(_OnCodes):
     def l1_diameter(self) -> float:
         """Largest s (N + 1 - s) over 2 <= s <= N: attained.
 
-        x < y are told apart by the intervals that hold exactly one of them: with a = x + 1 and
-        b = N - y there are a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s), s = a + b.
+        Two elements x < y differ on the intervals that hold exactly one of them: with a = x + 1 and
+        b = N - y these are a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s), s = a + b.
         """
         if self.N == 1:
             return 0.0

@@ -79,7 +79,7 @@ class LinearMap(Workload):
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()
-        # The columns of A B and their negatives surround 0, so their affine hull is their span.
+        # The affine hull of the columns of A B, their negatives and 0 is the span of the columns.
         spread = (self.matrix @ inner.basis).T
         span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
         return AffineHull(self.matrix @ inner.offset, span.basis)

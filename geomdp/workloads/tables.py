@@ -128,7 +128,7 @@ class MarginalTables(Workload):
 
     @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:
-        """For k = 2, where the two levels of each cell are among all levels of all columns."""
+        """For k = 2, both levels of each cell, as numbers among the levels of all columns."""
         levels = np.array(self.levels)
         starts = np.cumsum(levels) - levels
         first, second = [], []
@@ -151,9 +151,9 @@ class MarginalTables(Workload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
-        The score of x is the sum over tables of the direction at cell x_T. Written in corner
-        parametrisation (see `_corner_map`), all N scores are one corner sum: O(c N) per
-        direction. Ties go to the lowest element number up to rounding.
+        The score of x is the sum over tables T of the direction's entry at cell x_T. The scores of
+        all N elements are the corner sum of the weights of `_corner_map`: O(c N) per direction.
+        Ties go to the lowest element number up to rounding.
 
         Raises
         ------
@@ -182,11 +182,11 @@ class MarginalTables(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """Matrix (m, p) from directions to corner weights, and the element numbers (p,) they go to.
+        """Matrix (m, p) from directions to corner weights, and the element numbers (p,) of these.
 
         The corner weights w of a direction u satisfy: sum over tables of u_T(x_T) = sum of w(y)
-        over y with y_i in {0, x_i}. A table f on columns T is the corner sum of its differences
-        against level 0, taken along each axis in turn, placed where all columns outside T are 0.
+        over y with y_i in {0, x_i}. A table f on columns T is such a corner sum: of the differences
+        of f against level 0 along each axis in turn, at the elements with level 0 outside T.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -202,7 +202,7 @@ class MarginalTables(Workload):
             maps.append(differences)
             places.append(numbers)
         elements, columns = np.unique(np.concatenate(places), return_inverse=True)
-        # One weight may come from many tables: add up their columns.
+        # Several tables may have a weight at the same element: add up their columns.
         n_cells = self.n_queries
         gather = sp.csr_array(
             (np.ones(n_cells), (np.arange(n_cells), columns)), shape=(n_cells, len(elements))

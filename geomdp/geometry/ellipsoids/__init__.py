@@ -1,1 +1,1 @@
-"""Ellipsoids of least trace or volume around a body."""
+"""Ellipsoids of least trace around a set of vectors."""

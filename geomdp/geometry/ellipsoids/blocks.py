@@ -23,8 +23,8 @@ def capped_ellipsoid(
 
     attained at s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i) and lambda such that
     the second constraint is tight. (At a maximum of a concave function no feasible u' has a
-    positive derivative: sum of u'_i sqrt(r_i / u_i) <= t, which is feasibility of s.) With lambda
-    small this is the ball of radius delta, with lambda large the best ellipsoid around the product
+    positive derivative: sum of u'_i sqrt(r_i / u_i) <= t, which says that s is feasible.) For small
+    lambda this is the ball of radius delta, for large lambda the best ellipsoid around the product
     of balls.
 
     Parameters
@@ -71,9 +71,8 @@ def profile_ellipsoid(
 
     The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) below a row of
     `profiles`. The least trace is t^2, t the maximum of sum of sqrt(r_i u_i) over u in the convex
-    hull of the rows, attained at s_i = t sqrt(u_i / r_i); see `least_trace_ellipsoid`, whose
-    update it shares, on weights over the rows. A final rescale makes s feasible, whatever the
-    updates reached.
+    hull of the rows, attained at s_i = t sqrt(u_i / r_i). The weights of the rows are updated as in
+    `least_trace_ellipsoid`. Rescaling at the end makes s feasible even if the tolerance was missed.
 
     Parameters
     ----------
@@ -84,7 +83,7 @@ def profile_ellipsoid(
     tolerance : float
         Relative duality gap at which to stop.
     max_updates : int
-        Updates at most, O(P B) each.
+        Most updates, O(P B) each.
 
     Returns
     -------
@@ -114,7 +113,7 @@ def profile_ellipsoid(
             break
         weights = weights * scores**2
         weights /= weights.sum()
-    # Whatever u is, the largest of `rows` @ (1 / s) is max(scores) before this rescale.
+    # Before rescaling, the largest of rows @ (1 / s) is max(scores), whatever u is.
     squares = t * np.sqrt(u / sizes)
     squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
     return np.asarray(np.sqrt(squares))
@@ -128,13 +127,16 @@ def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
 
 
 def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
-    """The lambda with sum of min(cap_i, lambda size_i) = total; where it is, if caps allow more."""
+    """The lambda at which the sum of min(cap_i, lambda size_i) is `total`.
+
+    If the caps sum to less, the least lambda at which all of them are reached.
+    """
     if caps.sum() <= total:
         return float((caps / sizes).max())
     order = np.argsort(caps / sizes)
     capped = np.concatenate([[0.0], np.cumsum(caps[order])])[:-1]
     free = np.cumsum(sizes[order][::-1])[::-1]
-    # With the first i blocks of this order full, the others share what is left by size.
+    # If the first i blocks in this order are at their caps, the others share the rest by size.
     levels = (total - capped) / free
     full = int(np.argmax(levels <= (caps / sizes)[order]))
     return float(levels[full])

@@ -12,26 +12,26 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive, whole
 
-#: The result is inflated by this share, far above the rounding of the search for the longest
-#: vector (about 1e-13 for a few hundred coordinates), so that it holds every vector also in
-#: floating point (SAM-5).
+#: The ellipsoid is enlarged by this share, so that it holds every vector also in floating point
+#: (SAM-5): rounding in the search for the longest vector is about 1e-13 for a few hundred
+#: coordinates.
 INFLATION = 1e-9
 #: Rows whose differences are looked at together: 512 x 4096 float64 are 16 MB.
 BLOCK_ROWS = 512
-#: Multiplicative updates between two searches at most.
+#: Most multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
-#: Exponents of an update of the weights: 2 never lowers the dual value; up to 16 is tried, as large
-#: ones are several times as fast, and taken back where it does.
+#: Exponents of these updates. Exponent 2 never lowers the dual value. Larger ones, up to 16, are
+#: several times as fast; an update that lowers the dual value is undone.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
-#: Share of the violation found by a search to which the columns are balanced before the next one.
+#: Updates go on until the gap among the columns is this share of the gap that the search found.
 BALANCED_SHARE = 0.25
-#: A vector of less than this share of the average weight is dropped if its score, which is 1 for
-#: those that touch, is below the second number: it is then losing weight. A search may find it
-#: again.
+#: A vector is dropped when its weight is below the first number times the average weight and its
+#: score is below the second: vectors that touch the ellipsoid have score 1, those with less are
+#: losing weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: Up to this many long vectors per dimension become columns of their own. A set in general
-#: position touches the best ellipsoid in at most r (r + 1) / 2 of them, a few per dimension in
-#: practice; a set with symmetries in whole orbits, which then enter as one column.
+#: Up to this many long vectors per dimension become columns of their own, more become one column
+#: together. A set in general position touches the best ellipsoid in at most r (r + 1) / 2 vectors,
+#: in practice in a few per dimension; a set with symmetries touches it in whole orbits.
 COLUMNS_PER_DIMENSION = 8
 
 
@@ -73,7 +73,7 @@ class VectorSet(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of an array; for an ellipsoid at the origin that is rows and negatives.
+    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too.
 
     Parameters
     ----------
@@ -125,7 +125,8 @@ class PairDifferences:
 
     @cached_property
     def _centred(self) -> FloatArray:
-        # Differences do not see the origin; distances from expanded squares do, by cancellation.
+        # Differences do not depend on the origin, but the expanded squares of distances lose
+        # digits far from it.
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:
@@ -141,7 +142,7 @@ class PairDifferences:
         listed: list[FloatArray] = []
         total = np.zeros((self.dimension, self.dimension))
         for start, block in _squared_distances(images):
-            # A pair is counted once, from its lower row.
+            # Each pair is counted once, at its row with the lower number.
             long = np.triu(block >= threshold, k=start)
             total += self._outer_products(start, long)
             rows, others = np.nonzero(long)
@@ -225,18 +226,22 @@ def least_trace_ellipsoid(
 
     Notes
     -----
-    Weights live on columns, generated as needed: a search over V finds the vectors that violate
-    the current S most; few of them enter one by one, many (the orbit of a symmetry) as one column,
-    their uniform distribution. The first column is the uniform distribution on all of V, so W
-    never loses rank. S is proportional to W^(1/2), so semi-axes go with the fourth root of
-    eigenvalues of W; those below r times the machine precision of the largest are lifted to it,
-    which keeps every semi-axis above 1e-4 of the longest and adds about r^(3/2) 1e-8 to the trace,
-    counted in `gap`. On given columns p is improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised:
-    t is a nuclear norm, hence convex in the square roots of p, and this is power iteration for the
-    maximum of a convex function on the sphere, so t never decreases. Exponents above 2, which are
-    faster, are kept while t does not decrease either.
+    Column generation: the weights are on few columns, and a search over V finds the vectors that
+    violate the current S most. If they are few, each becomes a column; if they are many (the orbit
+    of a symmetry), their uniform distribution becomes one column. The first column is the uniform
+    distribution on all of V, so W never loses rank.
 
-    Cost of a search: see the set; between two at most 100 updates, O(a r^2 + r^3) for a columns.
+    S is proportional to W^(1/2), so the semi-axes are fourth roots of the eigenvalues of W.
+    Eigenvalues below r times the machine precision of the largest are raised to it. Every semi-axis
+    then is above 1e-4 of the longest; the trace grows by about r^(3/2) 1e-8, which `gap` counts.
+
+    The weights of given columns are improved by p_v <- p_v (v^T W^(-1/2) v)^2, normalised. As t is
+    a nuclear norm, it is convex in the square roots of p, and the update is power iteration for the
+    maximum of a convex function on the sphere: t never decreases. Exponents above 2 are faster and
+    kept while t does not decrease either.
+
+    Cost: a search as stated by the set; at most 100 updates between two searches, each
+    O(a r^2 + r^3) for a columns.
     """
     tolerance = positive(tolerance, "tolerance")
     max_searches = whole(max_searches, "max_searches")
@@ -250,7 +255,7 @@ def least_trace_ellipsoid(
         columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))
         long = vectors.longest(columns.whitening, columns.trace, limit)
         searches += 1
-    # The largest v^T (t W^(1/2))^-1 v over V, below 1 only by rounding or the lifted eigenvalues.
+    # The largest v^T (t W^(1/2))^-1 v over V; below 1 only by rounding or the raised eigenvalues.
     scale = max(long.largest / columns.trace, 1.0)
     gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
     inflated = scale * (1 + INFLATION)
@@ -274,24 +279,24 @@ class _Columns:
         values, axes = np.linalg.eigh(W)
         if values[-1] <= 0:
             raise ValueError("vectors must not all be 0")
-        # What is below is rounding; the dual value is that of W itself, without it.
+        # Eigenvalues below the floor are rounding. The dual value leaves them out.
         floor = np.finfo(np.float64).eps * len(values) * values[-1]
         self.dual_root = float(np.sqrt(values[values > floor]).sum())
         values = np.maximum(values, floor)
-        #: t = tr W^(1/2), of W with its eigenvalues lifted to the floor.
+        #: t = tr W^(1/2), for W with eigenvalues of at least the floor.
         self.trace = float(np.sqrt(values).sum())
         self.fourth_root = (axes * values**0.25) @ axes.T
         #: W^(-1/4): its square is the metric W^(-1/2).
         self.whitening = (axes * values**-0.25) @ axes.T
 
     def _scores(self) -> FloatArray:
-        """v^T (t W^(1/2))^-1 v of every column, on average for distributions."""
+        """v^T (t W^(1/2))^-1 v of every column; for a distribution its mean."""
         single = ((self._vectors @ self.whitening) ** 2).sum(axis=1)
         crowd = np.tensordot(self._means, self.whitening @ self.whitening, axes=2)
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
 
     def improve(self, tolerance: float) -> None:
-        """Updates until the columns among themselves leave a gap of at most `tolerance`."""
+        """Update the weights until the gap among the columns alone is at most `tolerance`."""
         scores, exponent = self._scores(), SAFE_EXPONENT
         for _ in range(INNER_UPDATES):
             if scores.max() <= 1 + tolerance:
@@ -309,7 +314,7 @@ class _Columns:
         self._drop_negligible(scores)
 
     def _drop_negligible(self, scores: FloatArray) -> None:
-        """Forget vectors of hardly any weight; W then changes by hardly anything."""
+        """Drop vectors with hardly any weight, which W hardly depends on."""
         kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
         kept[len(self._vectors) :] = True
         if not kept.all():
@@ -318,7 +323,7 @@ class _Columns:
             self._decompose()
 
     def add(self, long: LongVectors) -> None:
-        """Take in the result of a search; every column then has a fair share of the weight."""
+        """Add the vectors that a search found, each with the average weight of a column."""
         new = 1 if long.vectors is None else len(long.vectors)
         share = new / (new + len(self._weights))
         single, crowd = np.split(self._weights * (1 - share), [len(self._vectors)])

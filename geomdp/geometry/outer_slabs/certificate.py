@@ -1,4 +1,4 @@
-"""An independent check that slabs hold a body, from an upper bound on its support function."""
+"""Check that a slab body holds a body, by an upper bound on the support function of the latter."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from geomdp.bodies import Body, HasSupport, LinearImage, SlabBody
 
 @dataclass(frozen=True)
 class SlabCertificate:
-    """What was found about the slabs {x : |<z_j, x>| <= w_j} and a body K.
+    """Result of checking whether the slabs {x : |<z_j, x>| <= w_j} hold a body K.
 
     Parameters
     ----------
     heights : (F,) array
-        Upper bounds on h_K(z_j) and h_K(-z_j), the larger of the two.
+        The larger of the upper bounds on h_K(z_j) and on h_K(-z_j).
     widths : (F,) array
         Half-widths w_j.
     off_span : float
-        Largest upper bound on h_K over a basis orthogonal to the span of the slab body and its
-        negatives; 0 for a full-dimensional one.
+        How far K may leave the span of the slab body: the largest upper bound on h_K over the
+        vectors, with either sign, of an orthonormal basis of the orthogonal complement; 0 if the
+        slab body is full-dimensional.
     scale : float
         Largest distance of the slab body's bounding box from 0, to which `off_span` is compared.
     """
@@ -39,7 +40,7 @@ class SlabCertificate:
 
     @property
     def margin(self) -> float:
-        """Smallest w_j / height_j - 1: by which share all slabs could be narrowed; negative if not.
+        """Smallest w_j / height_j - 1 over the slabs: negative if a slab may not hold K.
 
         Infinite if the bound is 0 in all directions.
         """
@@ -56,8 +57,9 @@ class SlabCertificate:
 def certify_slabs(body: Body, bound: HasSupport) -> SlabCertificate:
     """Compare every slab of an outer body with an upper bound on the support function of K.
 
-    K lies in the slab body iff h_K(z_j) <= w_j and h_K(-z_j) <= w_j for all j. Use an oracle other
-    than the one the slabs were found with: listed vertices, or a relaxation with dual bounds.
+    K lies in the slab body iff h_K(z_j) <= w_j and h_K(-z_j) <= w_j for all j. For an independent
+    check, use another oracle than the one the slabs were found with: listed vertices, or a
+    relaxation with dual bounds.
 
     Parameters
     ----------
@@ -89,7 +91,7 @@ def certify_slabs(body: Body, bound: HasSupport) -> SlabCertificate:
         raise ValueError(f"body must be a SlabBody or a LinearImage of one, got {body!r}")
     if bound.dimension != body.dimension:
         raise ValueError(f"bound must have dimension {body.dimension}, got {bound.dimension}")
-    # <z, y> for y = inverse @ x.
+    # A slab |<z, y>| <= w with y = inverse @ x has the normal inverse^T z in the space of x.
     directions = slabs.directions
     if isinstance(body, LinearImage):
         directions = directions @ body.inverse

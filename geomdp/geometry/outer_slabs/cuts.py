@@ -1,4 +1,4 @@
-"""A pool of candidate slabs, and the choice of those that together cut off most states."""
+"""A pool of candidate slabs, and the choice of those that together cut off most points."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 
-#: Candidates kept from one round to the next: those that cut off most states at present.
+#: Most candidates kept from one round to the next: those that cut off the most states.
 POOL_LIMIT = 4096
-#: Candidates scored at a time; bounds memory to this many columns of one float per state.
+#: Candidates scored at a time; memory is one float per state for each of them.
 BLOCK = 512
-#: Two candidates whose unit-maximum normals agree in this many digits are one.
+#: Two candidates are the same if their normals, scaled to largest entry 1, agree in these digits.
 DIGITS = 9
 
 
@@ -43,9 +43,9 @@ class CutPool:
     def take(self, states: FloatArray, count: int) -> tuple[FloatArray, float]:
         """Take out up to `count` candidates that together cut off most of `states` (s, r).
 
-        Greedy cover: each one cuts off the most states that none before it does. Returns the
-        candidates (k, r) and the share of states they cut off; candidates that cut off no further
-        state stay.
+        Greedy cover: each candidate chosen cuts off the most states among those left by the ones
+        before it. Returns the candidates (k, r) and the share of states they cut off. Candidates
+        that cut off no state that is left stay in the pool.
         """
         if len(self._normals) == 0:
             return self._normals, 0.0
@@ -84,9 +84,10 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
 
 
 def _keys(normals: FloatArray) -> list[bytes]:
-    """One key per slab: the normal scaled to largest entry 1, which is made positive, rounded."""
+    """One key per slab: its normal divided by its entry of largest modulus, rounded."""
     largest = np.abs(normals).argmax(axis=1)
-    # Ties in size would make the sign depend on rounding: the first entry near the largest decides.
+    # Among entries of equal modulus rounding would pick the one to divide by, and with it the sign;
+    # so the first entry near the largest is taken.
     sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)

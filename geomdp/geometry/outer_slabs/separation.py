@@ -1,8 +1,8 @@
-"""Where cuts come from: directions in which given points stick out of a convex body.
+"""Separation: directions in which given points lie outside a convex body.
 
-A source maps points (b, m) to directions (k, m); each direction u should satisfy <u, x> > h(u) for
-some of the points x, and nothing breaks if it does not: whoever uses it evaluates the support
-function h itself.
+A source maps points (b, m) to directions (k, m). Each direction u should satisfy <u, x> > h(u) for
+one of the points x, h the support function. A direction that does not is useless but does no harm,
+as `SlabSearch` computes h(u) itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class DirectionSource(Protocol):
 class FacetDirections:
     """Normals of the facets through which rays from 0 to the points leave the body.
 
-    The deepest cuts known: a facet of the body itself. One facet oracle per point.
+    The deepest cuts there are, as they touch the body in a whole facet. One facet oracle per point.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class FacetDirections:
 
 @dataclass(frozen=True)
 class NearestPointDirections:
-    """Residuals x - p of the nearest points p of the body: cuts that touch it at p.
+    """Residuals x - p, p the point of the body nearest to x: cuts that touch the body at p.
 
-    Needs extreme points only, so it works for oracle bodies. One projection per point.
+    One projection per point; extreme points are enough for it.
 
     Parameters
     ----------

@@ -14,15 +14,15 @@ from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.diagnostics import bulk_ess, split_r_hat
 from geomdp.geometry.sampling.kernels import Kernel
 
-#: Draws per chain, in integrated autocorrelation times, for a correlation time that is trusted.
+#: An estimated autocorrelation time is trusted if each chain holds this many times as many draws.
 #: Vehtari et al. (2021) ask for 50 effective draws from each half of 4 chains; here there are more
 #: chains, whose draws are pooled.
 DRAWS_PER_TIME = 20.0
-#: Chains count as agreed when no split R-hat exceeds this. Means of half-chains of n draws have
-#: variance tau/n times that of a draw, which alone makes R-hat 1 + tau / (2n): 1.05 for the n = 10
-#: tau that `DRAWS_PER_TIME` leaves. The other half is room for noise.
+#: Chains agree if no split R-hat exceeds this. The mean of a half-chain of n draws has tau / n
+#: times the variance of a draw, so even mixed chains have R-hat near 1 + tau / (2 n): 1.05 for
+#: n = 10 tau, the least that `DRAWS_PER_TIME` allows. The limit leaves as much again for chance.
 AGREEMENT = 1.1
-#: States kept per chain in a pilot run; beyond it every other one is dropped.
+#: Most states kept per chain in a pilot run. Once there are more, every other one is dropped.
 KEPT = 256
 #: Level of the interval of a mean over chains.
 LEVEL = 0.05
@@ -45,7 +45,7 @@ class Chains:
 
     @property
     def last(self) -> FloatArray:
-        """The present points (chains, m)."""
+        """Where the chains are now: (chains, m)."""
         return np.ascontiguousarray(self.draws[:, -1])
 
 
@@ -134,13 +134,13 @@ def measure_mixing(
     """Double the length of a pilot run until its second half passes the diagnostics.
 
     It passes when each chain holds `DRAWS_PER_TIME` autocorrelation times and the split R-hat of
-    every coordinate, every squared coordinate and the squared norm is at most `AGREEMENT`. The
-    squares see what a symmetric body hides from the coordinates: chains stuck near 0.
+    every coordinate, every squared coordinate and the squared norm is at most `AGREEMENT`. Squares
+    are tested because chains stuck near 0, the centre of a symmetric body, have the right mean.
 
     Parameters
     ----------
     kernel, body, start, rng : as for `run_chains`
-        About 30 chains, started further out than uniform.
+        About 30 chains, which should start further from the centre than uniform points.
     limit : int
         Largest number of steps per chain.
 

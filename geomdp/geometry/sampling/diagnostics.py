@@ -19,9 +19,9 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.geometry.results import Diagnostics
 
-#: Fewer draws per chain than this cannot be split and given a variance and a lag.
+#: Each half of a chain needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: Normal scores have variance near 1; below this one they differ by rounding alone.
+#: A variance of normal scores below this is rounding: the coordinate stands still.
 STILL = 1e-20
 
 
@@ -50,7 +50,7 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     """
     draws = _checked(draws, minimum_chains=2)
     halves = _split(draws)
-    # arviz, Stan and the paper fold around the median of all draws, halves included.
+    # As in arviz, Stan and the paper, one median of all draws serves every half-chain.
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
     return np.maximum(_r_hat(_normal_scores(halves)), _r_hat(_normal_scores(folded)))
 
@@ -69,7 +69,7 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        At most S log10(S) (antithetic chains are not trusted beyond that); S for a coordinate
+        At most S log10(S), the limit for chains with negative correlations; S for a coordinate
         that does not move.
 
     Raises
@@ -143,8 +143,8 @@ def _effective_size(draws: FloatArray) -> FloatArray:
     size = chains * length
     rho, moving = _autocorrelation(draws)
     rho[0] = 1.0
-    # Pairs (rho_0 + rho_1), (rho_2 + rho_3), ...: positive for a reversible chain. The last pairs
-    # rest on hardly any products and are left out.
+    # Pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. The last ones
+    # are left out: at the largest lags an autocorrelation is a mean of hardly any products.
     pairs = max(1, (length - 1) // 2)
     even, odd = rho[0 : 2 * pairs : 2], rho[1 : 2 * pairs : 2]
     sums = even + odd

@@ -1,8 +1,8 @@
 """Markov kernels that leave the uniform distribution on a body unchanged.
 
-A kernel is a frozen dataclass with one method `step`: each row of a batch of points is one chain,
+A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain,
 and a step moves all of them. Bodies must be full-dimensional; `rounding` maps others to
-coordinates in which they are. Kernels know nothing of burn-in, storage or diagnostics (`chains`).
+coordinates in which they are. Burn-in, storage and diagnostics are the business of `chains`.
 
 How to add one is described in CONTRIBUTING.md.
 """
@@ -20,7 +20,7 @@ from geomdp.bodies import Body, HPolytope, SlabBody
 
 
 class Kernel(Protocol):
-    """A Markov kernel reversible, or a cycle of kernels each reversible, for the uniform law."""
+    """A step of a Markov chain that keeps uniform points of a body uniform."""
 
     @property
     def name(self) -> str:
@@ -56,10 +56,10 @@ class CoordinateHitAndRun:
     """Coordinate hit-and-run: one step sweeps all coordinates.
 
     Each coordinate in turn is redrawn uniformly on its chord, a reversible move. On a polytope with
-    listed facets the chains sweep in lockstep, with separate randomness, so they are independent
-    (X-LOCK): a step costs O(F m) per chain for F facets in dimension m, plus one product of the
-    facet matrix with the points, which starts every step afresh so that rounding does not add up.
-    On every other full-dimensional body a sweep takes m batched chords.
+    listed facets all chains move along the same coordinate at a time, with independent randomness
+    (X-LOCK). A sweep then costs O(F m) per chain for F facets in dimension m. The products of
+    facets and points are updated within a step and computed afresh at its start, so that rounding
+    does not add up. On every other full-dimensional body a sweep takes m batched chords.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class CoordinateHitAndRun:
     def _in_lockstep(
         self, rng: np.random.Generator, body: SlabBody | HPolytope, points: FloatArray
     ) -> FloatArray:
-        """Sweeps with the products of facets and points kept up to date."""
+        """Sweeps of all chains together, with products of facets and points kept up to date."""
         from geomdp.geometry.sampling.lockstep import halfspace_sweep, slab_sweep  # slow import
 
         columns = np.array(points.T, order="C")

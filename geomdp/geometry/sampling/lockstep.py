@@ -2,8 +2,8 @@
 
 Arrays hold one chain per column, so that the innermost loops run over chains, without branches, on
 consecutive memory (X-LOCK). The product of the facet matrix with the points is kept up to date: a
-move costs O(F) per chain. All comparisons are between quantities of the body itself; there is no
-absolute tolerance, so the walk behaves the same at every scale.
+move costs O(F) per chain. There is no absolute tolerance, so the walk behaves the same at every
+scale.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def halfspace_sweep(normals, offsets, products, points, uniforms):  # type: igno
 
 @numba.njit(cache=True)
 def _move(row, low, high, uniforms):  # type: ignore[no-untyped-def]
-    """Move one coordinate of all chains to a uniform place of [low, high]; `low` gets the step."""
+    """Move one coordinate of each chain uniformly within [low, high]; writes the step to `low`."""
     for c in range(len(row)):
-        # Rounding may leave a point outside by a unit in the last place; it may then stay.
+        # Rounding may put a point slightly outside; 0 then counts as part of its chord.
         start = min(low[c], 0.0)
         low[c] = start + (max(high[c], 0.0) - start) * uniforms[c]
         row[c] += low[c]
@@ -75,7 +75,7 @@ def _move(row, low, high, uniforms):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _update(matrix, products, steps, j):  # type: ignore[no-untyped-def]
-    """Products after every chain has moved by its step along coordinate j."""
+    """Update the products after every chain has moved by its step along coordinate j."""
     for f in range(len(matrix)):
         slope = matrix[f, j]
         if slope != 0.0:

@@ -1,8 +1,9 @@
 """Affine maps that bring a body into near-isotropic position, where hit-and-run mixes fast.
 
-A body K in R^m is seen through x = offset + root @ y with root (m, r) of full column rank r, the
-dimension of K's affine hull: {y : offset + root y in K} is full-dimensional, and y uniform there
-makes x uniform on K. Everything here depends on the body alone, never on records.
+A body K in R^m is sampled in coordinates y with x = offset + root @ y, where root (m, r) has full
+column rank r, the dimension of K's affine hull. The set {y : offset + root y in K} is
+full-dimensional, and y uniform there makes x uniform on K. Everything here depends on the body
+alone, never on records.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from geomdp.bodies.polytopes.facets.on_demand import independent_points
 from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
 
-#: A covariance is round enough when its extreme eigenvalues are within this ratio. Hit-and-run
-#: needs a number of steps proportional to it: a factor of 4 is not worth another round.
+#: Rounding stops when the ratio of the extreme eigenvalues of the covariance is at most this. The
+#: steps that hit-and-run needs grow with the ratio, but a factor of 4 is not worth another round.
 ROUND = 4.0
 #: Chains per dimension. The sample covariance of 16 m independent points of an isotropic body has
 #: extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
 CHAINS_PER_DIMENSION = 16
-#: Steps of the chains per round: they diffuse the length of about 3 steps along a long axis, which
-#: is then shortened by that factor.
+#: Steps of the chains per round. In 8 steps they diffuse about 3 step lengths along a long axis,
+#: which the round then shortens by that factor.
 STEPS_PER_ROUND = 8
-#: Rounds of adaption: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
+#: Most rounds: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
 MAXIMUM_ROUNDS = 30
 
 
@@ -76,7 +77,7 @@ class Preimage(Body):
 
 @singledispatch
 def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
-    """The set {y : offset + root @ y in body}, in the form in which it samples fastest."""
+    """The set {y : offset + root @ y in body}; for listed facets again as listed facets."""
     return Preimage(body, offset, root)
 
 
@@ -84,7 +85,7 @@ def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
 def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
     normals = body.normals @ root
     sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
-    # Inequalities that are constant on the image (those behind an equality) hold at the offset.
+    # An inequality that is constant on the image, as half of an equality is, holds at the offset.
     kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
     return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
 
@@ -137,10 +138,10 @@ class Walk:
         )
 
     def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
-        """Independent points (chains, r) spread over the body: a cheap start near uniform.
+        """Independent points (chains, r) of the body, roughly uniform and cheap to draw.
 
-        The direction from 0 is Gaussian and the distance from 0 has density proportional to
-        t^(r-1) up to the boundary, as for uniform points.
+        The direction from 0 is Gaussian, and along it the distance from 0 has density proportional
+        to t^(r-1) up to the boundary, as it has for uniform points.
         """
         directions = rng.standard_normal((chains, self.body.dimension))
         _, reach = self.body.chord(np.zeros_like(directions), directions)
@@ -150,7 +151,7 @@ class Walk:
 
 @singledispatch
 def plain_walk(body: Body) -> Walk:
-    """A walk on `body` before rounding: which kernel suits it, in which coordinates.
+    """The walk on `body` before rounding: its kernel and first coordinates.
 
     Polytopes with listed facets get coordinate hit-and-run, every other body with chords
     random-direction hit-and-run; images of bodies are sampled before the map.
@@ -212,10 +213,10 @@ def interior_point(body: Body) -> FloatArray:
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until its covariance is near a multiple of the identity.
 
-    Each round runs the chains, takes the covariance of where they are and changes to the
-    coordinates in which it is the identity. Whether the chains had mixed does not matter: the map
-    affects speed only. A symmetric body keeps its centre 0. A body that is round to begin with
-    keeps its coordinates, in which its facets may be sparse.
+    Each round runs the chains, takes the covariance of their present points and changes to the
+    coordinates in which it is the identity. Whether the chains have mixed does not matter, as
+    coordinates affect speed only. A symmetric body keeps its centre 0. A body that is round to
+    begin with keeps its coordinates, in which its facets may be sparse.
 
     Parameters
     ----------

@@ -24,12 +24,13 @@ from geomdp.privacy import Exact, Heuristic, SamplerStatus
 PILOT_CHAINS = 64
 #: Chains of `sample_uniform`.
 CHAINS = 128
-#: Chains that draw in lockstep; bounds the memory of a draw to this many columns of facet products.
+#: Chains that draw together; bounds the memory of a draw to so many columns of facet products.
 LOCKSTEP = 256
-#: Burn-in in integrated autocorrelation times. For one exponential mode the integrated time is
-#: about twice the exponential one, so that 10 leave e^-20 of it, near 2e-9.
+#: Burn-in in integrated autocorrelation times. If correlations decay exponentially, the integrated
+#: time is twice the decay time, so that after 10 of them e^-20, near 2e-9, of the start is left.
 RELAXATIONS = 10.0
-#: Autocorrelation times between two states kept of one chain by `sample_uniform`: e^-4 is left.
+#: Autocorrelation times between two states that `sample_uniform` keeps of one chain: their
+#: correlation is about e^-4.
 SPACING = 2.0
 
 
@@ -84,11 +85,11 @@ class ExactSampler:
 class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
-    Prepared once, with a public seed and without records: coordinates are rounded, a pilot run
-    measures the autocorrelation time tau, and the burn-in is set to `relaxations` * tau. Its
-    diagnostics, per walk coordinate, depend on the body alone and go into the status. Each draw
-    then starts a fresh chain for every point and runs the full burn-in, so the points of all draws
-    are independent. No bound on their distance from uniform is proved.
+    The preparation uses a public seed and no records: coordinates are rounded, a pilot run measures
+    the autocorrelation time tau, and the burn-in is set to `relaxations` * tau. The diagnostics of
+    the pilot run depend on the body alone; the status reports them. Each draw starts a fresh chain
+    for every point and runs the full burn-in, so the points of all draws are independent. No bound
+    on their distance from uniform is proved.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class ChainSampler:
 
     @property
     def status(self) -> SamplerStatus:
-        """`Heuristic`, naming kernel, steps and what the pilot run said of them."""
+        """`Heuristic`, with the kernel, the steps and the diagnostics of the pilot run."""
         agreed = "" if self.mixing.agreed else " that did not agree"
         return Heuristic(
             f"{self.walk.kernel.name}, {self.burn_in} steps; pilot{agreed}: {self.diagnostics}"
@@ -149,8 +150,8 @@ class ChainSampler:
 def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> Mixing:
     """Measure the autocorrelation time of `walk` with chains started on the boundary.
 
-    They start halfway between the uniform-like starts of a draw and the boundary along their
-    rays: further out than uniform points, as the diagnostics ask.
+    Each start is halfway between a start of `Walk.starts` and the boundary on the ray through it:
+    further from the centre than uniform points, as the diagnostics ask.
     """
     starts = walk.starts(chains, rng)
     _, reach = walk.body.chord(starts, starts)
@@ -162,11 +163,11 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
     Exact and independent where the body has a sampler of its own, and for small polytopes with
-    listed vertices, which are cut into simplices. Otherwise hit-and-run in rounded
-    coordinates, coordinate hit-and-run on polytopes with listed facets: `CHAINS` independent
-    chains (fewer for fewer points), burnt in for `RELAXATIONS` autocorrelation times as measured
-    by a pilot run, one point kept every `SPACING` of them. Points of one chain are then nearly,
-    not exactly, independent; `ChainSampler` gives independent ones at a higher price.
+    listed vertices, which are cut into simplices. Otherwise by hit-and-run in rounded coordinates
+    (coordinate hit-and-run on polytopes with listed facets): 128 independent chains, fewer for
+    fewer points, run for 10 autocorrelation times as measured by a pilot run, and then keep one
+    point every 2 of them. Points of one chain are nearly, not exactly, independent; `ChainSampler`
+    gives independent ones at a higher cost.
 
     Parameters
     ----------

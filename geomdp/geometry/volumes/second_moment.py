@@ -44,8 +44,8 @@ def second_moment(
     Raises
     ------
     MissingOracle
-        If K has neither. For points of a Markov chain see `geomdp.sample_uniform`: their mean has
-        no interval with a proof.
+        If K has neither. `geomdp.sample_uniform` draws points of other bodies by Markov chains, but
+        nothing is proved about the error of their mean.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 

@@ -1,4 +1,4 @@
-"""A random variable of known mean that follows the width of a body along Gaussian directions."""
+"""Control variate for Gaussian widths: the width of an ellipsoid, whose mean is known."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.geometry.width.gaussian_vectors import mean_norm
 
-#: Extreme points that give the shape of the ellipsoid: at most so many, and one for each so many
-#: values that it serves.
+#: The ellipsoid is fitted to at most 256 extreme points, and to no more than one per 8 values of
+#: the sample it is used with.
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 
@@ -31,8 +31,8 @@ class EllipsoidControl:
     def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
         """The ellipsoid of the covariance of extreme points in up to 256 Gaussian directions.
 
-        The ball in the affine hull for a body without extreme points of its own. The directions
-        are drawn here, independent of those the control is used with.
+        For a body without extreme points of its own it is the unit ball of the affine hull. The
+        directions drawn here are independent of those the control is used with.
         """
         if not body.implements("extreme_point"):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
@@ -53,7 +53,7 @@ class EllipsoidControl:
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """X_i - c (Y_i - E Y) with c fitted on the other half of the sample: unbiased, less spread.
+    """X_i - c (Y_i - E Y), with c fitted on the other half of the sample so that the mean is kept.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatAr
     Returns
     -------
     (n,) array
-        Variables of mean E X. Those of one half depend on the other half through c alone.
+        Variables of mean E X and of less variance. A half depends on the other one through c.
     """
     half = len(values) // 2
     result = np.array(values)

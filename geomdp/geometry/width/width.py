@@ -26,7 +26,7 @@ def gaussian_width(
     """Gaussian mean width w(K) = E max over x in K of <g, x>, g ~ N(0, I_m).
 
     Exact (up to quadrature at 1e-13) for balls, boxes, cross-polytopes, ellipsoids, regular
-    simplices, segments, and what is made of them by scaling, shifting, isometric embedding,
+    simplices, segments, and bodies made of these by scaling, shifting, isometric embedding,
     differences (w(K - K) = 2 w(K)) and products (w(K x L) = w(K) + w(L)). Otherwise the mean of
 
         X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,

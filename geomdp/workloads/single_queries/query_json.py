@@ -1,4 +1,4 @@
-"""Single queries as plain values for JSON, and back: what a public transcript needs."""
+"""Single queries as JSON values and back, for public transcripts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def query_from_record(record: Mapping[str, Any]) -> DenseQuery | SparseQuery:
 def _element_to_plain(element: Hashable) -> object:
     match element:
         case bool():
-            pass  # JSON's true would come back as a bool, which equals the whole number 1
+            pass  # refused below: as an element, true would equal the whole number 1
         case None | str() | int():
             return element
         case np.integer():

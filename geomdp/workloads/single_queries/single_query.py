@@ -1,6 +1,6 @@
 """One linear query with values in [0, 1]: dense on a finite universe, or sparse on any universe.
 
-The iterative mechanisms take queries one at a time, so a query is an object of its own here.
+Interactive mechanisms are asked such queries one at a time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ COUNT_ROWS = 1 << 16
 
 
 class LinearQuery(Protocol):
-    """Anything that sums a function with values in [0, 1] over records.
+    """A function on elements with values in [0, 1] that can be summed over records.
 
-    Counting the records once (`tally`) and summing over the counts (`total`) are two verbs, so
-    that a mechanism that is asked many queries reads its records only once.
+    `tally` counts the records and `total` sums over the counts, so that a mechanism that is asked
+    many queries reads its records only once.
     """
 
     def tally(self, records: Any) -> Any:
-        """Counts of the records, in the form that every query of this kind can be summed on."""
+        """Counts of the records, in a form that `total` of every query of this kind accepts."""
 
     def total(self, tally: Any) -> float:
         """Sum of the query's values over the counted records."""
@@ -140,7 +140,7 @@ class SparseQuery:
 
     @classmethod
     def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
-        """The query that is 1 on `support`: which share of the records lies in it."""
+        """The query that is 1 on `support`; its answer is the share of the records that lie in it."""
         elements = tuple(support)
         return cls(elements, np.ones(len(elements)))
 

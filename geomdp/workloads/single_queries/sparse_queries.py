@@ -24,9 +24,9 @@ COUNT_ROWS = 1 << 16
 class SparseQueries(Workload):
     """A list of m sparse queries on all hashable elements, of no declared number.
 
-    Q(x) differs from 0 only on the union of the supports, of u elements; all others share the
-    answer vector 0. So the workload has the geometry of m queries on u + 1 elements, `explicit`,
-    whatever the universe. Memory and time follow the supports: O(u + sum of sparsities).
+    Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
+    queries on u + 1 elements, one of which stands for all the others: see `explicit`. Memory and
+    time are O(u + sum of sparsities), whatever the universe.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class SparseQueries(Workload):
         if not listed:
             raise ValueError("queries must hold at least 1 query, got 0")
         for position, query in enumerate(listed):
-            if not isinstance(query, SparseQuery):  # a mapping, say: caught before any arithmetic
+            if not isinstance(query, SparseQuery):  # a mapping, for example
                 kind = type(query).__name__
                 raise ValueError(f"queries must be SparseQuery, number {position} is a {kind}")
         self.queries = tuple(query for query in listed if isinstance(query, SparseQuery))

@@ -1,1 +1,1 @@
-"""What is known of a workload in advance: symmetries, transforms, diameters."""
+"""Structure of workloads: symmetries, maps from signs and contrasts, transforms, diameters."""

@@ -52,7 +52,7 @@ def l2_diameter(points: FloatArray) -> float:
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
-        # The expanded square only finds the pair; its distance is taken without cancellation.
+        # Expanded squares lose digits: they only find the pair, whose distance is then computed.
         i, j = np.unravel_index(distances.argmax(), distances.shape)
         best = max(best, float(np.linalg.norm(points[start + i] - points[start + j])))
     return best

@@ -1,4 +1,4 @@
-"""Extremes of quadratic forms over the cube {0, 1}^d, by looking at all its points: O(2^d)."""
+"""Extremes of quadratic forms over the cube {0, 1}^d by enumeration of its points: O(2^d)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from geomdp._typing import FloatArray, IntArray
 
 #: Coordinates of an inner cube: a table of its 2^12 points, 32 KB, stays in the fastest cache.
 INNER = 12
-#: Of these, coordinates of a line: 2^6 running extremes, side by side.
+#: Coordinates of a row of that table: 2^6 running extremes, one per column.
 LINE = 6
-#: Lines looked through together, so that the running extremes are loaded and stored seldom.
+#: Rows compared at a time, so that the running extremes are loaded and stored less often.
 ROWS = 4
 #: Maxima may be taken in any order, which lets the loops be vectorised.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
@@ -34,7 +34,7 @@ def _doubled(linear, table):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
-    """Fill `table` (2^k,) with sum over i < j of pairs[i, j] x_i x_j; `row` is room for it."""
+    """Fill `table` (2^k,) with sum over i < j of pairs[i, j] x_i x_j; `row` is scratch space."""
     size = len(pairs)
     table[0] = 0.0
     half = 1
@@ -50,7 +50,7 @@ def _pair_sums(pairs, table, row):  # type: ignore[no-untyped-def]
 def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
     """Smallest and largest of sums[i, j] + high[i] + low[j].
 
-    `least` and `best` (len(low),) are room for the extremes of each column.
+    `least` and `best` (len(low),) are scratch space for the extremes of each column.
     """
     least[:], best[:] = np.inf, -np.inf
     together = len(high) - len(high) % ROWS
@@ -73,11 +73,11 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
-    """Largest minus smallest value of each form, and the outer point (b,) with the largest.
+    """Range (b,) of the values of each form, and the outer point (b,) with the largest value.
 
-    The last coordinates form an inner cube, whose pair terms are tabulated once. At each point y of
-    the outer cube the linear part, changed by y, is added to them: one addition and two comparisons
-    per point of the whole cube, without a table of it.
+    The last coordinates form an inner cube, whose pair terms are tabulated once. Fixing the other
+    coordinates to a point y of the outer cube changes only the linear part of the form on the inner
+    cube. So each point of the whole cube takes one addition and two comparisons.
     """
     forms, size = linear.shape
     inner = min(size, INNER)
@@ -155,7 +155,7 @@ def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
 
 @numba.njit(cache=True)
 def _restrict(linear, pairs, y, point, slopes):  # type: ignore[no-untyped-def]
-    """The form at outer point number y: its constant, with the linear part put into `slopes`."""
+    """The form on the inner cube at outer point number y: returns its constant, fills `slopes`."""
     outer = len(point)
     for i in range(outer):
         point[i] = (y >> (outer - 1 - i)) & 1

@@ -1,4 +1,4 @@
-"""Workloads that are linear in pairwise products of signs, and the linear map that shows it."""
+"""Workloads whose answers are linear in pairwise products of signs, with the linear map."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SignProducts:
     matrix : (m, p (p - 1) / 2) sparse array
         The map from products, pairs i < j in row-major order, to answers.
     constant : (m,) array
-        What every record adds, whatever its signs.
+        The part of the answers that does not depend on the record.
     """
 
     order: int
@@ -41,7 +41,7 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
 def _assemble(
     order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
 ) -> SignProducts:
-    """One entry per query and term: (positions, coefficients), each (m,)."""
+    """The map with, for each item (positions, coefficients) of `entries`, one entry per query."""
     m = len(constant)
     rows = np.tile(np.arange(m), len(entries))
     columns = np.concatenate([positions for positions, _ in entries])

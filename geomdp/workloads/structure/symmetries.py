@@ -1,8 +1,8 @@
 """Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
 
-Relabelling the universe permutes (and may negate) the queries of some workloads. Such a map carries
-the sensitivity polytope, its difference body and its symmetric hull onto themselves, so a direction
-that is good for one of them stands for its whole orbit.
+Relabelling the universe permutes the queries of some workloads and may change their signs. Such a
+map carries the sensitivity polytope, its difference body and its symmetric hull onto themselves. So
+what is found for a direction, such as a slab, holds for every image of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of at most two columns as linear functions of contrasts of levels."""
+"""Workloads on tables of at most two columns as linear functions of contrasts of levels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ class TableContrasts:
     Parameters
     ----------
     levels : tuple of int
-        Numbers of levels of columns that are functions of the record; e_i(x) is the unit vector of
-        the level of one.
+        Numbers of levels of some columns, each a function of the record. e_i(x) is the unit vector
+        of the level of column i.
     matrix : (m, r) sparse array
-        The map from contrasts (`zero_sum_basis`), two-way ones row by row, to answers.
+        The map from contrasts to answers: those of single columns first, then those of pairs, row
+        by row. The columns of H_i are `zero_sum_basis`.
     constant : (m,) array
-        What every record adds.
+        The part of the answers that does not depend on the record.
     """
 
     levels: tuple[int, ...]
@@ -41,9 +42,9 @@ class TableContrasts:
 def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The map of a workload that is linear in tables of two columns; None for any other.
 
-    Known: `MarginalTables` and `Marginals` with k <= 2, whose columns that vary are those meant,
-    and `Parities` with k = 2: of d signs, the d - 1 products with the first are columns of two
-    levels, and all products are theirs.
+    Known: `MarginalTables` and `Marginals` with k <= 2, on their columns of two or more levels; and
+    `Parities` with k = 2. There the columns of two levels are the d - 1 products s_1 s_i of the
+    first sign with another one; every other product s_i s_j is the product of two of these.
     """
     del workload
     return None
@@ -76,7 +77,7 @@ def _(workload: MarginalTables) -> TableContrasts | None:
 
 
 def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
-    """The map of tables of at most two columns, of which those `varying` have several levels."""
+    """The map of tables of at most two columns; `varying` lists the columns of several levels."""
     levels = tuple(workload.levels[i] for i in varying)
     order = sum(levels) - len(levels)
     singles = np.cumsum([0, *(count - 1 for count in levels)])

@@ -14,7 +14,7 @@ from geomdp._typing import IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.workloads.universe.records import Records, chunk_arrays, numeric_array
 
-#: Element numbers are int64; 2^62 leaves room for arithmetic with them.
+#: Largest element number. Numbers are int64, and 2^62 leaves room for sums of two of them.
 MAX_ELEMENT_NUMBER = 1 << 62
 
 

@@ -14,7 +14,7 @@ from geomdp._validation import whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records
 
-#: What holds elements: any iterable of them, or of arrays, Series or lists of them.
+#: Records of the open universe: an iterable of elements, or of arrays, Series or lists of them.
 Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 
 
@@ -80,7 +80,7 @@ class OpenUniverse(Universe):
 
 
 def _elements(records: object) -> Iterator[Hashable]:
-    """The elements one after the other; chunks are flattened, NumPy scalars become Python's."""
+    """The elements one by one: chunks are flattened, NumPy scalars become Python objects."""
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(f"records must be an iterable of elements, got {type(records).__name__}")
     if hasattr(records, "tolist") or hasattr(records, "columns"):

@@ -85,7 +85,7 @@ def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> n
             raise ValueError(f"records must be numeric, column {name!r} has dtype {series.dtype}")
         if isinstance(series.dtype, np.dtype):
             columns.append(series.to_numpy())
-        else:  # nullable and Arrow types: codes are far below 2^53, exact in float64
+        else:  # nullable and Arrow types; codes stay far below 2^53, so float64 holds them exactly
             columns.append(series.to_numpy(np.float64, na_value=np.nan))
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -131,7 +131,7 @@ def _as_chunks(records: object, axes: int) -> Iterable[object]:
 
 
 def _place(bad: BoolArray, first_row: int, names: tuple[str, ...] | None) -> tuple[str, int]:
-    """Where the first True of `bad` (n, c) is, in words, and its column."""
+    """Row and column of the first True of `bad` (n, c) in words, and the column's number."""
     row, column = (int(i) for i in np.argwhere(bad)[0])
     label = str(column) if names is None else f"{names[column]!r}"
     return f"row {first_row + row}, column {label}", column
