@@ -140,7 +140,7 @@ class SparseQuery:
 
     @classmethod
     def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
-        """The query that is 1 on `support`; its answer is the share of the records that lie in it."""
+        """The query that is 1 on `support`; its answer is the share of records in it."""
         elements = tuple(support)
         return cls(elements, np.ones(len(elements)))
 

@@ -10,8 +10,8 @@ import scipy.special
 
 from geomdp._typing import FloatArray
 
-#: Highest order of derivatives that queries bound: far beyond what noise lets an answer use, and
-#: 60! squared stays within float64.
+#: Highest order of derivatives that queries bound. No answer with noise can use so many, and 60!
+#: squared stays within float64.
 MAX_ORDER = 60
 
 
@@ -19,9 +19,9 @@ MAX_ORDER = 60
 def gaussian_derivative(order: int) -> float:
     """Largest |(d/du)^j exp(-u^2 / 2)| over all u, for j = `order`.
 
-    The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2), and its own derivative vanishes where
-    He_{j+1} does, so the maximum is at one of the nodes of Gauss-Hermite quadrature. Exact to the
-    rounding of the nodes, which moves a maximum in second order only.
+    The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2). Its own derivative vanishes where He_{j+1}
+    does, so the maximum is at one of the nodes of Gauss-Hermite quadrature. The rounding of the
+    nodes changes a maximum in second order only.
     """
     nodes, _ = scipy.special.roots_hermitenorm(order + 1)
     # He_k / sqrt(k!) by its recurrence stays within float64 for all orders.

@@ -1,4 +1,4 @@
-"""Answering smooth queries from Chebyshev moments: the coefficients of a query, and their error."""
+"""Chebyshev coefficients of smooth queries, with which moments answer them, and their error."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from geomdp.workloads.smooth.grids import MAX_NODES, Grid, TensorGrid
 from geomdp.workloads.smooth.queries import Function, SmoothQuery, values_of
 from geomdp.workloads.smooth.sparse_grids import SparseGrid
 
-#: Public points at which the error of an approximation is measured, besides the corners.
+#: Public points, besides the corners, at which the error of an approximation is measured.
 PROBE_POINTS = 1024
-#: Largest d for which all 2^d corners of the cube are among them.
+#: Largest d for which the error is also measured at all 2^d corners of the cube.
 MAX_CORNER_DIMENSION = 8
 #: Products of polynomials held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Relative difference of a value computed in two batches that rounding may explain.
+#: Two values of a query at one point, computed in different batches, may differ by this share of
+#: its largest value: more is not rounding.
 ROW_TOLERANCE = 1e-6
 
 
@@ -40,8 +41,8 @@ class Coefficients:
     values : (t,) * d array
         c_m.
     approximation_error : float
-        Largest |f - p| at 1024 public points and the corners of the cube: an estimate of the
-        maximum from below.
+        Largest |f - p| at 1024 public points and, for d <= 8, the corners of the cube: a lower
+        bound on the maximum.
     error_bound : float
         Proved upper bound on max |f - p| in real arithmetic; infinite where the query states no
         bounds on its derivatives, and only max |f| + sum |c_m| for a sparse grid.
@@ -174,10 +175,10 @@ def default_grid(size: int, dimension: int) -> Grid:
 
 
 def _proved(query: Function, filter: Filter, grid: Grid, values: FloatArray, lost: float) -> float:
-    """Proved bound on the error: the least of three.
+    """Proved bound on the error of a filtered polynomial: the least of three.
 
-    That of truncation and what the filter takes, `lost` = sum of |c_m| times |1 - weight|; that of
-    the filter itself; and max |f| + sum of the |c_m| kept.
+    The bound on truncation plus `lost`, the sum of |c_m| |1 - weight|; the filter's own bound; and
+    max |f| plus the sum of |c_m| after filtering.
     """
     size, dimension = len(values), values.ndim
     nodes = grid.nodes_per_axis(size)
@@ -192,7 +193,7 @@ def _proved(query: Function, filter: Filter, grid: Grid, values: FloatArray, los
 
 
 def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
-    """Values of a query at the public points, after checks on how it takes them."""
+    """Values of a query at the public points, after checks that it treats each point by itself."""
     if not callable(query):
         raise ValueError(f"queries must be callable, number {position} is a {type(query).__name__}")
     if isinstance(query, SmoothQuery) and query.dimension != points.shape[1]:

@@ -1,4 +1,4 @@
-"""Multipliers on Chebyshev coefficients: what is kept of a query, and at what error."""
+"""Filters: multipliers on the Chebyshev coefficients of a query, with bounds on their error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Filter(ABC):
         """The factors, of shape (t,) * d."""
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """Bound on the maximal error of the filtered polynomial that needs no coefficients.
+        """Bound on the maximal error of the filtered polynomial from derivative bounds alone.
 
         Parameters
         ----------
@@ -47,7 +47,7 @@ class Filter(ABC):
 
 @dataclass(frozen=True)
 class Truncation(Filter):
-    """All factors 1: the Chebyshev series cut off, most accurate for very smooth queries."""
+    """All factors 1: the truncated Chebyshev series, most accurate for very smooth queries."""
 
     def weights(self, size: int, dimension: int) -> FloatArray:
         """Ones."""
@@ -84,10 +84,10 @@ class Jackson(Filter):
         return reduce(np.multiply.outer, [multiplier] * dimension)
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """2 mu_K sup|g^(K)| in each variable, and what folds over from degrees >= N.
+        """2 mu_K sup|g^(K)| for each variable, plus the error of aliasing from degrees >= N.
 
-        The univariate operator has norm at most 2^(K+1) - 1. It sees the interpolant at N nodes
-        in place of the function, since both have the same coefficients of degree < t.
+        The univariate operator has norm at most 2^(K+1) - 1. It is applied to the interpolant at
+        N nodes instead of the function; the error of the interpolant is the aliasing.
 
         Parameters
         ----------
@@ -107,17 +107,18 @@ class Jackson(Filter):
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage(Filter):
-    """Factors v_m / (v_m + s_m^2): least squares between noise and what moments are expected to be.
+    """Factors v_m / (v_m + s_m^2): shrink noisy moments towards 0 by their expected size.
 
-    The factor minimises the mean squared error of w (M_m + noise) as an estimate of the moment
+    The factor w minimises the mean squared error of w (M_m + noise) as an estimate of the moment
     M_m when E M_m^2 = v_m. For n records drawn from a random density whose m-th Chebyshev moment
     has root mean square c_m ||m||^-a, c_m^2 = 2^-(number of nonzero m_i) = E T_m^2 of a random
     record,
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n),
 
-    with the maximum norm ||m||. At a = 0 nothing is expected of the density, and the coefficients
-    are the least-squares fit to the query under the Chebyshev measure, penalised by the noise.
+    with the maximum norm ||m||. With a = 0 no smoothness of the density is supposed; the
+    coefficients are then the least-squares fit to the query under the Chebyshev measure, penalised
+    by the noise.
 
     Parameters
     ----------

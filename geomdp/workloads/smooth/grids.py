@@ -38,8 +38,8 @@ class Grid(ABC):
 class TensorGrid(Grid):
     """All (k t)^d products of Chebyshev nodes.
 
-    With k = 1 the coefficients are those of the interpolant; with more nodes, less of the
-    degrees >= t folds over into those kept. Cost O((k t)^d) evaluations and one transform.
+    With k = 1 the coefficients are those of the interpolant. More nodes reduce aliasing: the share
+    of degrees >= t that is added to lower ones. Cost: O((k t)^d) evaluations and one transform.
 
     Parameters
     ----------
@@ -113,6 +113,6 @@ def tensor_coefficients(functions: Sequence[Function], shape: tuple[int, ...]) -
     coefficients = scipy.fft.dctn(grid_values(functions, shape), type=2, axes=axes)
     coefficients /= math.prod(shape)
     for axis in axes:
-        # The transform carries a factor of 2 in each variable, degree 0 included.
+        # The transform has a factor of 2 in each variable, also at degree 0, where it is halved.
         coefficients[(slice(None),) * axis + (0,)] /= 2
     return np.asarray(coefficients)

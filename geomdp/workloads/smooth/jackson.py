@@ -10,7 +10,7 @@ import scipy.special
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 
-#: Highest K: the alternating sums of binomials below lose K + 1 binary digits.
+#: Highest K: cancellation in the alternating sums of binomials below costs K + 1 binary digits.
 MAX_SMOOTHNESS = 30
 
 
@@ -62,7 +62,8 @@ def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
         t.
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # As probabilities of a sum of uniform variables: no overflow, no cancellation.
+    # The coefficients are proportional to the law of a sum of 2 r independent variables, uniform on
+    # 0..t'-1. Convolving probabilities neither overflows nor cancels.
     uniform = np.full(terms, 1.0 / terms)
     law = np.ones(1)
     for _ in range(2 * half_power):
@@ -94,7 +95,7 @@ def kernel_moment(smoothness: int, size: int) -> float:
         t.
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # Panels of half a turn of the numerator, on which the power of a sine is resolved.
+    # One panel for each half period of the numerator; so many nodes integrate it to rounding.
     nodes, weights = scipy.special.roots_legendre(2 * half_power + 32)
     panel = math.pi / terms
     angles = panel * (np.arange(terms)[:, None] + (nodes + 1) / 2)

@@ -21,11 +21,11 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: P by number of variables. More terms need fewer cells, and a small table stays in the cache:
-#: measured, these are the fastest at tolerances of 1e-6 to 1e-8.
+#: P by number of variables. More terms need fewer cells, but a smaller table stays in the cache.
+#: These were measured to be fastest at tolerances of 1e-6 to 1e-8.
 ORDERS = {1: 5, 2: 8, 3: 8}
 _ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
-#: Largest S. Terms of an expansion then sum to at most e^2.
+#: Largest S. The terms of an expansion then sum to at most e^2 in absolute value.
 LARGEST_REACH = 2.0
 
 
@@ -74,11 +74,12 @@ def empty_table(d: int, cells: int) -> FloatArray:
 def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
     """Angles (3, n) in the order of their first two cells.
 
-    Records that come one after the other then add to neighbouring entries of a table that is larger
-    than the cache: measured, 98 nanoseconds a record in place of 260 at M = 41.
+    Successive records then add to neighbouring entries of the table, which is larger than the
+    cache: 98 nanoseconds per record were measured instead of 260 at M = 41.
     """
     first, second = (angles[:2] * (cells / math.pi)).astype(np.int64)
-    # Numbers of 16 bits are sorted digit by digit; M is at most 254, or the order is just worse.
+    # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 254 keys overflow,
+    # which makes the order worse but nothing wrong.
     keys = (first * (cells + 1) + second).astype(np.uint16)
     return np.take(angles, np.argsort(keys, kind="stable"), axis=1)
 
@@ -112,7 +113,7 @@ def moments_of(table: FloatArray, size: int) -> FloatArray:
 
 
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
-    """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d), one axis at a time.
+    """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d), axis by axis.
 
     Parameters
     ----------
@@ -142,8 +143,8 @@ def _by_transform(table: FloatArray, size: int) -> FloatArray:
     """Terms of degree p of all moments of one variable, times p!, as `_by_degree`: (P, t).
 
     (r h)^p / p! times the real part of i^p sum_c table[c, p] exp(i r centre_c). Centres lie h / 2
-    past the multiples of h = 2 pi / (2 M), and frequencies r stay below 2 M, as S is at most 2. At
-    t = 2760 and M = 33073 matrices would take 30 seconds and 4 GB.
+    past the multiples of h = 2 pi / (2 M), and frequencies r stay below 2 M, as S is at most 2. The
+    matrices of `_by_degree` would take 30 seconds and 4 GB at t = 2760 and M = 33073.
     """
     cells, order = table.shape[0] - 1, table.shape[1]
     h, frequencies = math.pi / cells, np.arange(size)
@@ -188,7 +189,7 @@ def _economised(order: int, reach: FloatArray) -> FloatArray:
     nodes = np.polynomial.chebyshev.chebpts1(order)
     vandermonde = np.polynomial.chebyshev.chebvander(nodes, order - 1)
     series = np.linalg.solve(vandermonde, np.exp(1j * np.multiply.outer(nodes, reach)))
-    # Real by symmetry of the nodes: even powers belong to the cosine, odd ones to the sine.
+    # By symmetry of the nodes e_q is real: even powers are the cosine's, odd ones the sine's.
     scales = (1j * np.where(reach > 0, reach, 1.0)) ** q[:, None]
     economised = (_to_powers(order) @ series / scales).real * factorials[:, None]
     return np.where(reach > 0, economised, 1.0)
@@ -206,7 +207,7 @@ def _to_powers(order: int) -> FloatArray:
 
 @numba.njit(cache=True, nogil=True)
 def _add_1(table: FloatArray, angles: FloatArray, scale: float) -> None:
-    """Powers 0..P-1 of the offsets; unsigned indices spare the check for negative ones."""
+    """Add powers 0..P-1 of the offsets. Indices are unsigned, so that none is checked for sign."""
     for i in range(len(angles)):
         position = angles[i] * scale
         cell = np.int64(position)
@@ -222,7 +223,7 @@ def _add_1(table: FloatArray, angles: FloatArray, scale: float) -> None:
 def _add_2(
     table: FloatArray, first: FloatArray, second: FloatArray, scale: float, side: int
 ) -> None:
-    """Monomials u^a v^b, a + b < P; the bounds of the loops are constants and get unrolled."""
+    """Add monomials u^a v^b, a + b < P. Loop bounds are constants, so that loops are unrolled."""
     v_powers = np.empty(_ORDER_2)
     terms = np.uint64(_ORDER_2 * (_ORDER_2 + 1) // 2)
     for i in range(len(first)):
@@ -247,7 +248,7 @@ def _add_2(
 
 @numba.njit(cache=True, nogil=True)
 def _add_3(table: FloatArray, angles: FloatArray, scale: float, side: int) -> None:
-    """Monomials u^a v^b w^c, a + b + c < P."""
+    """Add monomials u^a v^b w^c, a + b + c < P."""
     v_powers, w_powers = np.empty(_ORDER_3), np.empty(_ORDER_3)
     terms = np.uint64(_ORDER_3 * (_ORDER_3 + 1) * (_ORDER_3 + 2) // 6)
     for i in range(angles.shape[1]):

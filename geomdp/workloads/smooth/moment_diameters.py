@@ -1,4 +1,4 @@
-"""How far Chebyshev moments of two records are apart: exact formulas, with proved upper bounds.
+"""Diameters of the set of Chebyshev moments of single records: formulas and proved upper bounds.
 
 For weights w_m >= 0 the weighted l1 diameter of {Q(x)}, Q_m(x) = prod_i T_{m_i}(x_i), is
 
@@ -25,25 +25,26 @@ from geomdp._typing import FloatArray
 
 #: Most points of a grid on which a polynomial is evaluated: 2^20 take about 0.03 seconds.
 GRID_POINTS = 1 << 20
-#: Intervals per degree in each variable where the grid allows them: a bound within 2e-6.
+#: Most intervals per degree in each variable; the bound is then within 2e-6 of the maximum.
 FINEST = 1024
-#: Fewest intervals per degree that are worth it: the factor is then 1.09 a variable.
+#: Fewest intervals per degree for which the grid is used; the bound is then 1.09 per variable above
+#: the maximum over the grid.
 COARSEST = 4
-#: Room for the rounding of the transforms.
+#: Share by which bounds are rounded up, above the rounding of the transforms.
 ROUND_UP = 1 + 1e-11
 
 
 def weighted_l1_diameter(weights: FloatArray) -> float:
-    """Upper bound on max sum_m w_m |Q_m(x) - Q_m(x')|, near the maximum itself.
+    """Upper bound on max sum_m w_m |Q_m(x) - Q_m(x')|, close to the maximum.
 
-    The maximum over a grid of N + 1 Chebyshev points in each variable times
-    1 / cos(pi (t - 1) / (2 N))^d, by which it can be below that over the cube (Ehlich and Zeller
-    1964, one variable at a time); or 2 sum of w_m, m != 0, where that is less.
+    The maximum over a grid of N + 1 Chebyshev points in each variable, multiplied by
+    1 / cos(pi (t - 1) / (2 N))^d, is at least the maximum over the cube (Ehlich and Zeller 1964,
+    one variable at a time). The bound is this or 2 sum of w_m, m != 0, whichever is less.
 
     Parameters
     ----------
     weights : (t,) * d array
-        w_m >= 0; that of m = 0 does not matter.
+        w_m >= 0; the weight of m = 0 is ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()

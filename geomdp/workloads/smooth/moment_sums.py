@@ -1,4 +1,4 @@
-"""What every way to sum Chebyshev moments has in common: blocks, compensation, rounding."""
+"""Sums of Chebyshev moments over records, block by block, with a bound on their rounding."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class MomentTransform(abc.ABC):
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
-        #: Blocks of records summed into one table before it is added to the total, which costs as
-        #: much as a fraction of a record for each entry of the table.
+        #: Blocks of records summed into one table before the table is added to the total. Large
+        #: tables take more blocks, so that these additions stay cheap next to those of records.
         self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
 
     @property
@@ -54,9 +54,9 @@ class MomentTransform(abc.ABC):
     def rounding(self, n: int) -> float:
         """Bound on the rounding of the sums over n records, divided by n.
 
-        A recursive sum of N terms of size at most 1 errs at most N u relative to N, u = 2^-53; the
-        terms are here the records of one table and then the entries of a table. Tables are added
-        with compensation (Kahan 1965), which leaves 2 u and some n u^2.
+        A recursive sum of N terms of size at most 1 has an error of at most N u times N, u = 2^-53.
+        The terms are first the records of one table, then the entries of a table. Tables are added
+        with compensation (Kahan 1965), which adds 2 u and a multiple of n u^2.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
@@ -92,7 +92,7 @@ class MomentTransform(abc.ABC):
 
 
 def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
-    """Add `table` to `total`, with what rounding took before put back; all in place."""
+    """Add `table` to `total` in place, with compensation: `lost` carries the rounding so far."""
     table -= lost
     new = total + table
     np.subtract(new, total, out=lost)
@@ -101,7 +101,7 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 
 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
-    """The same records in blocks of `rows`, the last one shorter; few copies."""
+    """The same records in blocks of `rows`, the last one shorter; copies only where chunks join."""
     rest = np.empty((0, d))
     for chunk in chunks:
         points = chunk

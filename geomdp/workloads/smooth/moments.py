@@ -26,7 +26,8 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 class LocalExpansions(MomentTransform):
     """Expansions about the cells of a grid, for up to three variables: `local_moments`.
 
-    A few additions a record, whatever t is. The error bounds are proved (Chebyshev interpolation).
+    A few additions per record, whatever t is. The error bounds are proved (Chebyshev
+    interpolation).
 
     Parameters
     ----------
@@ -36,13 +37,14 @@ class LocalExpansions(MomentTransform):
 
     def __init__(self, tolerances: FloatArray) -> None:
         self.cells = local_moments.cells_needed(tolerances)
-        # The angles of a block stay in the cache; sorted, more of them share cells.
+        # Small blocks keep their angles in the cache. For d = 3 the angles are sorted by cell, and
+        # in larger blocks more of them share a cell.
         self.rows = 1 << 18 if tolerances.ndim == 3 else 1 << 13
         super().__init__(tolerances.ndim, len(tolerances))
 
     @property
     def errors(self) -> FloatArray:
-        """Of the expansions, and of angles rounded in float64."""
+        """Error of the expansions plus that of angles rounded in float64."""
         expansions = local_moments.expansion_errors(self.d, self.size, self.cells)
         return expansions + angle_error(self.d, self.size)
 
@@ -79,9 +81,9 @@ class NonUniformFFT(MomentTransform):
 
     Notes
     -----
-    The library asks its own error to be about its tolerance in the mean; here it is asked for a
-    tenth of `tolerance`. That each moment of each record is then within `tolerance` was checked
-    offline at public points (the tests repeat it), not proved.
+    The library promises its tolerance only on average, so it is given a tenth of `tolerance`. That
+    each moment of each record is then within `tolerance` was checked at public points, which the
+    tests repeat; it is not proved.
     """
 
     rows = 1 << 18
@@ -99,7 +101,7 @@ class NonUniformFFT(MomentTransform):
 
     @property
     def amplification(self) -> float:
-        """2.5 in each axis: the most that is taken back of what spreading to the grid damps."""
+        """2.5 per axis: the largest factor that corrects the damping by spreading to the grid."""
         return 16.0
 
     def _empty(self) -> FloatArray:
@@ -117,7 +119,7 @@ class NonUniformFFT(MomentTransform):
             eps=self.tolerance / 10,
             isign=1,
             upsampfac=2.0,
-            # Records come in no order and the grid is small: sorting would cost more than it saves.
+            # The grid is small, so sorting the records would cost more than it saves.
             spread_sort=0,
             nthreads=1,
         ).real
@@ -140,7 +142,7 @@ class Recurrences(MomentTransform):
 
     @property
     def errors(self) -> FloatArray:
-        """Rounding of the recurrences: each step adds 2 u, which grows at most by degree."""
+        """Rounding of the recurrences: each step adds 2 u, later multiplied by up to t."""
         return np.full((self.size,) * self.d, self.d * 2 * self.size**2 * ROUNDOFF)
 
     def _empty(self) -> FloatArray:
@@ -214,8 +216,9 @@ def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
 def angle_error(d: int, size: int) -> float:
     """Bound on what rounded angles change in a product of cosines.
 
-    arccos, its place in the grid and the phase r a, each at most pi, err by 4 units 2^-53 each
-    at most, that is by 12 pi 2^-53 in an angle, times r < t, in each of d factors.
+    Three roundings matter: of arccos, of its place in the grid, and of the phase r a. Each is at
+    most 4 units 2^-53 of pi, together 12 pi 2^-53 in an angle. A factor cos(r a) with r < t changes
+    by at most t times as much, and there are d factors.
     """
     return d * size * 12 * math.pi * ROUNDOFF
 

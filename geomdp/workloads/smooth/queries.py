@@ -18,7 +18,7 @@ from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
 #: A function on arrays of points (n, d) with one value (n,) for each.
 Function = Callable[[FloatArray], npt.NDArray[Any]]
 
-#: What goes wrong inside functions of one point when they are given an array of them.
+#: Errors that a function of a single point typically raises when it is given an array of points.
 _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 
 
@@ -40,7 +40,7 @@ class SmoothQuery(ABC):
 
     @abstractmethod
     def _order_bounds(self, order: int) -> FloatArray:
-        """As `order_bounds`, without care for what is beyond float64."""
+        """As `order_bounds`; may overflow to infinity or NaN."""
 
     def order_bounds(self, order: int) -> FloatArray:
         """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order`: (order + 1,).
@@ -55,7 +55,7 @@ class SmoothQuery(ABC):
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._order_bounds(order)
-        # Not a number stands for 0 times infinity.
+        # NaN comes from 0 times infinity: no bound is known.
         return np.where(np.isnan(bounds), np.inf, bounds)
 
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
@@ -123,7 +123,7 @@ class StatedSmoothness(SmoothQuery):
     smoothness : int
         K, from 1 to 60.
     bound : float
-        B, not checked: error bounds hold as far as it does.
+        B. It is not checked; stated error bounds are right only if it is.
     """
 
     function: Function

@@ -121,8 +121,8 @@ class SmoothQueries(Workload):
             series = np.concatenate([[0.0], direction])
             slope = np.trim_zeros(np.polynomial.chebyshev.chebder(series), "b")
             roots = np.polynomial.chebyshev.chebroots(slope) if len(slope) else np.empty(0)
-            # Roots may leave the real line or the interval by rounding, or be true complex ones:
-            # every point of the interval is a candidate, so projecting them does no harm.
+            # Roots may be complex or outside, in truth or by rounding. They may be moved into the
+            # interval, as each of its points can be a candidate.
             candidates = np.clip(np.concatenate([[1.0, -1.0], np.real(roots)]), -1, 1)
             values = np.polynomial.chebyshev.chebval(candidates, series)
             best[row] = candidates[np.argmax(values)]

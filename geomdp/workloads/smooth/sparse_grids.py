@@ -20,8 +20,8 @@ class SparseGrid(Grid):
 
     With I_k interpolation at k Chebyshev nodes and D_k = I_k - I_{k-1}, the operator is the sum of
     D_{k_1} x ... x D_{k_d} over 1 <= k_i <= t and sum (k_i - 1) <= level. At level d (t - 1) it is
-    interpolation on the full grid of t^d nodes. Few nodes suffice for functions whose mixed
-    derivatives are bounded; no bound on the error is derived from it.
+    interpolation on the full grid of t^d nodes. Functions with bounded mixed derivatives need few
+    nodes; no bound on the error is computed.
 
     Parameters
     ----------
