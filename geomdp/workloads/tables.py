@@ -22,7 +22,7 @@ from geomdp.workloads.base import (
     Workload,
     WorkloadSizeError,
 )
-from geomdp.workloads.finite import zero_sum_basis
+from geomdp.workloads.structure.interactions import interaction_block
 from geomdp.workloads.universe.universes import CategoricalProduct, Records
 
 #: Records counted at a time; memory of `totals` is a few integers per record.
@@ -223,21 +223,14 @@ class MarginalTables(Workload):
                 "number of cells times dimension of the affine hull must be at most 2^26 for a "
                 f"basis, got {self.n_queries} times {rank}"
             )
-        return tuple(self._block(S) for S in sets)
+        places = dict(zip(self.tables, self.slices, strict=True))
+        return tuple(interaction_block(self.levels, places, self.n_queries, S) for S in sets)
 
     def blocks(self) -> tuple[Block, ...]:
         """Interaction blocks (analysis of variance), one for each set S of 1 to k columns.
 
-        The part of Q(x) that depends on x_S alone and on no smaller set is, in every table T that
-        holds S, the tensor of e_(x_i) - 1/l_i over i in S and of the constants 1/l_i over T - S.
-        These parts are orthogonal across S, the block of S has dimension prod (l_i - 1), and
-        (with c_S^2 = sum over T of prod over T - S of 1/l_i)
-
-            ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)).
-
-        Its maximum over x, x' is found among the 2^|S| patterns of agreement, so `diameter` is
-        exact, and so is `radius`, as ||part(x)||^2 = c_S^2 prod (1 - 1/l_i) for all x. With two
-        levels everywhere the blocks are the parity basis.
+        See `interactions` for the formulas. Diameters and radii are exact. With two levels
+        everywhere the blocks are the parity basis.
 
         Raises
         ------
@@ -245,36 +238,6 @@ class MarginalTables(Workload):
             If number of cells times dimension of the hull is above 2^26 (512 MB of bases).
         """
         return self._blocks
-
-    def _block(self, S: tuple[int, ...]) -> Block:
-        contrasts: FloatArray = np.ones((1, 1))
-        for i in S:
-            contrasts = np.kron(contrasts, zero_sum_basis(self.levels[i])).astype(np.float64)
-        contrasts = contrasts.reshape(*self.shape(S), -1)
-        basis = np.zeros((self.n_queries, contrasts.shape[-1]))
-        squared_scale = 0.0
-        for table, place in zip(self.tables, self.slices, strict=True):
-            if not set(S) <= set(table):
-                continue
-            free = [i for i in table if i not in S]
-            constant = 1 / math.prod(self.levels[i] for i in free)
-            # Columns of the table outside S become axes of length 1, then are repeated.
-            axes = [self.levels[i] if i in S else 1 for i in table]
-            spread = np.broadcast_to(
-                contrasts.reshape(*axes, -1), (*self.shape(table), contrasts.shape[-1])
-            )
-            basis[place] = constant * spread.reshape(-1, contrasts.shape[-1])
-            squared_scale += constant
-        basis /= math.sqrt(squared_scale)
-        shares = [1 / self.levels[i] for i in S]
-        same = math.prod(1 - share for share in shares)
-        apart = min(
-            math.prod(agree - share for agree, share in zip(pattern, shares, strict=True))
-            for pattern in itertools.product((0, 1), repeat=len(S))
-            if not all(pattern)
-        )
-        diameter = math.sqrt(2 * squared_scale * (same - apart))
-        return Block(basis, diameter, math.sqrt(squared_scale * same))
 
     def affine_hull(self) -> AffineHull:
         """Affine hull in closed form: the interaction blocks around the uniform distribution.

@@ -242,20 +242,6 @@ def test_given_directions_are_kept_and_completed():
     assert result.history[0].slabs == basis.shape[1]
 
 
-def test_exchanges_keep_the_budget_and_the_first_slabs():
-    body = neighbour_body(TABLES, Adjacency.REPLACE_ONE)
-    start = TABLES.affine_hull().dimension
-    plain = refine_slabs(body, slabs=4 * start, rng=12)
-    exchanged = refine_slabs(body, slabs=4 * start, rng=12, exchanges=20)
-    assert len(exchanged.slabs.widths) == len(plain.slabs.widths) == 4 * start
-    assert exchanged.history[-1].slabs == 4 * start
-    np.testing.assert_array_equal(
-        exchanged.slabs.directions[:start], plain.slabs.directions[:start]
-    )
-    assert exchanged.body.gauge(vertex_differences(TABLES)).max() <= 1
-    assert exchanged.second_moment.value < plain.second_moment.value
-
-
 def test_accuracy_of_two_way_tables_of_ten_binary_columns():
     """Root mean squared error per cell at n = 5000, epsilon = 1, before projection (X-OUT).
 
@@ -281,7 +267,6 @@ def test_accuracy_of_two_way_tables_of_ten_binary_columns():
     ("arguments", "message"),
     [
         ({"slabs": 2}, "slabs must be a whole number, at least 3"),
-        ({"exchanges": -1}, "exchanges must be a whole number, at least 0"),
         ({"tolerance": 0}, "tolerance must be a finite number above 0"),
         ({"accuracy": -1e-9}, "accuracy must be at least 0 and below 1"),
         ({"accuracy": "small"}, "accuracy must be at least 0 and below 1"),

@@ -73,7 +73,6 @@ def refine_slabs(
     directions: FloatArray | None = None,
     source: DirectionSource | None = None,
     symmetry: RandomSymmetry | None = None,
-    exchanges: int = 0,
     tolerance: float = 0.002,
     accuracy: float = 0.0,
     rng: RandomState = None,
@@ -95,16 +94,13 @@ def refine_slabs(
         `SLABS_PER_DIMENSION` times the dimension of K and at least that of `directions`.
     directions : (k, m) array, optional
         Directions to start from, such as the bases of a workload's blocks; completed, where they
-        do not span the span of K, by an orthonormal basis of the rest. They are kept.
+        do not span the span of K, by an orthonormal basis of the rest.
     source : DirectionSource, optional
         Where new directions come from; by default the best that `body` offers.
     symmetry : callable, optional
         Images (b, m) of directions (b, m) under a random orthogonal map that carries K onto itself;
         see `workloads.random_symmetry`. Each direction found then stands for its whole orbit. A
         map that is no symmetry wastes time but makes no slab invalid.
-    exchanges : int
-        Rounds after the budget is spent in which the slabs that chains come least close to make
-        room for better ones. Where too few better ones are found, dropped slabs come back.
     tolerance : float
         Stop when the mean of E ||U||^2 over the last 10 rounds is above 1 - `tolerance` times that
         over the 10 rounds before.
@@ -140,7 +136,6 @@ def refine_slabs(
         raise ValueError(f"body must have dimension at least 1, got {body!r}")
     rng = np.random.default_rng(rng)
     tolerance = positive(tolerance, "tolerance")
-    exchanges = whole(exchanges, "exchanges", minimum=0)
     given = np.zeros((0, body.dimension)) if directions is None else directions
     start = _completed(batch(given, body.dimension, "directions") @ basis)
     if slabs is None:
@@ -148,9 +143,9 @@ def refine_slabs(
     slabs = whole(slabs, "slabs", minimum=len(start))
     if not 0 <= real_number(accuracy) < 1:
         raise ValueError(f"accuracy must be at least 0 and below 1, got {accuracy!r}")
-    search = SlabSearch(body, basis, source or direction_source(body), symmetry, rng, accuracy)
-    search.begin(start)
-    search.run(slabs, exchanges, tolerance)
+    source = source or direction_source(body)
+    search = SlabSearch(body, basis, start, source, symmetry, rng, accuracy)
+    search.run(slabs, tolerance)
     return _measured(search, basis, rng)
 
 

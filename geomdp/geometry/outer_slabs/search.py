@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._typing import FloatArray, IntArray
+from geomdp._typing import FloatArray
 from geomdp.bodies import Body, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.outer_slabs.cuts import CutPool
@@ -34,8 +34,6 @@ FEWEST_ADDED, MOST_ADDED = 8, 128
 POINTS_PER_SLAB = 2
 #: If a symmetry is known: random images taken of each direction, and slabs added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: Share of the slabs that one exchange replaces.
-EXCHANGED = 1 / 16
 #: Number of rounds whose mean of E ||U||^2 is compared with that of as many rounds before.
 WINDOW = 10
 #: After so many rounds without a cut the slab body is taken to be the body itself.
@@ -66,13 +64,15 @@ class SlabSearch:
     """One search for slabs: the slabs so far, the chains in their body, and the candidates.
 
     Normals z are rows in the coordinates of the span, scaled to h(z) = 1, where h is the support
-    function of the body K that the slabs must hold. The parameters are those of `refine_slabs`.
+    function of the body K that the slabs must hold. The search begins with the slabs whose normals
+    are the rows of `start` (k, r); the other parameters are those of `refine_slabs`.
     """
 
     def __init__(
         self,
         body: Body,
         basis: FloatArray,
+        start: FloatArray,
         source: DirectionSource,
         symmetry: RandomSymmetry | None,
         rng: np.random.Generator,
@@ -81,49 +81,33 @@ class SlabSearch:
         self._body, self._basis, self._inflation = body, basis, INFLATION + accuracy
         self._source, self._symmetry, self._rng = source, symmetry, rng
         self._pool = CutPool(basis.shape[1])
-        self._dropped = np.zeros((0, basis.shape[1]))
-        self.history: list[RefinementRound] = []
-
-    def begin(self, start: FloatArray) -> None:
-        """Start from slabs of normals `start` (k, r), and spread the chains over their body."""
         self._normals = self._scaled(start)
-        self._fixed = len(start)
         self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
+        self.history: list[RefinementRound] = []
         if len(self._normals) < len(start):
             raise ValueError("directions must not be orthogonal to the span of the body, got one")
-        walk = prepared_walk(self.slab_body(), self._rng)
-        self._points = walk.embed(walk.starts(CHAINS, self._rng))
+        walk = prepared_walk(self.slab_body(), rng)
+        self._points = walk.embed(walk.starts(CHAINS, rng))
         self._states = self._points
 
-    def run(self, budget: int, exchanges: int, tolerance: float) -> None:
+    def run(self, budget: int, tolerance: float) -> None:
         """Add slabs round by round until the budget is spent or nothing is gained."""
         cut, idle = 0.0, 0
         while True:
             self._mix(cut)
             room = budget - len(self._normals)
-            if room == 0 and exchanges > 0:
-                exchanges -= 1
-                room = self._drop(math.ceil(EXCHANGED * (len(self._normals) - self._fixed)))
             if room == 0 or idle == IDLE_ROUNDS or self._stalled(tolerance):
                 break
             self._propose()
             taken, cut = self._pool.take(self._states, min(self._added, room))
             self._add(taken)
             idle = 0 if len(taken) else idle + 1
-        self._restore(room)
 
     def _add(self, normals: FloatArray) -> None:
         """Add slabs, and pull the chains into the smaller body."""
         self._normals = np.vstack([self._normals, normals])
         reach = np.abs(self._points @ self._normals.T).max(axis=1)
         self._points = self._points / np.maximum(1.0, reach)[:, None]
-
-    def _restore(self, room: int) -> None:
-        """Refill the budget with the best slabs dropped before, where exchanges left room in it."""
-        if room == 0 or len(self._dropped) == 0:
-            return
-        self._add(self._dropped[np.sort(self._by_closeness(self._dropped)[:room])])
-        self._mix(0.0)
 
     def slab_body(self) -> SlabBody:
         """The slabs found, their half-widths computed afresh and rounded up."""
@@ -178,21 +162,6 @@ class SlabSearch:
         root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         rays = self._rng.standard_normal((count, len(root))) @ root
         return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])
-
-    def _drop(self, count: int) -> int:
-        """Drop the `count` slabs that the states come least close to, never one of the first."""
-        order = self._fixed + self._by_closeness(self._normals[self._fixed :])
-        kept, gone = np.sort(order[: len(order) - count]), order[len(order) - count :]
-        self._dropped = np.vstack([self._dropped, self._normals[gone]])
-        self._normals = self._normals[np.concatenate([np.arange(self._fixed), kept])]
-        return count
-
-    def _by_closeness(self, normals: FloatArray) -> IntArray:
-        """Indices of slabs in descending order of how close the states come to them."""
-        heights = np.abs(self._states @ normals.T)
-        # The tenth largest of 2048 heights: unlike the largest, it hardly depends on chance.
-        rank = min(10, len(heights))
-        return np.argsort(-np.partition(heights, -rank, axis=0)[-rank], kind="stable")
 
     def _stalled(self, tolerance: float) -> bool:
         """Whether E ||U||^2 has fallen by less than `tolerance` over the last rounds."""

@@ -1,0 +1,70 @@
+"""Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
+
+For a set S of columns, the part of Q(x) that depends on x_S alone and on no smaller set is, in
+every table T that holds S, the tensor of e_(x_i) - 1/l_i over i in S and of the constants 1/l_i
+over T - S. These parts are orthogonal for different S. That of S has dimension prod (l_i - 1), and
+with c_S^2 = sum over T of prod over T - S of 1/l_i
+
+    ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
+    ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
+
+The first depends only on which columns of S agree in x and x', so its maximum is found among the
+2^|S| patterns of agreement.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.workloads.base import Block
+from geomdp.workloads.finite import zero_sum_basis
+
+
+def interaction_block(
+    levels: Sequence[int], places: Mapping[tuple[int, ...], slice], n_cells: int, S: tuple[int, ...]
+) -> Block:
+    """The block of the columns S, with its exact diameter and radius.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Number of levels l_i of each column, at least 2 for those of S.
+    places : mapping of tuple of int to slice
+        The column numbers of each table, and where its cells, in row-major order, are among all.
+    n_cells : int
+        Number of cells of all tables.
+    S : tuple of int
+        Column numbers.
+    """
+    contrasts: FloatArray = np.ones((1, 1))
+    for i in S:
+        contrasts = np.kron(contrasts, zero_sum_basis(levels[i])).astype(np.float64)
+    rank = contrasts.shape[1]
+    basis = np.zeros((n_cells, rank))
+    squared_scale = 0.0
+    for table, place in places.items():
+        if not set(S) <= set(table):
+            continue
+        constant = 1 / math.prod(levels[i] for i in table if i not in S)
+        # Columns of the table outside S become axes of length 1, then are repeated.
+        axes = [levels[i] if i in S else 1 for i in table]
+        spread = np.broadcast_to(
+            contrasts.reshape(*axes, rank), (*(levels[i] for i in table), rank)
+        )
+        basis[place] = constant * spread.reshape(-1, rank)
+        squared_scale += constant
+    shares = [1 / levels[i] for i in S]
+    same = math.prod(1 - share for share in shares)
+    apart = min(
+        math.prod(agree - share for agree, share in zip(pattern, shares, strict=True))
+        for pattern in itertools.product((0, 1), repeat=len(S))
+        if not all(pattern)
+    )
+    basis /= math.sqrt(squared_scale)
+    diameter = math.sqrt(2 * squared_scale * (same - apart))
+    return Block(basis, diameter, math.sqrt(squared_scale * same))
