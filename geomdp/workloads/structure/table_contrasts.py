@@ -85,22 +85,35 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
     pairs = order + np.cumsum([0, *sizes])
     number = {pair: t for t, pair in enumerate(itertools.combinations(varying, 2))}
     position = {i: t for t, i in enumerate(varying)}
-    blocks, constants = [], []
-    for table in workload.tables:
+    first_cells = np.cumsum([0, *(math.prod(workload.shape(table)) for table in workload.tables)])
+    rows, columns, values = [], [], []
+    constant = np.empty(workload.n_queries)
+    for table, first in zip(workload.tables, first_cells, strict=False):
         # A column of one level has no contrasts and changes nothing.
         own = [i for i in table if i in position]
-        shape = [workload.levels[i] for i in own]
-        cells = int(np.prod(shape))
-        block = sp.lil_array((cells, int(pairs[-1])))
-        for place, i in enumerate(own):
-            rest = [np.full((count, 1), 1 / count) for count in shape]
-            rest[place] = zero_sum_basis(shape[place])
-            start = singles[position[i]]
-            block[:, start : start + shape[place] - 1] = functools.reduce(np.kron, rest)
+        starts = [singles[position[i]] for i in own]
         if len(own) == 2:
-            start = pairs[number[own[0], own[1]]]
-            both = np.kron(*(zero_sum_basis(count) for count in shape))
-            block[:, start : start + both.shape[1]] = both
-        blocks.append(block)
-        constants.append(np.full(cells, 1 / cells))
-    return TableContrasts(levels, sp.csr_array(sp.vstack(blocks)), np.concatenate(constants))
+            starts.append(pairs[number[own[0], own[1]]])
+        shape = tuple(workload.levels[i] for i in own)
+        constant[first : first + math.prod(shape)] = 1 / math.prod(shape)
+        for start, block in zip(starts, _cell_contrasts(shape), strict=True):
+            cells, places = np.nonzero(block)
+            rows.append(first + cells)
+            columns.append(start + places)
+            values.append(block[cells, places])
+    entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(columns)))
+    matrix = sp.csr_array(entries, shape=(workload.n_queries, int(pairs[-1])))
+    return TableContrasts(levels, matrix, constant)
+
+
+@functools.cache
+def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
+    """Contrasts in the cells of a table of up to two columns: of each column, then of the pair."""
+    found = []
+    for place in range(len(shape)):
+        factors = [np.full((count, 1), 1 / count) for count in shape]
+        factors[place] = zero_sum_basis(shape[place])
+        found.append(functools.reduce(np.kron, factors))
+    if len(shape) == 2:
+        found.append(np.kron(*(zero_sum_basis(count) for count in shape)))
+    return found
