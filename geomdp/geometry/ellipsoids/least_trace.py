@@ -72,16 +72,13 @@ class VectorSet(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too.
-
-    Parameters
-    ----------
-    points : (N, r) array
-        The vectors.
-    """
+class _FromRows:
+    """A set of vectors made of the rows of an array."""
 
     points: FloatArray
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.points)} in dimension {self.dimension})"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", finite_array(self.points, "points", ndim=2))
@@ -90,6 +87,16 @@ class Rows:
     def dimension(self) -> int:
         """Dimension r."""
         return int(self.points.shape[1])
+
+
+class Rows(_FromRows):
+    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too.
+
+    Parameters
+    ----------
+    points : (N, r) array
+        The vectors.
+    """
 
     def mean(self) -> FloatArray:
         """Average of v v^T over the rows, (r, r)."""
@@ -103,8 +110,7 @@ class Rows:
         return LongVectors(largest, rows if len(rows) <= limit else None, rows.T @ rows / len(rows))
 
 
-@dataclass(frozen=True, eq=False)
-class PairDifferences:
+class PairDifferences(_FromRows):
     """All differences a - b of two rows of an array, without listing the N^2 of them.
 
     Parameters
@@ -112,16 +118,6 @@ class PairDifferences:
     points : (N, r) array
         The rows.
     """
-
-    points: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", finite_array(self.points, "points", ndim=2))
-
-    @property
-    def dimension(self) -> int:
-        """Dimension r."""
-        return int(self.points.shape[1])
 
     @cached_property
     def _centred(self) -> FloatArray:

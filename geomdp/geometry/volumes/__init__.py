@@ -1,1 +1,1 @@
-"""Volume, covariance and second moments of bodies."""
+"""Volumes and second moments of bodies."""

@@ -1,1 +1,1 @@
-"""Gaussian mean width: closed forms, estimates with control variates, bounds."""
+"""Gaussian mean width: closed forms, and estimates with control variates."""
