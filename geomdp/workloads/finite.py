@@ -21,7 +21,8 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Codes counted at a time: 8 MB of integers, so that counting costs O(n + N) rather than O(n N).
+#: Codes counted at a time: 8 MB of integers. Each chunk costs O(N) besides its codes, so chunks are
+#: large.
 COUNT_ROWS = 1 << 20
 
 
@@ -46,7 +47,7 @@ class FiniteWorkload(Workload):
 
 
 class _OnCodes(FiniteWorkload):
-    """A workload that its number of elements N determines; N queries unless it says otherwise."""
+    """A workload with no parameter but the number of elements N; of N queries unless overridden."""
 
     N: int
 

@@ -7,8 +7,9 @@ All Chebyshev moments then follow from that table at once, because with z = sum_
     prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)),
 
 and exp(i z) is a polynomial of degree < P in z up to 2 (S / 2)^P / P!, the error of interpolation
-at the P Chebyshev nodes of [-S, S], S = (sum_i r_i) h / 2 >= |z|. It grows as the P-th power of the
-degrees, faster than any noise does: the highest degrees decide how many cells are needed.
+at the P Chebyshev nodes of [-S, S], S = (sum_i r_i) h / 2 >= |z|. This error grows as the P-th
+power of the degrees, faster than noise does, so the highest degrees decide how many cells are
+needed.
 """
 
 from __future__ import annotations

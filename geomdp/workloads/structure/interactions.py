@@ -35,7 +35,8 @@ def interaction_block(
     levels : sequence of int
         Number of levels l_i of each column, at least 2 for those of S.
     places : mapping of tuple of int to slice
-        The column numbers of each table, and where its cells, in row-major order, are among all.
+        The column numbers of each table, and the slice of its cells, in row-major order, among the
+        cells of all tables.
     n_cells : int
         Number of cells of all tables.
     S : tuple of int

@@ -170,9 +170,9 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     """`array` (n, d) as rows of exact Euclidean norm at most 1, or ``ValueError`` naming the row.
 
     A row x / ||x|| computed in float64 may have a norm above 1 by rounding. Rows whose computed
-    norm is at most 1 + t, t = (d + 8) u with u = 2^-53, are therefore accepted, and those of them
-    whose exact norm is not below 1 are multiplied by 1 - 2 t. Every row returned then lies in the
-    unit ball, so that bodies and sensitivities hold for it without slack.
+    norm is at most 1 + t, t = (d + 8) u with u = 2^-53, are therefore accepted. Those whose exact
+    norm is above 1, or too close to 1 to tell, are multiplied by 1 - 2 t. Every row returned then
+    lies in the unit ball, so that bodies and sensitivities hold for it without slack.
 
     Proof, up to terms of order (d u)^2. A computed norm errs by a share of at most (d / 2 + 2) u:
     products, sums in any order, and the root. So x / ||x||, each entry rounded once, has exact norm
