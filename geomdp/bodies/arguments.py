@@ -9,8 +9,8 @@ from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, finite_array
 
-#: What a short chain of float64 operations on numbers of modulus 1 may add: thousands of units in
-#: the last place (2e-16).
+#: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1:
+#: thousands of units in the last place (2e-16).
 ROUNDING = 1e-12
 
 
@@ -38,10 +38,10 @@ def rays(
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether rows of (b, m) leave the span of the orthonormal columns `basis`, beyond rounding.
+    """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`.
 
-    For points, `scale` is the size of the numbers they were computed from: a residual below its
-    rounding says nothing about a point near 0.
+    A residual counts from a share of 1e-9 of the row's norm. For points, `scale` is the size of the
+    numbers they were computed from, whose rounding is allowed too.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -63,7 +63,13 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
     return residual <= RANK_TOLERANCE * scale
 
 
-def closed_under_negation(points: FloatArray) -> bool:
-    """Whether the set of rows equals the set of their negatives, entry for entry."""
-    # Adding 0 turns -0 into 0, which compares the same but has other bits.
-    return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
+def ratio_test(
+    room: FloatArray, slopes: FloatArray, outside: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends (lo, hi) of {t : t slopes <= room} for rows (b, F), room >= 0; 0 for rows `outside`."""
+    ends = []
+    for way in (-slopes, slopes):
+        times = np.full(room.shape, np.inf)
+        np.divide(room, way, out=times, where=way > 0)
+        ends.append(np.where(outside, 0.0, times.min(axis=1, initial=np.inf)))
+    return -ends[0], ends[1]

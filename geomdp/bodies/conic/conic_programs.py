@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from geomdp._typing import FloatArray
-from geomdp.bodies.polytopes.linear_programs import SolverError
+from geomdp.bodies.linear_programs import SolverError
 
 #: Residuals at which Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}

@@ -14,14 +14,14 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector, whole
 from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import Body, Halfspace
+from geomdp.bodies.base import Body, Halfspace, Verb
 from geomdp.bodies.conic.conic_programs import KeptProblem
 
 #: Accuracy of points found: residuals of 1e-8 or less (below) leave it room.
 CONIC_TOLERANCE = 1e-6
 
 
-@dataclass(frozen=True, eq=False, init=False, repr=False)
+@dataclass(frozen=True, eq=False, init=False)
 class CvxBody(Body):
     """The body {x in R^m : x satisfies build(x)} for constraints written in CVXPY.
 
@@ -67,8 +67,8 @@ class CvxBody(Body):
             )
         self._constraints(cp.Variable(self.m))
 
-    def __repr__(self) -> str:
-        return f"CvxBody(dimension={self.m}, solver={self.solver!r})"
+    def _summary(self) -> str:
+        return f"by {self.solver}"
 
     def _constraints(self, variable: Any) -> list[Any]:
         import cvxpy as cp
@@ -112,11 +112,6 @@ class CvxBody(Body):
         start, direction = cp.Parameter(self.m), cp.Parameter(self.m)
         constraints = [*self._constraints(point), point == start + time * direction]
         return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, x>, one conic program each."""
-        directions = batch(directions, self.m, "directions")
-        return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A maximiser of <u, x>, one conic program each."""
@@ -180,9 +175,9 @@ class CvxBody(Body):
     def _holds_origin(self) -> bool:
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb: Verb) -> bool:
         """`gauge` only if the body holds 0 (one conic program)."""
-        return super().implements(verb) and (verb != "gauge" or self._holds_origin)
+        return super().implements(verb) and (verb is not Body.gauge or self._holds_origin)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Two conic programs each; 0 for points that the solver finds outside."""

@@ -15,7 +15,7 @@ import scipy.special
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, Verb
 from geomdp.bodies.conic.table_draws import draw_tables, violations
 from geomdp.workloads.finite import zero_sum_basis
 
@@ -84,9 +84,11 @@ class TableMoments(Body):
         """Whether violations are limited."""
         return self.violation < math.inf
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb: Verb) -> bool:
         """A cut body has neither volume nor second moment in closed form."""
-        return super().implements(verb) and not (self.cut and verb in ("volume", "second_moment"))
+        return super().implements(verb) and not (
+            self.cut and verb in (Body.volume, Body.second_moment)
+        )
 
     @cached_property
     def _starts(self) -> IntArray:

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, positive, whole
+from geomdp._validation import batch
 from geomdp.bodies.arguments import rays
 from geomdp.bodies.base import Body
-from geomdp.bodies.norm_balls.lp_balls import log_lp_ball_volume, lp_ball_points
+from geomdp.bodies.gaussian_vectors import mean_gaussian_modulus, mean_gaussian_norm
+from geomdp.bodies.norm_balls.boxes import axes_of
+from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
+from geomdp.bodies.norm_balls.lp_balls import NormBall, log_lp_ball_volume, lp_ball_points
 from geomdp.bodies.norm_balls.positive_parts import exit_time, nearest_in_corner
+from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume, unit_ball_points
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class Ball(Body):
+@dataclass(frozen=True, init=False)
+class Ball(NormBall):
     """The Euclidean ball {x in R^m : ||x||_2 <= r}. Every verb in closed form, O(m) per point.
 
     Parameters
@@ -27,26 +31,6 @@ class Ball(Body):
     radius : float
         r, finite and above 0.
     """
-
-    m: int
-    r: float
-
-    def __init__(self, dimension: int, radius: float = 1.0) -> None:
-        object.__setattr__(self, "m", whole(dimension, "dimension"))
-        object.__setattr__(self, "r", positive(radius, "radius"))
-
-    def __repr__(self) -> str:
-        return f"Ball({self.m}, radius={self.r:g})"
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-        return self.m
-
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_2."""
@@ -78,10 +62,6 @@ class Ball(Body):
         norms = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points * (self.r / np.maximum(norms, self.r)))
 
-    def radius(self) -> float:
-        """Radius r."""
-        return self.r
-
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Uniform directions times U^(1/m), exact (SAM-4)."""
         return self.r * unit_ball_points(n, self.m, rng)
@@ -100,9 +80,26 @@ class Ball(Body):
 
         return [cp.norm(variable, 2) <= self.r]
 
+    def difference(self) -> Body:
+        """The ball of radius 2 r."""
+        return Ball(self.m, 2 * self.r)
 
-@dataclass(frozen=True, init=False, repr=False)
-class CrossPolytope(Body):
+    def linear_image(self, matrix: FloatArray) -> Body:
+        """An ellipsoid."""
+        return Ellipsoid(self.r * matrix)
+
+    def gaussian_width(self) -> float:
+        """r E ||g||_2."""
+        return mean_gaussian_norm(self.m) * self.r
+
+    def gauge_bound(self, l1: float, l2: float) -> float:
+        """l2 / r."""
+        del l1
+        return l2 / self.r
+
+
+@dataclass(frozen=True, init=False)
+class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of +-r e_i. Every verb in closed form.
 
     Parameters
@@ -112,26 +109,6 @@ class CrossPolytope(Body):
     radius : float
         r, finite and above 0.
     """
-
-    m: int
-    r: float
-
-    def __init__(self, dimension: int, radius: float = 1.0) -> None:
-        object.__setattr__(self, "m", whole(dimension, "dimension"))
-        object.__setattr__(self, "r", positive(radius, "radius"))
-
-    def __repr__(self) -> str:
-        return f"CrossPolytope({self.m}, radius={self.r:g})"
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-        return self.m
-
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_inf."""
@@ -164,10 +141,6 @@ class CrossPolytope(Body):
         points = batch(points, self.m, "points")
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
-    def radius(self) -> float:
-        """Radius r."""
-        return self.r
-
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Signed exponentials over their sum and one more exponential, exact (SAM-4 with p = 1)."""
         return self.r * lp_ball_points(n, self.m, 1.0, rng)
@@ -186,29 +159,23 @@ class CrossPolytope(Body):
 
         return [cp.norm1(variable) <= self.r]
 
+    def difference(self) -> Body:
+        """The cross-polytope of radius 2 r."""
+        return CrossPolytope(self.m, 2 * self.r)
 
-def log_unit_ball_volume(dimension: int) -> float:
-    """Logarithm of kappa_m = pi^(m/2) / Gamma(m/2 + 1), the volume of the unit ball (GEN-4)."""
-    return log_lp_ball_volume(dimension, 2.0)
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """A cross-polytope along coordinate axes, if the matrix stretches them alike."""
+        columns = axes_of(matrix)
+        if columns is None:
+            return None
+        lengths = np.abs(matrix[np.arange(len(matrix)), columns])
+        return CrossPolytope(len(matrix), self.r * lengths[0]) if np.ptp(lengths) == 0 else None
 
+    def gaussian_width(self) -> float:
+        """r E ||g||_inf."""
+        return mean_gaussian_modulus(self.m) * self.r
 
-def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """Independent uniform points (n, dimension) of the unit ball: P(norm <= s) = s^dimension."""
-    points = rng.standard_normal((n, dimension))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    return np.asarray(points * rng.random((n, 1)) ** (1 / dimension))
-
-
-def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi) of {t : ||x + t u||_2 <= 1} for rows x in the unit ball, u != 0.
-
-    The root of larger modulus comes from the formula without cancellation, the other from the
-    product of the roots.
-    """
-    square = np.einsum("bm,bm->b", directions, directions)
-    slope = np.einsum("bm,bm->b", points, directions)
-    below = np.minimum(np.einsum("bm,bm->b", points, points) - 1, 0.0)
-    far = -(slope + np.copysign(np.sqrt(slope**2 - square * below), slope))
-    first = far / square
-    second = np.divide(below, far, out=np.zeros_like(far), where=far != 0)
-    return np.minimum(first, second), np.maximum(first, second)
+    def gauge_bound(self, l1: float, l2: float) -> float:
+        """l1 / r."""
+        del l2
+        return l1 / self.r

@@ -46,7 +46,7 @@ class NamedBody:
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     """The neighbour body cut into simplices, if it is small enough."""
-    if not K.implements("vertex_list"):
+    if not K.implements(Body.vertex_list):
         return []
     points = K.vertex_list()
     rank = K.affine_hull().dimension
@@ -96,7 +96,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 def _radius(block: Block, K: Body) -> float:
     """Largest ||basis^T Q(x)||_2: the block's bound, or the listed answers' if that is smaller."""
-    if not K.implements("vertex_list"):
+    if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
     return min(block.radius, listed * (1 + INFLATION))

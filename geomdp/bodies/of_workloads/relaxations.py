@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, vector
 from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle
+from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle, Verb
 from geomdp.bodies.conic.conic_programs import KeptProblem
 from geomdp.bodies.conic.cvx_body import CONIC_TOLERANCE
 from geomdp.bodies.conic.elliptope import Elliptope
@@ -134,10 +134,13 @@ class MomentRelaxation(Body):
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
 
-    def implements(self, verb: str) -> bool:
-        """`gauge` and `facets` only if c = 0, for z = 0 is inside. Marginals have 0 on the edge."""
-        known = super().implements(verb)
-        return known and (verb not in ("gauge", "facets") or not self._map[1].any())
+    def implements(self, verb: Verb) -> bool:
+        """`gauge` and `facets` only if c = 0: z = 0 is an inner point, so 0 then is one too.
+
+        For marginals 0 is on the boundary.
+        """
+        own = super().implements(verb)
+        return own and (verb not in (Body.gauge, Body.facets) or not self._map[1].any())
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """One semidefinite program each."""
@@ -152,7 +155,7 @@ class MomentRelaxation(Body):
             For marginals, whose body has 0 on its boundary.
         """
         points = batch(points, self.dimension, "points")
-        if not self.implements("facets"):
+        if not self.implements(Body.facets):
             raise MissingOracle(self, "gauge", "0 in its interior")
         normals = np.zeros(points.shape)
         for i in np.flatnonzero(points.any(axis=1)):

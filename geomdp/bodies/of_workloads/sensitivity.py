@@ -1,7 +1,7 @@
 """From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
 
-With `workload_polytope`, `noise_bodies` and `containment` the only modules of this layer that know
-workloads. Everything is computed from the workload alone; no records are involved.
+Everything is computed from the workload alone; no records are involved. The modules of this folder
+are the only ones under `bodies` that import workloads.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from geomdp.bodies.of_workloads.noise_bodies import (
     triangulated_neighbours,
 )
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
-from geomdp.bodies.operations.difference import difference_body, symmetric_hull
 from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.spectral.spectraplex import Spectraplex
@@ -133,7 +133,7 @@ def _(workload: LinearMap) -> Body:
     inner = sensitivity_polytope(workload.workload)
     if isinstance(inner, WorkloadPolytope):
         return WorkloadPolytope(workload)
-    if inner.implements("vertex_list"):
+    if inner.implements(Body.vertex_list):
         return hull_of(inner.vertex_list() @ workload.matrix.T)
     return LinearImage(workload.matrix, inner)
 
@@ -216,13 +216,13 @@ def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedB
         workload = workload.explicit  # the same answers on a finite universe
     K = sensitivity_polytope(workload)
     neighbours = neighbour_body(workload, adjacency)
-    if neighbours.implements("sample_uniform") and neighbours.implements("second_moment"):
+    if neighbours.implements(Body.sample_uniform) and neighbours.implements(Body.second_moment):
         found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
         if neighbours.affine_hull().dimension == 0:
             return tuple(found)
     else:
         found = triangulated_neighbours(K, adjacency)
     found += block_products(workload, K, adjacency)
-    if K.implements("vertex_list"):
+    if K.implements(Body.vertex_list):
         found += axis_boxes(neighbours, K.vertex_list(), adjacency)
     return (*found, *norm_balls(workload, neighbours, adjacency))

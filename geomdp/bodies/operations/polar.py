@@ -1,4 +1,4 @@
-"""The polar body, in which gauge and support function trade places."""
+"""The polar body, whose gauge is the support function of the body and vice versa."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import batch
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body, Facets, Verb
 
-#: Which verb of K answers for a verb of its polar.
-_TRADED = {
-    "support": "gauge",
-    "extreme_point": "facets",
-    "gauge": "support",
-    "facets": "extreme_point",
+#: The verb of K that answers for a verb of its polar.
+_TRADED: dict[Verb, Verb] = {
+    Body.support: Body.gauge,
+    Body.extreme_point: Body.facets,
+    Body.gauge: Body.support,
+    Body.facets: Body.extreme_point,
 }
 
 
@@ -34,7 +34,7 @@ class Polar(Body):
     Raises
     ------
     ValueError
-        If K is flat or is known not to hold 0 in its interior.
+        If K is lower-dimensional or known not to contain 0 in its interior.
     """
 
     body: Body
@@ -44,8 +44,11 @@ class Polar(Body):
         if not isinstance(K, Body) or K.effective_dimension < K.dimension:
             raise ValueError(f"body must be a full-dimensional Body, got {K!r}")
         axes = np.vstack([np.eye(K.dimension), -np.eye(K.dimension)])
-        if K.implements("support") and K.support(axes).min() <= 0:
-            raise ValueError(f"body must hold 0 in its interior to have a polar, got {K!r}")
+        if K.implements(Body.support) and K.support(axes).min() <= 0:
+            raise ValueError(f"body must contain 0 in its interior to have a polar, got {K!r}")
+
+    def _summary(self) -> str:
+        return f"of {self.body!r}"
 
     @property
     def dimension(self) -> int:
@@ -57,7 +60,7 @@ class Polar(Body):
         """Whether K is."""
         return self.body.symmetric
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb: Verb) -> bool:
         """Whether K has the verb that answers for it."""
         return verb in _TRADED and self.body.implements(_TRADED[verb])
 
@@ -66,7 +69,7 @@ class Polar(Body):
         return self.body.gauge(batch(directions, self.dimension, "directions"))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The normal of K where the ray leaves it; any, for direction 0."""
+        """The normal of K where the ray leaves it; any point of the polar for direction 0."""
         return self.body.facets(batch(directions, self.dimension, "directions")).normals
 
     def gauge(self, points: FloatArray) -> FloatArray:

@@ -12,8 +12,8 @@ from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array, rays
-from geomdp.bodies.base import Body, Facets
-from geomdp.bodies.polytopes.linear_programs import ConicProgram
+from geomdp.bodies.base import Body, Facets, SupportFunction
+from geomdp.bodies.linear_programs import ConicProgram
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class SlabBody(Body):
     directions : (F, r) array
         Rows z_j, none of them 0; they must span R^r.
     widths : (F,) array
-        Half-widths w_j > 0. With w_j >= h_K(z_j) the body holds the symmetric body K (X-OUT).
+        Half-widths w_j > 0. With w_j >= h_K(z_j) the body contains the symmetric body K (X-OUT).
 
     Raises
     ------
@@ -39,6 +39,8 @@ class SlabBody(Body):
 
     directions: FloatArray
     widths: FloatArray
+
+    symmetric = True
 
     def __post_init__(self) -> None:
         directions = frozen_array(self.directions, "directions", ndim=2)
@@ -57,18 +59,13 @@ class SlabBody(Body):
         object.__setattr__(self, "directions", directions)
         object.__setattr__(self, "widths", widths)
 
-    def __repr__(self) -> str:
-        return f"SlabBody({len(self.widths)} slabs in dimension {self.dimension})"
+    def _summary(self) -> str:
+        return f"{len(self.widths)} slabs"
 
     @property
     def dimension(self) -> int:
         """Dimension r."""
         return int(self.directions.shape[1])
-
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
 
     @cached_property
     def normals(self) -> FloatArray:
@@ -114,11 +111,11 @@ class SlabBody(Body):
         return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ratio test over all slabs."""
+        """Largest t each way before a slab is left."""
         points, directions = rays(points, directions, self.dimension)
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
-        # With s = |slope| and c the height seen along it, the slab allows (-1 - c)/s .. (1 - c)/s.
+        # With s = |slope| and c = height sign(slope), t may go from (-1 - c) / s to (1 - c) / s.
         along = np.where(slopes < 0, -heights, heights)
         steep = np.abs(slopes)
         low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)
@@ -139,3 +136,7 @@ class SlabBody(Body):
         import cvxpy as cp
 
         return [cp.abs(self.normals @ variable) <= 1]
+
+    def largest_gauge(self, support: SupportFunction) -> float:
+        """Largest support value of a row z_j / w_j."""
+        return float(support(np.array(self.normals)).max())

@@ -51,12 +51,12 @@ class Projector:
                 f"matrix must have shape (d, {body.dimension}), got {self._matrix.shape}"
             )
         self._vertices: VertexColumns | None = None
-        self._closed = self._matrix is None and body.implements("project")
+        self._closed = self._matrix is None and body.implements(Body.project)
         if self._closed:
             return
-        if body.implements("vertex_list"):
+        if body.implements(Body.vertex_list):
             self._vertices = VertexColumns(body.vertex_list(), self._matrix)
-        elif not body.implements("extreme_point"):
+        elif not body.implements(Body.extreme_point):
             raise MissingOracle(body, "projection", "project or extreme_point")
 
     def nearest(

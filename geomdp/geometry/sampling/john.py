@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import Difference, HPolytope, MissingOracle, SlabBody
+from geomdp.bodies import Body, Difference, HPolytope, MissingOracle, SlabBody
 from geomdp.geometry.ellipsoids.least_volume import least_volume_ellipsoid
 from geomdp.geometry.sampling.rounding import Preimage, Walk
 
@@ -47,12 +47,12 @@ def round_by_ellipsoid(walk: Walk, rng: np.random.Generator) -> Walk:
             return _polar(walk, walk.body.normals)
         case HPolytope():
             return _polar(walk, walk.body.normals / walk.body.offsets[:, None])
-        case Preimage(inner=Difference(body=inner)) if inner.implements("vertex_list"):
+        case Preimage(inner=Difference(body=inner)) if inner.implements(Body.vertex_list):
             # Differences do not see the offset; K - K is centred whatever the centre of K.
             points = _pulled_back(walk, inner.vertex_list())
             ellipsoid = least_volume_ellipsoid(points)
             return walk.recentred(np.zeros(walk.body.dimension), 2 * ellipsoid.root)
-        case Preimage(inner=inner) if inner.implements("vertex_list"):
+        case Preimage(inner=inner) if inner.implements(Body.vertex_list):
             points = _pulled_back(walk, inner.vertex_list() - walk.body.offset)
             if walk.body.symmetric:
                 ellipsoid = least_volume_ellipsoid(np.vstack([points, -points]))

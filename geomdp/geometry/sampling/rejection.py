@@ -13,7 +13,6 @@ from geomdp._typing import FloatArray
 from geomdp._validation import real_number, whole
 from geomdp.bodies import Body, Box, MissingOracle
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
-from geomdp.bodies.of_workloads.containment import largest_by_norm, largest_by_support
 from geomdp.privacy import Exact, SamplerStatus
 
 #: Proposals are drawn in batches of at most this many entries: 16 MB of float64.
@@ -67,7 +66,7 @@ class RejectionSampler:
         body, envelope = self.body, self.envelope
         if not 0 < real_number(self.least_rate) <= 1:
             raise ValueError(f"least_rate must be in (0, 1], got {self.least_rate!r}")
-        if not envelope.implements("sample_uniform"):
+        if not envelope.implements(Body.sample_uniform):
             raise MissingOracle(envelope, "exact sampler", "its own sample_uniform")
         if body.dimension != envelope.dimension:
             raise ValueError(
@@ -128,10 +127,10 @@ def holds(envelope: Body, body: Body) -> bool | None:
 
     Both must have the same affine hull.
     """
-    if body.implements("vertex_list"):
+    if body.implements(Body.vertex_list):
         return bool(envelope.contains(body.vertex_list()).all())
     reach = 1 + MEMBERSHIP_TOLERANCE
-    has_support = body.implements("support") or body.implements("extreme_point")
+    has_support = body.implements(Body.support)
     if has_support and isinstance(envelope, Box):
         axes = np.eye(body.dimension)
         slack = MEMBERSHIP_TOLERANCE * envelope.radius()
@@ -141,12 +140,11 @@ def holds(envelope: Body, body: Body) -> bool | None:
         return None
     if has_support:
         # A symmetric set holds the body iff it holds its symmetric hull.
-        both = partial(_largest_height, body)
-        gauge = largest_by_support(envelope, both)
+        gauge = envelope.largest_gauge(partial(_largest_height, body))
         if gauge is not None:
             return gauge <= reach
     radius = body.radius()
-    gauge = largest_by_norm(envelope, math.sqrt(body.dimension) * radius, radius)
+    gauge = envelope.gauge_bound(math.sqrt(body.dimension) * radius, radius)
     # The radius may be an upper bound only, and norms say less than the body itself.
     return True if gauge is not None and gauge <= reach else None
 

@@ -67,7 +67,7 @@ class ExactSampler:
     body: Body
 
     def __post_init__(self) -> None:
-        if not self.body.implements("sample_uniform"):
+        if not self.body.implements(Body.sample_uniform):
             raise MissingOracle(self.body, "exact sampler", "its own sample_uniform")
 
     @property
@@ -195,7 +195,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
         For n below 1 or an unbounded body.
     """
     n, rng = whole(n, "n"), np.random.default_rng(rng)
-    if body.implements("sample_uniform"):
+    if body.implements(Body.sample_uniform):
         return Samples(body.sample_uniform(n, rng), Exact())
     simplices = triangulated(body)
     if simplices is not None:

@@ -9,7 +9,8 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies.base import Body
-from geomdp.bodies.norm_balls.balls import Ball, log_unit_ball_volume
+from geomdp.bodies.norm_balls.balls import Ball
+from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
 from geomdp.bodies.operations.intersection import Intersection
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains

@@ -145,7 +145,9 @@ def isotropic_constant(body: Body, rng: RandomState = None, samples: int = 10_00
 def _closed(body: Body) -> UniformMoments | None:
     """Moments in closed form, by the body itself or cut into simplices."""
     known: Body | None = body
-    if not (body.implements("second_moment") and (body.symmetric or body.implements("centroid"))):
+    if not (
+        body.implements(Body.second_moment) and (body.symmetric or body.implements(Body.centroid))
+    ):
         known = triangulated(body)
     if known is None:
         return None
@@ -156,7 +158,7 @@ def _closed(body: Body) -> UniformMoments | None:
 
 def _volume(body: Body, rng: np.random.Generator) -> Estimate:
     """Exact where there is a way, else by annealing."""
-    if body.implements("volume") or triangulated(body) is not None:
+    if body.implements(Body.volume) or triangulated(body) is not None:
         return volume(body, rng)
     return annealed_volume(body, rng)
 

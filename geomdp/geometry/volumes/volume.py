@@ -10,7 +10,7 @@ import scipy.special
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
-from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
+from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.width.concentration import checked_level
@@ -59,12 +59,12 @@ def volume(
     Clopper and Pearson (1934); formula sheet GEN-4.
     """
     samples, level = whole(samples, "samples", minimum=2), checked_level(level)
-    if body.implements("volume"):
+    if body.implements(Body.volume):
         return Estimate.exact(body.volume())
     simplices = triangulated(body)
     if simplices is not None:
         return Estimate.exact(simplices.volume())
-    if not any(body.implements(verb) for verb in ("contains", "gauge", "project", "separate")):
+    if not body.has_membership:
         raise MissingOracle(
             body, "volume", "a closed form, or contains, gauge, project or separate"
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
-from geomdp.geometry.width.gaussian_vectors import mean_norm
+from geomdp.bodies.gaussian_vectors import mean_norm
 
 #: Extreme points that give the shape of the ellipsoid: at most so many, and one for each so many
 #: values that it serves.
@@ -34,7 +34,7 @@ class EllipsoidControl:
         The ball in the affine hull for a body without extreme points of its own. The directions
         are drawn here, independent of those the control is used with.
         """
-        if not body.implements("extreme_point"):
+        if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
         pilots = min(MOST_PILOTS, 1 + values // VALUES_PER_PILOT)
         corners = body.extreme_point(rng.standard_normal((pilots, body.dimension)))

@@ -16,7 +16,7 @@ from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.polytopes.facets.ray_shooting import Exits, RayShooter
+from geomdp.bodies.facets.ray_shooting import SEED, Exits, RayShooter
 
 #: A facet is one of the body if no point of it is further out than this share.
 BEYOND = 1e-10

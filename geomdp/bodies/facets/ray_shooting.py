@@ -46,7 +46,7 @@ from geomdp._linalg import RANK_TOLERANCE
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, finite_array
-from geomdp.bodies.polytopes.linear_programs import ConicProgram
+from geomdp.bodies.linear_programs import ConicProgram
 
 #: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
 PERTURBATION = 1e-8
@@ -170,7 +170,7 @@ class RayShooter:
         ValueError
             For wrong shapes, NaN, infinity or a zero direction.
         """
-        from geomdp.bodies.polytopes.facets.pivots import shoot  # numba is slow to import
+        from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 
         points = batch(points, self.dimension, "points")
         directions = batch(directions, self.dimension, "directions")

@@ -12,8 +12,8 @@ import numba
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.bodies.polytopes.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
-from geomdp.bodies.polytopes.facets.ray_shooting import PIVOT
+from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
+from geomdp.bodies.facets.ray_shooting import PIVOT
 
 #: A coordinate above minus this share of the sum of all their sizes counts as not negative.
 NEGATIVE = 1e-11
