@@ -223,7 +223,7 @@ class Body(abc.ABC):
         raise MissingOracle(self, "facets", "its own polar oracle")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K, u != 0; lo <= 0 <= hi."""
+        """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K, u != 0."""
         points, directions = rays(points, directions, self.dimension)
         if not self.has_membership:
             raise MissingOracle(self, "chord", "contains, gauge, project or separate")

@@ -95,7 +95,7 @@ def test_shifted_gauges_come_from_chords():
     np.testing.assert_allclose(
         body.gauge(np.array([[1.5, 0], [-1, 0], [0, 0]])), [1, 2, 0], rtol=1e-9
     )
-    with pytest.raises(ValueError, match="does not hold 0"):
+    with pytest.raises(ValueError, match="does not contain 0"):
         Shifted(Ball(2), [3, 0]).gauge(np.ones((1, 2)))
 
 

@@ -82,8 +82,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
             gauge = _largest_by_pairs(body, workload, adjacency)
     if not gauge <= 1 + 2 * GAUGE_ERROR:  # NaN, from a body's faulty gauge, proves nothing
         raise ValueError(
-            f"body must contain all differences of neighbours, got {body!r}, in which one has "
-            f"gauge {gauge:.6g}"
+            f"body must contain all differences of neighbours, got {body!r}, outside of which "
+            f"one lies by a factor of {gauge:.6g}"
         )
     return max(1.0, gauge)
 
