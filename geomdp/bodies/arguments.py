@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array
+from geomdp._validation import batch, finite_array, vector
+
+#: A method of `Body`, such as `Body.chord`.
+Verb = Callable[..., Any]
 
 #: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1:
 #: thousands of units in the last place (2e-16).
@@ -73,3 +80,46 @@ def ratio_test(
         np.divide(room, way, out=times, where=way > 0)
         ends.append(np.where(outside, 0.0, times.min(axis=1, initial=np.inf)))
     return -ends[0], ends[1]
+
+
+def _on_rows(name: str) -> Callable[[Verb], Verb]:
+    """Check of a verb whose first argument is a batch (b, m) called `name`."""
+
+    def checked(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def call(body: Any, rows: FloatArray, *more: float, **named: float) -> Any:
+            return verb(body, batch(rows, body.dimension, name), *more, **named)
+
+        return call
+
+    return checked
+
+
+def _on_point(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def call(body: Any, point: FloatArray) -> Any:
+        return verb(body, vector(point, body.dimension, "point"))
+
+    return call
+
+
+def _on_rays(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def call(body: Any, points: FloatArray, directions: FloatArray) -> Any:
+        return verb(body, *rays(points, directions, body.dimension))
+
+    return call
+
+
+#: How the arguments of a body's own verbs are checked, by the names of the verbs.
+CHECKS: dict[str, Callable[[Verb], Verb]] = {
+    "support": _on_rows("directions"),
+    "breadth": _on_rows("directions"),
+    "extreme_point": _on_rows("directions"),
+    "gauge": _on_rows("points"),
+    "facets": _on_rows("points"),
+    "contains": _on_rows("points"),
+    "project": _on_rows("points"),
+    "separate": _on_point,
+    "chord": _on_rays,
+}

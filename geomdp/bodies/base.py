@@ -40,11 +40,9 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
+from geomdp.bodies.arguments import CHECKS, Verb, rays
 from geomdp.bodies.point_lists import half_diameter_of
 
-#: A method of `Body`, such as `Body.chord`: what `Body.implements` is asked about.
-Verb = Callable[..., Any]
 #: Directions (b, m) to values (b,).
 SupportFunction = Callable[[FloatArray], FloatArray]
 
@@ -92,12 +90,18 @@ class Body(abc.ABC):
 
     Concrete bodies are frozen dataclasses that override the verbs they do well; variation is
     wrapping, not inheritance from a concrete body. `implements` tells which verbs a body has of its
-    own (for a wrapper: which its inner body can serve).
+    own (for a wrapper: which its inner body can serve). Arguments are checked here: a body's own
+    verbs are called with finite float64 arrays of the right shape and with directions u != 0 in
+    `chord`.
     """
 
     def __init_subclass__(cls) -> None:
+        own = vars(cls)
+        for verb, checked in CHECKS.items():
+            if verb in own:
+                setattr(cls, verb, checked(own[verb]))
         # `dataclass` writes its own `__repr__`, with all arrays, unless the class has one.
-        if "__repr__" not in vars(cls):
+        if "__repr__" not in own:
             cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:

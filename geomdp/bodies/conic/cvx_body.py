@@ -12,9 +12,9 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector, whole
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import Body, Halfspace, Verb
+from geomdp._validation import whole
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import Body, Halfspace
 from geomdp.bodies.conic.conic_programs import KeptProblem
 
 #: Accuracy of points found: residuals of 1e-8 or less (below) leave it room.
@@ -115,7 +115,6 @@ class CvxBody(Body):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A maximiser of <u, x>, one conic program each."""
-        directions = batch(directions, self.m, "directions")
         points = np.empty(directions.shape)
         for i, direction in enumerate(directions):
             # Scaled to length 1, as solvers stop at absolute gaps.
@@ -133,20 +132,17 @@ class CvxBody(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Nearest points, one conic program each."""
-        points = batch(points, self.m, "points")
         return np.array([self._solved(self._nearest, point) for point in points]).reshape(
             points.shape
         )
 
     def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
         """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
-        points = batch(points, self.m, "points")
         distances = np.linalg.norm(points - self.project(points), axis=1)
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """The halfspace at the nearest point, moved out to the support function."""
-        point = vector(point, self.m, "point")
         normal = point - self.project(point[None])[0]
         if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
             return None
@@ -160,7 +156,6 @@ class CvxBody(Body):
         ValueError
             If the body does not hold 0.
         """
-        points = batch(points, self.m, "points")
         if not self._holds_origin:
             raise ValueError(f"{self!r} does not hold 0: it has no gauge")
         gauges = np.zeros(len(points))
@@ -181,7 +176,6 @@ class CvxBody(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Two conic programs each; 0 for points that the solver finds outside."""
-        points, directions = rays(points, directions, self.m)
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
         ends = [

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
+from geomdp._validation import vector
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
@@ -84,14 +83,12 @@ class MappedElliptope(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds, too large by at most a relative 1e-9; see `Elliptope.support`."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(
             self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A point at which <u, y> is within a relative 1e-9 of its maximum."""
-        directions = batch(directions, self.dimension, "directions")
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
@@ -102,13 +99,12 @@ class MappedElliptope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the point is an image, up to rounding, of a correlation matrix; O(p^3)."""
-        back, off = self._pulled_back(batch(points, self.dimension, "points") - self.constant)
+        back, off = self._pulled_back(points - self.constant)
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chord of the elliptope through the point and direction pulled back; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
         starts, _ = self._pulled_back(points - self.constant)
         ways, off = self._pulled_back(directions)
         along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
@@ -118,7 +114,6 @@ class MappedElliptope(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """The nearest points, each by some ten eigendecompositions of order p."""
-        points = batch(points, self.dimension, "points")
         # Columns of T are orthogonal with these lengths, so this is the projection on their span.
         stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
         rows, columns = np.triu_indices(len(self.weights), 1)

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomdp._linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, whole
+from geomdp._validation import whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.spectral.eigenvalues import half_vector
@@ -52,7 +52,7 @@ class PsdBox(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no eigenvalue is below -`tolerance` d and no M_ii above 1 + `tolerance`."""
-        matrices = unsvec(batch(points, self.dimension, "points"))
+        matrices = unsvec(points)
         lowest = np.linalg.eigvalsh(matrices)[:, 0]
         largest = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1)
         # Eigenvalues of matrices in the body reach d, and with them their rounding.

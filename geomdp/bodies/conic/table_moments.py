@@ -15,7 +15,8 @@ import scipy.special
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
 from geomdp.bodies.conic.table_draws import draw_tables, violations
 from geomdp.workloads.finite import zero_sum_basis
 

@@ -52,7 +52,7 @@ class VertexGauge:
         return Facets(gauges, normals)
 
     def facets(self, points: FloatArray, scale: float) -> Facets:
-        """Gauges (b,) and normals (b, m); gauge inf outside the span, with the residual as normal."""
+        """Gauges (b,) and normals (b, m); gauge inf outside the span, normal the residual."""
         coordinates = points @ self._basis
         found = self.solve(coordinates)
         outside = off_span(points, self._basis, scale)
@@ -63,7 +63,7 @@ class VertexGauge:
     def span_chord(
         self, points: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends of the chords of rows (b, m) along rows (b, m); 0 for directions outside the span."""
+        """Ends of the chords of rows (b, m) along rows (b, m); 0 outside the span."""
         along = ~off_span(directions, self._basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():

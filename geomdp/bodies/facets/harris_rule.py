@@ -1,7 +1,7 @@
 """The ratio test of Harris (1973), compiled: which bound stops a facet that slides along an edge.
 
-Compilers do not vectorise a running minimum or maximum of floats. The loops therefore read the bounds
-in rows of `LANES` and keep one running extreme for each position in the row.
+Compilers do not vectorise a running minimum or maximum of floats. The loops therefore read the
+bounds in rows of `LANES` and keep one running extreme for each position in the row.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type
     """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step.
 
     Products must stay in [-bound, bound], or just below the bound if not `two_sided`. Slopes of
-    modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to every
-    bound. The vertex is -1 if nothing stops z.
+    modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
+    every bound. The vertex is -1 if nothing stops z.
     """
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)

@@ -66,7 +66,7 @@ class OracleShooter:
         return self._shoot(points, directions, enough=np.inf)
 
     def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
-        """Exits from the body; rays that stay in the hull of known points to `enough` are left there."""
+        """Exits from the body, or from the hull of known points where that is after `enough`."""
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)
         for _ in range(ROUNDS):
@@ -106,8 +106,8 @@ def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
     Each new one is extreme in a direction orthogonal to the differences found before: a Gaussian
-    direction of fixed, public seed, projected. Of the two extreme points along it the farther one is
-    taken. 2 r extreme points, and O(r^3) to keep the differences orthonormal.
+    direction of fixed, public seed, projected. Of the two extreme points along it the farther one
+    is taken. 2 r extreme points, and O(r^3) to keep the differences orthonormal.
 
     Parameters
     ----------

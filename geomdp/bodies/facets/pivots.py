@@ -19,11 +19,11 @@ from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepe
 NEGATIVE = 1e-11
 #: Pivots between two recomputations of the inverse.
 REFACTOR = 100
-#: The pivot is computed twice, from its row and from its column. If the two differ by more than this
-#: share, the inverse has become inaccurate and is recomputed.
+#: The pivot is computed twice, from its row and from its column. If the two differ by more than
+#: this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: A ray starts from the best of at most so many facets of earlier rays. At most half as many as there
-#: are vertices are tried, which costs as much as one pivot.
+#: A ray starts from the best of at most so many facets of earlier rays. At most half as many as
+#: there are vertices are tried, which costs as much as one pivot.
 POOL = 512
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
 PIVOTS_PER_DIMENSION = 200
@@ -125,7 +125,7 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
-    """Pivot until `facet` is the one the ray leaves through; the pivots used, and whether it worked.
+    """Pivot until `facet` is the one the ray leaves through; pivots used, and whether it worked.
 
     Slopes below `share` of the largest are not used as pivots; the inverse is recomputed every
     `period` pivots.
@@ -168,7 +168,7 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
 
 @numba.njit(cache=True)
 def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
-    """The normal for the true bounds 1 at the same vertices, scaled so that all vertices obey it."""
+    """The normal for the true bounds 1 at the same vertices, scaled to hold for all vertices."""
     normal = np.ones(len(facet.basis)) @ facet.inverse
     rest = np.empty(len(facet.basis))
     for k in range(len(rest)):

@@ -15,8 +15,8 @@ one rank-one update of the inverse, O(m^2).
 
 * The vertices are first brought to unit second moment, so that stretched bodies are no harder than
   round ones.
-* The vertex to drop is the one with the steepest edge. Edge lengths are the norms of the rows of the
-  inverse, so this rule is exact.
+* The vertex to drop is the one with the steepest edge. Edge lengths are the norms of the rows of
+  the inverse, so this rule is exact.
 * Thousands of 0/1 vertices may lie on one facet, and then pivots do not move z. Each bound 1 is
   therefore lowered by a random amount below `PERTURBATION` (public, fixed seed), which makes ties
   rare. The facet found is recomputed with the true bounds and scaled to contain every vertex: it is
@@ -25,11 +25,11 @@ one rank-one update of the inverse, O(m^2).
   below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
 * Every ray starts at that one of the last facets found in the call which cuts it shortest. A ray
-  that fails is tried again from the first facet with larger pivots and more frequent inverses; if it
-  fails again, HiGHS solves it.
+  that fails is tried again from the first facet with larger pivots and more frequent inverses; if
+  it fails again, HiGHS solves it.
 
-K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices represent its up
-to N^2 vertices.
+K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices represent its
+up to N^2 vertices.
 
 References
 ----------

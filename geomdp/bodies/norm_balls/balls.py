@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import rays
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_gaussian_modulus, mean_gaussian_norm
 from geomdp.bodies.norm_balls.boxes import axes_of
@@ -34,12 +32,10 @@ class Ball(NormBall):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_2."""
-        directions = batch(directions, self.m, "directions")
         return np.asarray(self.r * np.linalg.norm(directions, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """r u / ||u||_2; the first axis point for u = 0."""
-        directions = batch(directions, self.m, "directions")
         # Scaling by the largest entry first keeps tiny and huge directions from losing their norm.
         largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
         unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
@@ -48,17 +44,14 @@ class Ball(NormBall):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """||x||_2 / r."""
-        points = batch(points, self.m, "points")
         return np.asarray(np.linalg.norm(points, axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Roots t of ||x + t u||^2 = r^2, clipped at 0 for points outside by rounding."""
-        points, directions = rays(points, directions, self.m)
         return ball_chord(points / self.r, directions / self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
         """Points outside are scaled to norm r."""
-        points = batch(points, self.m, "points")
         norms = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points * (self.r / np.maximum(norms, self.r)))
 
@@ -112,12 +105,10 @@ class CrossPolytope(NormBall):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_inf."""
-        directions = batch(directions, self.m, "directions")
         return np.asarray(self.r * np.abs(directions).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """+-r e_i at the first entry of largest modulus."""
-        directions = batch(directions, self.m, "directions")
         winners = np.abs(directions).argmax(axis=1)
         rows = np.arange(len(directions))
         points = np.zeros_like(directions)
@@ -126,19 +117,16 @@ class CrossPolytope(NormBall):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """||x||_1 / r."""
-        points = batch(points, self.m, "points")
         return np.asarray(np.abs(points).sum(axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends of {t : ||x + t u||_1 <= r} by sorting the sign changes, O(m log m)."""
-        points, directions = rays(points, directions, self.m)
         both = np.hstack([points, -points])
         ways = np.hstack([directions, -directions])
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
         """Soft thresholding at the level that gives norm r, by sorting."""
-        points = batch(points, self.m, "points")
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:

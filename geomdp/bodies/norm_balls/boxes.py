@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, finite_array
-from geomdp.bodies.arguments import frozen_array, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction, Verb
+from geomdp._validation import finite_array
+from geomdp.bodies.arguments import Verb, frozen_array
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 
 
@@ -85,14 +85,12 @@ class Box(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Sum of max(u_i lower_i, u_i upper_i)."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(
             np.maximum(directions, 0) @ self.upper + np.minimum(directions, 0) @ self.lower
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """upper_i where u_i > 0, else lower_i."""
-        directions = batch(directions, self.dimension, "directions")
         return np.where(directions > 0, self.upper, self.lower)
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -103,7 +101,6 @@ class Box(Body):
         ValueError
             If 0 is not in the relative interior of the box.
         """
-        points = batch(points, self.dimension, "points")
         if not self._has_gauge:
             raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
         bounds = np.where(points > 0, self.upper, -self.lower)
@@ -114,14 +111,12 @@ class Box(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether every entry is in its interval, up to `tolerance` times the largest bound."""
-        points = batch(points, self.dimension, "points")
         slack = tolerance * max(np.abs(self.lower).max(), np.abs(self.upper).max())
         inside = (points >= self.lower - slack) & (points <= self.upper + slack)
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest t each way before an entry leaves its interval; 0 along a flat axis."""
-        points, directions = rays(points, directions, self.dimension)
         ends = []
         for way in (-directions, directions):
             room = np.where(way > 0, self.upper - points, points - self.lower)
@@ -132,7 +127,7 @@ class Box(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Each entry moved to the nearest point of its interval."""
-        return np.clip(batch(points, self.dimension, "points"), self.lower, self.upper)
+        return np.clip(points, self.lower, self.upper)
 
     def radius(self) -> float:
         """Norm of the farthest corner."""

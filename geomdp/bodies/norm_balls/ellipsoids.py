@@ -11,8 +11,7 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, off_span, rays
+from geomdp.bodies.arguments import frozen_array, off_span
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume, unit_ball_points
@@ -61,12 +60,10 @@ class Ellipsoid(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """||root^T u||_2."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """root w / ||w||_2 with w = root^T u; 0, which is then a maximiser, where w = 0."""
-        directions = batch(directions, self.dimension, "directions")
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
@@ -74,13 +71,11 @@ class Ellipsoid(Body):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Norm in the coordinates of the unit ball; inf outside the span."""
-        points = batch(points, self.dimension, "points")
         norms = np.linalg.norm(self._whiten(points), axis=1)
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Roots of a quadratic in the coordinates of the unit ball; 0 outside the span."""
-        points, directions = rays(points, directions, self.dimension)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
         low[along], high[along] = ball_chord(

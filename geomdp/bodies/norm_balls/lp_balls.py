@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, positive, real_number, whole
+from geomdp._validation import positive, real_number, whole
 from geomdp.bodies.base import Body, Facets
 
 
@@ -87,22 +87,20 @@ class LpBall(NormBall):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_q with the dual exponent q."""
-        directions = batch(directions, self.m, "directions")
         return self.r * lp_norms(directions, self.dual_exponent)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); the first axis point for u = 0."""
-        directions = batch(directions, self.m, "directions").copy()
+        directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self.r * _polar(directions, self.dual_exponent)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """||x||_p / r."""
-        return lp_norms(batch(points, self.m, "points"), self.p) / self.r
+        return lp_norms(points, self.p) / self.r
 
     def facets(self, points: FloatArray) -> Facets:
         """The gradient of the gauge, sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r."""
-        points = batch(points, self.m, "points")
         away = points.copy()
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)

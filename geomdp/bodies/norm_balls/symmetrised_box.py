@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import Body, Facets
 
@@ -52,26 +51,24 @@ class SymmetrisedBox(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """The larger of sum (v_i u_i)_+ and sum (v_i u_i)_-."""
-        directions = batch(directions, self.dimension, "directions")
         above, below = np.maximum(directions, 0), np.maximum(-directions, 0)
         return np.asarray(np.maximum(above @ self.upper, below @ self.upper))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The best corner of B or of -B."""
-        directions = batch(directions, self.dimension, "directions")
         above, below = directions > 0, directions < 0
         positive = (np.abs(directions) * self.upper * np.where(above, 1, -1)).sum(axis=1) >= 0
         return np.where(positive[:, None], above * self.upper, -(below * self.upper))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_i (x_i / u_i)_+ + max_i (x_i / u_i)_-."""
-        ratios = batch(points, self.dimension, "points") / self.upper
+        ratios = points / self.upper
         high, low = ratios.max(axis=1), ratios.min(axis=1)
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
         """e_i / u_i - e_j / u_j at the largest and smallest ratio, each only if of its sign."""
-        ratios = batch(points, self.dimension, "points") / self.upper
+        ratios = points / self.upper
         rows = np.arange(len(ratios))
         first, last = ratios.argmax(axis=1), ratios.argmin(axis=1)
         normals = np.zeros(ratios.shape)

@@ -24,9 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle
 from geomdp.bodies.conic.conic_programs import KeptProblem
 from geomdp.bodies.conic.cvx_body import CONIC_TOLERANCE
 from geomdp.bodies.conic.elliptope import Elliptope
@@ -119,14 +118,13 @@ class MomentRelaxation(Body):
         program each); see `MomentMatrix.highest`.
         """
         linear, constant = self._map
-        directions = batch(directions, self.dimension, "directions")
         weights = (linear.T @ directions.T).T
         return np.asarray(self.matrix.highest(weights).bounds + directions @ constant)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Points of the body that maximise <u, y>, to about the accuracy of `support`."""
         linear, constant = self._map
-        weights = (linear.T @ batch(directions, self.dimension, "directions").T).T
+        weights = (linear.T @ directions.T).T
         return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
 
     def radius(self) -> float:
@@ -154,7 +152,6 @@ class MomentRelaxation(Body):
         MissingOracle
             For marginals, whose body has 0 on its boundary.
         """
-        points = batch(points, self.dimension, "points")
         if not self.implements(Body.facets):
             raise MissingOracle(self, "gauge", "0 in its interior")
         normals = np.zeros(points.shape)
@@ -166,7 +163,6 @@ class MomentRelaxation(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Two semidefinite programs each; 0 for points outside."""
-        points, directions = rays(points, directions, self.dimension)
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ends = [np.zeros(len(points)), np.zeros(len(points))]
         for end, sign in zip(ends, (-1.0, 1.0), strict=True):
@@ -180,7 +176,6 @@ class MomentRelaxation(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Nearest points to about 1e-5 of the radius, one semidefinite program each."""
-        points = batch(points, self.dimension, "points")
         linear, constant = self._map
         nearest = np.empty(points.shape)
         for i, point in enumerate(points):
@@ -190,13 +185,11 @@ class MomentRelaxation(Body):
 
     def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
         """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
-        points = batch(points, self.dimension, "points")
         distances = np.linalg.norm(points - self.project(points), axis=1)
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """The halfspace at the nearest point, moved out to the support function."""
-        point = vector(point, self.dimension, "point")
         normal = point - self.project(point[None])[0]
         if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
             return None

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Halfspace, MissingOracle, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Halfspace, MissingOracle
 from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter, independent_points
 from geomdp.bodies.facets.ray_shooting import RayShooter
@@ -70,11 +70,11 @@ class WorkloadPolytope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the gauge about the centre is at most 1 + `tolerance`."""
-        return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
+        return self._centred.contains(points, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """The facet that a ray from the centre to the point leaves through."""
-        return self._centred.separate(vector(point, self.dimension, "point"))
+        return self._centred.separate(point)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 outside the span."""
@@ -82,11 +82,11 @@ class WorkloadPolytope(Body):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Q(x*) for an element x* that maximises <u, Q(x)>."""
-        return self.workload.extreme_answers(batch(directions, self.dimension, "directions"))
+        return self.workload.extreme_answers(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """The workload's own, in one pass over the universe where it can."""
-        return self.workload.breadth(batch(directions, self.dimension, "directions"))
+        return self.workload.breadth(directions)
 
     def radius(self) -> float:
         """The workload's bound on ||Q(x)||_2."""

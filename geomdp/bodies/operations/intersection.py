@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
 
 #: Verbs an intersection has where all its parts have them.
 _SHARED = frozenset({Body.gauge, Body.facets, Body.cvxpy_constraints})
@@ -72,12 +71,10 @@ class Intersection(Body):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """The largest gauge of the parts."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauge and normal of the part with the largest gauge."""
-        points = batch(points, self.dimension, "points")
         found = [body.facets(points) for body in self.bodies]
         gauges = np.array([each.gauges for each in found])
         first = gauges.argmax(axis=0)
@@ -86,14 +83,12 @@ class Intersection(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether every part contains the point."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(
             np.all([body.contains(points, tolerance) for body in self.bodies], axis=0)
         )
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """The halfspace of the first part that does not contain the point."""
-        point = vector(point, self.dimension, "point")
         for body in self.bodies:
             found = body.separate(point)
             if found is not None:
@@ -102,7 +97,6 @@ class Intersection(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The intersection of the parts' chords."""
-        points, directions = rays(points, directions, self.dimension)
         chords = [body.chord(points, directions) for body in self.bodies]
         low = np.max([low for low, _ in chords], axis=0)
         high = np.min([high for _, high in chords], axis=0)

@@ -10,16 +10,8 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import ROUNDING, frozen_array, off_hull, off_span, rays
-from geomdp.bodies.base import (
-    MEMBERSHIP_TOLERANCE,
-    Body,
-    Facets,
-    MissingOracle,
-    SupportFunction,
-    Verb,
-)
+from geomdp.bodies.arguments import ROUNDING, Verb, frozen_array, off_hull, off_span
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, SupportFunction
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 
 #: Verbs of a linear image that need a map one-to-one on the body.
@@ -136,26 +128,23 @@ class LinearImage(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """h_K(matrix^T u)."""
-        return self.body.support(batch(directions, self.dimension, "directions") @ self.matrix)
+        return self.body.support(directions @ self.matrix)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """Breadth of K along matrix^T u."""
-        return self.body.breadth(batch(directions, self.dimension, "directions") @ self.matrix)
+        return self.body.breadth(directions @ self.matrix)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Image of the extreme point of K for matrix^T u."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge in K of the point pulled back; inf outside the span of the image."""
-        points = batch(points, self.dimension, "points")
         outside = off_span(points, self.affine_hull().basis, self.radius())
         return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauges in K of the points pulled back; normals of K mapped by the inverse's transpose."""
-        points = batch(points, self.dimension, "points")
         inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
@@ -163,14 +152,12 @@ class LinearImage(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the point is an image, up to rounding, of a point of K."""
-        points = batch(points, self.dimension, "points")
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self.body.contains(self._pull_back(points), tolerance)
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chord of K through the point and direction pulled back; 0 outside the span."""
-        points, directions = rays(points, directions, self.dimension)
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -180,7 +167,6 @@ class LinearImage(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Image of the nearest point of K, for a map that multiplies all lengths by one number."""
-        points = batch(points, self.dimension, "points")
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that multiplies all lengths alike")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.base import Body, Facets, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import Body, Facets
 
 #: The verb of K that answers for a verb of its polar.
 _TRADED: dict[Verb, Verb] = {
@@ -66,18 +66,17 @@ class Polar(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """The gauge of K."""
-        return self.body.gauge(batch(directions, self.dimension, "directions"))
+        return self.body.gauge(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The normal of K where the ray leaves it; any point of the polar for direction 0."""
-        return self.body.facets(batch(directions, self.dimension, "directions")).normals
+        return self.body.facets(directions).normals
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """The support function of K."""
-        return self.body.support(batch(points, self.dimension, "points"))
+        return self.body.support(points)
 
     def facets(self, points: FloatArray) -> Facets:
         """Support function and extreme point of K."""
-        points = batch(points, self.dimension, "points")
         normals = self.body.extreme_point(points)
         return Facets(np.einsum("bm,bm->b", points, normals), normals)

@@ -13,9 +13,8 @@ import scipy.linalg
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.scaled import difference_body
 
@@ -73,32 +72,26 @@ class Product(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Sum of the support functions."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """Sum of the breadths of the factors."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Extreme points side by side."""
-        directions = batch(directions, self.dimension, "directions")
         return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Largest gauge."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether every factor holds its part."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Intersection of the chords of those factors in which the direction is not 0."""
-        points, directions = rays(points, directions, self.dimension)
         low, high = np.full(len(points), -np.inf), np.full(len(points), np.inf)
         for body, part in zip(self.bodies, self.slices, strict=True):
             moving = directions[:, part].any(axis=1)
@@ -109,7 +102,6 @@ class Product(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Projections side by side."""
-        points = batch(points, self.dimension, "points")
         return np.hstack(self._each(lambda K, x: K.project(x), points))
 
     def radius(self) -> float:

@@ -10,16 +10,9 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, positive, vector
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import (
-    MEMBERSHIP_TOLERANCE,
-    Body,
-    Facets,
-    Halfspace,
-    SupportFunction,
-    Verb,
-)
+from geomdp._validation import positive
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace, SupportFunction
 from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
 
 
@@ -72,31 +65,28 @@ class Scaled(Body):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge in K over the factor."""
-        points = batch(points, self.dimension, "points")
         return self.body.gauge(points) / self.factor
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauges and normals of K over the factor."""
-        found = self.body.facets(batch(points, self.dimension, "points"))
+        found = self.body.facets(points)
         return Facets(found.gauges / self.factor, found.normals / self.factor)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether K holds the point over the factor."""
-        return self.body.contains(batch(points, self.dimension, "points") / self.factor, tolerance)
+        return self.body.contains(points / self.factor, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """Separator of K from the point over the factor, its offset times the factor."""
-        found = self.body.separate(vector(point, self.dimension, "point") / self.factor)
+        found = self.body.separate(point / self.factor)
         return None if found is None else Halfspace(found.normal, self.factor * found.offset)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chord of K through the point and direction over the factor."""
-        points, directions = rays(points, directions, self.dimension)
         return self.body.chord(points / self.factor, directions / self.factor)
 
     def project(self, points: FloatArray) -> FloatArray:
         """Projection on K of the point over the factor, times the factor."""
-        points = batch(points, self.dimension, "points")
         return self.factor * self.body.project(points / self.factor)
 
     def radius(self) -> float:

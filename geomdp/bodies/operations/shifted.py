@@ -9,9 +9,8 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import frozen_array, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Halfspace, Verb
+from geomdp.bodies.arguments import Verb, frozen_array
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Halfspace
 from geomdp.bodies.operations.scaled import difference_body
 
 #: Verbs about 0 rather than about the body: shifting changes them, and they are derived anew.
@@ -58,7 +57,6 @@ class Shifted(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """h_K(u) + <u, offset>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(self.body.support(directions) + directions @ self.offset)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
@@ -71,23 +69,21 @@ class Shifted(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether K holds the point minus the offset."""
-        return self.body.contains(batch(points, self.dimension, "points") - self.offset, tolerance)
+        return self.body.contains(points - self.offset, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """Separator of K from the point minus the offset, shifted with K."""
-        found = self.body.separate(vector(point, self.dimension, "point") - self.offset)
+        found = self.body.separate(point - self.offset)
         if found is None:
             return None
         return Halfspace(found.normal, found.offset + float(found.normal @ self.offset))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Chord of K through the point minus the offset."""
-        points, directions = rays(points, directions, self.dimension)
         return self.body.chord(points - self.offset, directions)
 
     def project(self, points: FloatArray) -> FloatArray:
         """Projection on K of the point minus the offset, plus the offset."""
-        points = batch(points, self.dimension, "points")
         return self.body.project(points - self.offset) + self.offset
 
     def radius(self) -> float:

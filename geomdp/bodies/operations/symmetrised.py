@@ -11,9 +11,8 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, Verb
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
 from geomdp.bodies.facets.gauges import VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter
 from geomdp.bodies.facets.ray_shooting import RayShooter
@@ -88,7 +87,7 @@ class Symmetrised(Body):
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauges and normals of the facets through which rays from 0 leave."""
-        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+        return self._gauge.facets(points, self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the gauge is at most 1 + `tolerance`."""
@@ -96,7 +95,7 @@ class Symmetrised(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 outside the span."""
-        return self._gauge.span_chord(*rays(points, directions, self.dimension))
+        return self._gauge.span_chord(points, directions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,11 +113,10 @@ class Difference(Symmetrised):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """The breadth h_K(u) + h_K(-u) of K."""
-        return self.body.breadth(batch(directions, self.dimension, "directions"))
+        return self.body.breadth(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Difference of the extreme points of K for u and -u."""
-        directions = batch(directions, self.dimension, "directions")
         return self.body.extreme_point(directions) - self.body.extreme_point(-directions)
 
     def _shooter(self, points: FloatArray) -> RayShooter:
@@ -180,12 +178,10 @@ class SymmetricHull(Symmetrised):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """max(h_K(u), h_K(-u))."""
-        directions = batch(directions, self.dimension, "directions")
         return np.maximum(self.body.support(directions), self.body.support(-directions))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The better of the extreme points of K and of -K for u."""
-        directions = batch(directions, self.dimension, "directions")
         first, second = self.body.extreme_point(directions), -self.body.extreme_point(-directions)
         gain = np.einsum("bm,bm->b", directions, first - second)
         return np.where(gain[:, None] >= 0, first, second)

@@ -11,9 +11,8 @@ import scipy.linalg
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, SupportFunction, Verb
+from geomdp.bodies.arguments import Verb, frozen_array, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, SupportFunction
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 
 #: Rows this many times farther from 0 than the median row are checked for redundancy first: if left
@@ -143,12 +142,11 @@ class HPolytope(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, one linear program each."""
-        directions = batch(directions, self.dimension, "directions")
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A vertex that attains the support function; for u = 0 one for the first axis."""
-        directions = batch(directions, self.dimension, "directions").copy()
+        directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
 
@@ -170,7 +168,6 @@ class HPolytope(Body):
         ValueError
             If 0 is not in the relative interior of the polytope.
         """
-        points = batch(points, self.dimension, "points")
         if not self._has_gauge:
             raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
         hull, slack = self._shape
@@ -184,7 +181,6 @@ class HPolytope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no row is exceeded by more than `tolerance` times the size of the body."""
-        points = batch(points, self.dimension, "points")
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
@@ -193,7 +189,6 @@ class HPolytope(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest t each way before an inequality fails; 0 outside the span."""
-        points, directions = rays(points, directions, self.dimension)
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         room = np.maximum(offsets - points @ rows.T, 0.0)

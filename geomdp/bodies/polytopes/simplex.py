@@ -11,9 +11,8 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import holds_origin, off_hull, off_span, ratio_test, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Verb
+from geomdp.bodies.arguments import Verb, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.norm_balls.balls import CrossPolytope
 from geomdp.bodies.operations.linear_image import LinearImage
@@ -52,12 +51,10 @@ class Simplex(Vertices):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray((directions @ self.vertices.T).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The first vertex with the largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -68,7 +65,6 @@ class Simplex(Vertices):
         ValueError
             If 0 is not in the relative interior of the simplex.
         """
-        points = batch(points, self.dimension, "points")
         gauges = (-points @ self._map.linear.T / self._checked_origin()).max(axis=1)
         return np.where(
             off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)
@@ -76,7 +72,6 @@ class Simplex(Vertices):
 
     def facets(self, points: FloatArray) -> Facets:
         """The facet opposite the vertex whose weight the ray from 0 through x loses first."""
-        points = batch(points, self.dimension, "points")
         gauges = self.gauge(points)
         slopes = -self._map.linear / self._checked_origin()[:, None]
         winners = (points @ slopes.T).argmax(axis=1)
@@ -89,14 +84,12 @@ class Simplex(Vertices):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether x is in the affine hull, up to rounding, with no weight below -`tolerance`."""
-        points = batch(points, self.dimension, "points")
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self._map.weights(points).min(axis=1) >= -tolerance
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest t each way before a barycentric weight becomes 0; 0 outside the span."""
-        points, directions = rays(points, directions, self.dimension)
         weights = np.maximum(self._map.weights(points), 0.0)
         slopes = -directions @ self._map.linear.T
         return ratio_test(weights, slopes, off_span(directions, self._map.basis))

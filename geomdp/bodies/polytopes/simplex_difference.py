@@ -11,8 +11,7 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import off_span, rays
+from geomdp.bodies.arguments import off_span
 from geomdp.bodies.base import Body, Facets
 from geomdp.bodies.norm_balls.positive_parts import exit_time
 from geomdp.bodies.operations.symmetrised import Difference
@@ -46,12 +45,10 @@ class SimplexDifference(Vertices):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """max_i <u, v_i> - min_i <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.ptp(directions @ self.vertices.T, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Difference of the best and the worst vertex, the first ones among ties."""
-        directions = batch(directions, self.dimension, "directions")
         scores = directions @ self.vertices.T
         return np.asarray(
             self.vertices[scores.argmax(axis=1)] - self.vertices[scores.argmin(axis=1)]
@@ -59,20 +56,17 @@ class SimplexDifference(Vertices):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max(sum y_+, sum y_-) with the y of the class (sum y = 0); inf outside the span."""
-        points = batch(points, self.dimension, "points")
         weights = points @ self._map.linear.T
         gauges = np.maximum(np.maximum(weights, 0).sum(axis=1), np.maximum(-weights, 0).sum(axis=1))
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
 
     def facets(self, points: FloatArray) -> Facets:
         """z with <z, v_i> constant on y_i > 0 and 1 less elsewhere: h(z) = 1, <z, x> = sum y_+."""
-        points = batch(points, self.dimension, "points")
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends of {t : sum (y + t w)_+ <= 1} by sorting the sign changes; 0 outside the span."""
-        points, directions = rays(points, directions, self.dimension)
         weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
         flat = off_span(directions, self._map.basis)
         low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)

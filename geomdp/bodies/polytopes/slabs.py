@@ -10,8 +10,7 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, rays
+from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import Body, Facets, SupportFunction
 from geomdp.bodies.linear_programs import ConicProgram
 
@@ -88,23 +87,20 @@ class SlabBody(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, y>, one linear program each."""
-        directions = batch(directions, self.dimension, "directions")
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A vertex that attains the support function; for u = 0 one for the first axis."""
-        directions = batch(directions, self.dimension, "directions").copy()
+        directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_j |<z_j, y>| / w_j."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
 
     def facets(self, points: FloatArray) -> Facets:
         """+-z_j / w_j of the largest ratio."""
-        points = batch(points, self.dimension, "points")
         ratios = points @ self.normals.T
         winners = np.abs(ratios).argmax(axis=1)
         top = np.take_along_axis(ratios, winners[:, None], axis=1)
@@ -112,7 +108,6 @@ class SlabBody(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest t each way before a slab is left."""
-        points, directions = rays(points, directions, self.dimension)
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
         # With s = |slope| and c = height sign(slope), t may go from (-1 - c) / s to (1 - c) / s.

@@ -10,16 +10,8 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import (
-    frozen_array,
-    holds_origin,
-    off_hull,
-    off_span,
-    ratio_test,
-    rays,
-)
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, SupportFunction, Verb
+from geomdp.bodies.arguments import Verb, frozen_array, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, SupportFunction
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
 
@@ -101,12 +93,10 @@ class TriangulatedPolytope(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray((directions @ self._corners.T).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The first vertex with the largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
@@ -127,7 +117,6 @@ class TriangulatedPolytope(Body):
         ValueError
             If 0 is not in the relative interior of the polytope.
         """
-        points = batch(points, self.dimension, "points")
         rows = self.facet_normals()
         outside = off_span(points, self._parts[0].basis, self.radius())
         if len(rows) == 0:
@@ -151,7 +140,6 @@ class TriangulatedPolytope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no facet is exceeded by more than `tolerance` times the radius."""
-        points = batch(points, self.dimension, "points")
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T
         inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)
@@ -160,7 +148,6 @@ class TriangulatedPolytope(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest t each way before a facet is crossed; 0 outside the span."""
-        points, directions = rays(points, directions, self.dimension)
         hull, cells = self._parts
         room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
         slopes = directions @ hull.basis @ cells.normals.T

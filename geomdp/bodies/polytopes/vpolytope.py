@@ -11,9 +11,9 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import frozen_array, holds_origin
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace, Verb
+from geomdp._validation import batch
+from geomdp.bodies.arguments import Verb, frozen_array, holds_origin
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
 from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
@@ -113,7 +113,6 @@ class VPolytope(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         best = np.full(len(directions), -np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
@@ -121,7 +120,6 @@ class VPolytope(Body):
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """Largest minus smallest <u, v_i>, from one product with all vertices."""
-        directions = batch(directions, self.dimension, "directions")
         best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
@@ -162,11 +160,11 @@ class VPolytope(Body):
         ValueError
             If 0 is not in the relative interior of the polytope.
         """
-        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+        return self._gauge.facets(points, self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
-        return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
+        return self._centred.contains(points, tolerance)
 
     @cached_property
     def _columns(self) -> VertexColumns:
@@ -182,7 +180,6 @@ class VPolytope(Body):
         # Compiled code, slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search
 
-        point = vector(point, self.dimension, "point")
         columns = self._columns
         if columns.scale > RANK_TOLERANCE * self.radius():
             start = np.array([columns.start(point)])

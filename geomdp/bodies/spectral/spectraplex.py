@@ -10,7 +10,6 @@ import numpy as np
 
 from geomdp._linalg import svec
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_corner
 from geomdp.bodies.spectral.eigenvalues import (
@@ -47,24 +46,21 @@ class Spectraplex(MatrixBody):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """max(largest eigenvalue, 0)."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """svec(v v^T) for a top eigenvector v, or 0 if no eigenvalue is above 0."""
-        directions = batch(directions, self.dimension, "directions")
         values, vectors = eigen(directions)
         return top_projector(values, vectors)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no eigenvalue is below -`tolerance` and the trace is at most 1 + `tolerance`."""
-        points = batch(points, self.dimension, "points")
         values = eigenvalues(points)
         return np.asarray((values[:, 0] >= -tolerance) & (values.sum(axis=1) <= 1 + tolerance))
 
     def project(self, points: FloatArray) -> FloatArray:
         """Eigenvalues projected on {x >= 0, sum x <= 1} (JL-COV)."""
-        values, vectors = eigen(batch(points, self.dimension, "points"))
+        values, vectors = eigen(points)
         return assemble(nearest_in_corner(values, 1.0), vectors)
 
     def radius(self) -> float:
@@ -154,7 +150,7 @@ class SpectraplexDifference(SymmetricSpectral):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """v v^T - w w^T, top and bottom eigenvectors, each only if its eigenvalue has its sign."""
-        values, vectors = eigen(batch(directions, self.dimension, "directions"))
+        values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
         return np.asarray(top_projector(values, vectors) - bottom)
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from geomdp._linalg import svec
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
 from geomdp.bodies.base import Facets
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_corner
 from geomdp.bodies.spectral.eigenvalues import (
@@ -64,20 +63,20 @@ class SymmetricSpectral(MatrixBody):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """A function of the eigenvalues."""
-        return self._height(eigenvalues(batch(directions, self.dimension, "directions")))
+        return self._height(eigenvalues(directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """A function of the eigenvalues."""
-        return self._norm(eigenvalues(batch(points, self.dimension, "points")))
+        return self._norm(eigenvalues(points))
 
     def facets(self, points: FloatArray) -> Facets:
         """Normals with the eigenvectors of the point."""
-        values, vectors = eigen(batch(points, self.dimension, "points"))
+        values, vectors = eigen(points)
         return Facets(self._norm(values), assemble(self._gradient(values), vectors))
 
     def project(self, points: FloatArray) -> FloatArray:
         """Eigenvalues projected on the set of spectra, eigenvectors kept."""
-        values, vectors = eigen(batch(points, self.dimension, "points"))
+        values, vectors = eigen(points)
         return assemble(self._nearest(values), vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -119,7 +118,7 @@ class NuclearBall(SymmetricSpectral):
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """+-v v^T for an eigenvector of an eigenvalue of largest modulus, with its sign."""
-        values, vectors = eigen(batch(directions, self.dimension, "directions"))
+        values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]
         best = np.where(above, vectors[:, :, -1], vectors[:, :, 0])
         return np.where(above, 1.0, -1.0) * svec(best[:, :, None] * best[:, None, :])

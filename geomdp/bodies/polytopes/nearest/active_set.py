@@ -5,12 +5,12 @@ nearest point of the affine hull of its members, with positive weights. A point 
 <b - x, p - x> joins, b being the target. If the new affine minimiser has a weight below zero, the
 iterate moves towards it until the first weight vanishes, that member leaves, and so on.
 
-In exact arithmetic the distance falls with every exchange, so no set of members returns. In floating
-point a sweep that lowers neither the distance nor the largest gain counts as stalled; after PATIENCE
-stalled sweeps the search ends, and the caller computes the gain that was reached.
+In exact arithmetic the distance falls with every exchange, so no set of members returns. In
+floating point a sweep that lowers neither the distance nor the largest gain counts as stalled;
+after PATIENCE stalled sweeps the search ends, and the caller computes the gain that was reached.
 
-A sweep computes the gains of the whole table once and then tries the promising points in that order;
-the gain of each is recomputed (O(d)) before it joins.
+A sweep computes the gains of the whole table once and then tries the promising points in that
+order; the gain of each is recomputed (O(d)) before it joins.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, de
 
 #: Weights at or below this count as zero: they move the point by less than rounding does.
 ZERO_WEIGHT = 1e-15
-#: Sweeps (here) or rounds (in `column_generation`) without progress before the search gives up. 1, 2,
-#: 4, 8 and 16 reached the same tolerances on 11,000 degenerate and smooth instances.
+#: Sweeps (here) or rounds (in `column_generation`) without progress before the search gives up. 1,
+#: 2, 4, 8 and 16 reached the same tolerances on 11,000 degenerate and smooth instances.
 PATIENCE = 2
 #: A sweep is progress if the largest gain falls below this share of the lowest so far, ...
 GAIN_DROP = 0.9

@@ -60,7 +60,7 @@ class Found:
 
 
 class Table:
-    """The points of the table, in lifted coordinates ((p - centre) / unit, 1), and their active set."""
+    """A table of points, in lifted coordinates ((p - centre) / unit, 1), and its active set."""
 
     def __init__(self, columns: Columns, target: FloatArray) -> None:
         self._columns, self._target = columns, target

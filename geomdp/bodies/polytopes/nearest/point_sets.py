@@ -141,8 +141,8 @@ class OracleColumns:
         self.scale = 0.0
         if seeds is not None:
             self._append(seeds)
-        # The extreme points along one direction and its opposite show position and size. In a random
-        # direction they coincide only if the image is a single point.
+        # The extreme points along one direction and its opposite show position and size. In a
+        # random direction they coincide only if the image is a single point.
         width = self._images.shape[1]
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))

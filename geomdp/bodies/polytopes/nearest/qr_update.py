@@ -75,7 +75,7 @@ def empty_factor(target: FloatArray, capacity: int) -> Factor:
 
 
 def with_capacity(factor: Factor, capacity: int) -> Factor:
-    """The same factors with room for `capacity` points: a copy of at least twice the size if needed."""
+    """The same factors with room for `capacity` points: if needed a copy of twice the size."""
     old = len(factor.members)
     if capacity <= old:
         return factor
@@ -89,7 +89,7 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
-    """Make the independent ones among the rows of `points` (k, d+1) the members, with `weights` (k,).
+    """Make independent ones of the rows of `points` (k, d+1) the members, with `weights` (k,).
 
     Weights of dependent rows are dropped and the rest scaled to sum to 1.
     """
