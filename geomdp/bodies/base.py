@@ -32,7 +32,6 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,7 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector
 from geomdp.bodies.arguments import CHECKS, Verb, rays
+from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
 from geomdp.bodies.point_lists import half_diameter_of
 
 #: Directions (b, m) to values (b,).
@@ -52,37 +52,6 @@ MEMBERSHIP_TOLERANCE = 1e-9
 BISECTION_TOLERANCE = 1e-12
 #: Entries of one batch of axes in `half_diameter`: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-
-
-class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
-    """A body was asked for a verb that it does not implement and that cannot be derived."""
-
-    def __init__(self, body: object, verb: str, needed: str) -> None:
-        super().__init__(f"{type(body).__name__} has no {verb}: it would need {needed}")
-
-
-@dataclass(frozen=True)
-class Halfspace:
-    """The set {x : <normal, x> <= offset} in R^m."""
-
-    normal: FloatArray
-    offset: float
-
-
-@dataclass(frozen=True)
-class Facets:
-    """Where rays from 0 leave a body: gauges and the supporting halfspaces there.
-
-    Parameters
-    ----------
-    gauges : (b,) array
-        ||x||_K of each point x; infinite outside the span of K.
-    normals : (b, m) array
-        A z with h_K(z) <= 1 and <z, x> = ||x||_K for each x in the span of K.
-    """
-
-    gauges: FloatArray
-    normals: FloatArray
 
 
 class Body(abc.ABC):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
 from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
 from geomdp.bodies.norm_balls.boxes import Box
@@ -20,6 +20,7 @@ from geomdp.bodies.operations.products import Product
 from geomdp.bodies.operations.scaled import Scaled
 from geomdp.bodies.operations.shifted import Shifted
 from geomdp.bodies.operations.symmetrised import Difference
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope

@@ -14,8 +14,9 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import Body, Halfspace
+from geomdp.bodies.base import Body
 from geomdp.bodies.conic.conic_programs import KeptProblem
+from geomdp.bodies.oracles import Halfspace
 
 #: Accuracy of points found: residuals of 1e-8 or less (below) leave it room.
 CONIC_TOLERANCE = 1e-6

@@ -12,9 +12,10 @@ import scipy.special
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 from geomdp.bodies.conic.support import highest_correlation
+from geomdp.bodies.oracles import Facets
 
 #: Entries of Gaussian vectors held at a time while sampling: 2^24 float64 are 128 MB.
 SAMPLE_ENTRIES = 1 << 24

@@ -16,8 +16,9 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.table_draws import draw_tables, violations
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads.finite import zero_sum_basis
 
 #: Entries of matrices held at a time while sampling: 2^23 float64 are 64 MB.

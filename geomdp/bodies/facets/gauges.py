@@ -7,10 +7,11 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import off_hull, off_span, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.on_demand import OracleShooter
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.oracles import Facets, Halfspace
 
 
 class VertexGauge:

@@ -10,7 +10,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, real_number, whole
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import Facets
 
 
 @dataclass(frozen=True, init=False)

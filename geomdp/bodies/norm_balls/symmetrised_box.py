@@ -9,7 +9,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import Facets
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,13 +25,14 @@ import scipy.sparse as sp
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle
+from geomdp.bodies.base import Body
 from geomdp.bodies.conic.conic_programs import KeptProblem
 from geomdp.bodies.conic.cvx_body import CONIC_TOLERANCE
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.mapped_elliptope import MappedElliptope, stretching_weights
 from geomdp.bodies.conic.sign_moments import REDUCED, MomentMatrix, Multiplied
 from geomdp.bodies.of_workloads.sensitivity import sensitivity_polytope
+from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 

@@ -8,10 +8,11 @@ from functools import cached_property
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Halfspace, MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter, independent_points
 from geomdp.bodies.facets.ray_shooting import RayShooter
+from geomdp.bodies.oracles import Halfspace, MissingOracle
 from geomdp.workloads import Workload
 
 #: Verbs that shoot rays at facets.

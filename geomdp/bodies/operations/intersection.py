@@ -10,7 +10,8 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.oracles import Facets, Halfspace
 
 #: Verbs an intersection has where all its parts have them.
 _SHARED = frozenset({Body.gauge, Body.facets, Body.cvxpy_constraints})

@@ -11,8 +11,9 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import ROUNDING, Verb, frozen_array, off_hull, off_span
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle, SupportFunction
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
+from geomdp.bodies.oracles import Facets, MissingOracle
 
 #: Verbs of a linear image that need a map one-to-one on the body.
 _PULLED_BACK = frozenset(

@@ -8,7 +8,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import Facets
 
 #: The verb of K that answers for a verb of its polar.
 _TRADED: dict[Verb, Verb] = {

@@ -12,8 +12,9 @@ from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace, SupportFunction
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.oracles import Facets, Halfspace
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb, frozen_array
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Halfspace
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.operations.scaled import difference_body
+from geomdp.bodies.oracles import Halfspace
 
 #: Verbs about 0 rather than about the body: shifting changes them, and they are derived anew.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})

@@ -12,10 +12,11 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.gauges import VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter
 from geomdp.bodies.facets.ray_shooting import RayShooter
+from geomdp.bodies.oracles import Facets, MissingOracle
 
 #: Verbs that need the list of vertices of the inner body.
 _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})

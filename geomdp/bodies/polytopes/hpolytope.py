@@ -12,8 +12,9 @@ import scipy.linalg
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb, frozen_array, holds_origin, off_hull, off_span, ratio_test
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, SupportFunction
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
+from geomdp.bodies.oracles import Facets
 
 #: Rows this many times farther from 0 than the median row are checked for redundancy first: if left
 #: in, they would set the scale to which the solver's tolerances are relative.

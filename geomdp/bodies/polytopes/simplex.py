@@ -12,11 +12,12 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb, holds_origin, off_hull, off_span, ratio_test
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.norm_balls.balls import CrossPolytope
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.symmetrised import SymmetricHull
+from geomdp.bodies.oracles import Facets
 from geomdp.bodies.polytopes.barycentric import Vertices, log_simplex_volume
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope

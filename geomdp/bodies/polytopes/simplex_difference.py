@@ -12,9 +12,10 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import off_span
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.positive_parts import exit_time
 from geomdp.bodies.operations.symmetrised import Difference
+from geomdp.bodies.oracles import Facets
 from geomdp.bodies.polytopes.barycentric import Vertices, log_simplex_volume
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 

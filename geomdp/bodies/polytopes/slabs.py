@@ -11,8 +11,9 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array
-from geomdp.bodies.base import Body, Facets, SupportFunction
+from geomdp.bodies.base import Body, SupportFunction
 from geomdp.bodies.linear_programs import ConicProgram
+from geomdp.bodies.oracles import Facets
 
 
 @dataclass(frozen=True, eq=False)

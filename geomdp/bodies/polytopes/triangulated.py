@@ -11,7 +11,8 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb, frozen_array, holds_origin, off_hull, off_span, ratio_test
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, SupportFunction
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.oracles import Facets
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
 

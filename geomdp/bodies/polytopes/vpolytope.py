@@ -13,11 +13,12 @@ from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import Verb, frozen_array, holds_origin
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.linear_programs import origin_depth
+from geomdp.bodies.oracles import Facets, Halfspace
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
 from geomdp.bodies.polytopes.triangulated import TriangulatedPolytope

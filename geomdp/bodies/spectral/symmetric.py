@@ -11,8 +11,8 @@ import numpy as np
 
 from geomdp._linalg import svec
 from geomdp._typing import FloatArray
-from geomdp.bodies.base import Facets
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_corner
+from geomdp.bodies.oracles import Facets
 from geomdp.bodies.spectral.eigenvalues import (
     MatrixBody,
     assemble,

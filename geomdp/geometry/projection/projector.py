@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
-from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.nearest.point_sets import OracleColumns, VertexColumns
 from geomdp.geometry.results import Projection
 

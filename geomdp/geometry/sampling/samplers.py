@@ -12,7 +12,7 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.bodies import Body
-from geomdp.bodies.base import MissingOracle
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Diagnostics, Samples
 from geomdp.geometry.sampling.chains import Mixing, measure_mixing, run_chains

@@ -8,8 +8,9 @@ import numpy as np
 
 from geomdp._typing import RandomState
 from geomdp._validation import whole
-from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.base import Body
 from geomdp.bodies.operations.products import Product
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.width.concentration import checked_level, hoeffding_deviation

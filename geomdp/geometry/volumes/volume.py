@@ -9,8 +9,9 @@ import scipy.special
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.width.concentration import checked_level
