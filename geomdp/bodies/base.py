@@ -32,6 +32,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,8 +107,19 @@ class Body(abc.ABC):
 
         A body with extreme points counts as having a support function.
         """
+        if verb in (Body.gauge, Body.facets) and not self._has_gauge:
+            return False
         own = getattr(type(self), verb.__name__) is not verb
         return own or (verb is Body.support and self.implements(Body.extreme_point))
+
+    @property
+    def _has_gauge(self) -> bool:
+        """Whether 0 is in the relative interior; for bodies that have a gauge only then."""
+        return True
+
+    def _check_gauge(self) -> None:
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
 
     @property
     def has_membership(self) -> bool:
@@ -135,7 +147,7 @@ class Body(abc.ABC):
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge ||x||_K = min{t >= 0 : x in tK} of each row of (b, m): (b,); inf if no t exists.
 
-        Defined for bodies with 0 in the relative interior.
+        Defined for bodies with 0 in the relative interior; ``ValueError`` for others.
         """
         points = batch(points, self.dimension, "points")
         if not self.implements(Body.chord):
@@ -190,7 +202,7 @@ class Body(abc.ABC):
     def facets(self, points: FloatArray) -> Facets:
         """Gauge and supporting normal at each row of (b, m).
 
-        Defined for bodies with 0 in the relative interior.
+        Defined for bodies with 0 in the relative interior; ``ValueError`` for others.
         """
         del points
         raise MissingOracle(self, "facets", "its own polar oracle")
@@ -219,8 +231,15 @@ class Body(abc.ABC):
 
     def radius(self) -> float:
         """An upper bound on max over x in K of ||x||_2; the maximum itself where it is cheap."""
+        return self._bounding_radius
+
+    @cached_property
+    def _bounding_radius(self) -> float:
+        """Half the diagonal of the bounding box centred at 0."""
         axes = np.eye(self.dimension)
-        corner = np.maximum(self.support(axes), self.support(-axes))
+        corner = self.support(axes)
+        if not self.symmetric:
+            corner = np.maximum(corner, self.support(-axes))
         return float(np.linalg.norm(corner))
 
     def half_diameter(self) -> float:

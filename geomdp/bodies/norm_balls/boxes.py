@@ -13,7 +13,7 @@ import numpy.typing as npt
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array
-from geomdp.bodies.arguments import Verb, frozen_array
+from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 
@@ -79,10 +79,6 @@ class Box(Body):
         """Whether lower = -upper."""
         return bool((self.lower == -self.upper).all())
 
-    def implements(self, verb: Verb) -> bool:
-        """`gauge` only if 0 is in the relative interior."""
-        return super().implements(verb) and (verb is not Body.gauge or self._has_gauge)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Sum of max(u_i lower_i, u_i upper_i)."""
         return np.asarray(
@@ -94,15 +90,8 @@ class Box(Body):
         return np.where(directions > 0, self.upper, self.lower)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest of x_i / upper_i and x_i / lower_i; inf outside the span of a flat box.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the box.
-        """
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
+        """Largest of x_i / upper_i and x_i / lower_i; inf outside the span of a flat box."""
+        self._check_gauge()
         bounds = np.where(points > 0, self.upper, -self.lower)
         ratios = np.zeros_like(points)
         np.divide(np.abs(points), bounds, out=ratios, where=bounds > 0)

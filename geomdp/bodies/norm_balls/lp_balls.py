@@ -1,4 +1,4 @@
-"""Balls of the l_p norms, and what all of them have in common (p = 1 and 2 included)."""
+"""Balls of l_p norms: the base class of all, and the body for any exponent p."""
 
 from __future__ import annotations
 

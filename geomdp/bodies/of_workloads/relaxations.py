@@ -23,22 +23,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.bodies.arguments import Verb
+from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
-from geomdp.bodies.conic.conic_programs import KeptProblem
-from geomdp.bodies.conic.cvx_body import CONIC_TOLERANCE
+from geomdp.bodies.conic.conic_programs import ConicBody, KeptProblem
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.mapped_elliptope import MappedElliptope, stretching_weights
 from geomdp.bodies.conic.sign_moments import REDUCED, MomentMatrix, Multiplied
 from geomdp.bodies.of_workloads.sensitivity import sensitivity_polytope
-from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
+from geomdp.bodies.oracles import Facets, MissingOracle
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 
 
 @dataclass(frozen=True, eq=False)
-class MomentRelaxation(Body):
+class MomentRelaxation(ConicBody):
     """The body {c + L z : M(z) psd}, M(z) a matrix of moments of signs.
 
     `moment_relaxation` builds it for a workload.
@@ -60,8 +58,8 @@ class MomentRelaxation(Body):
         if missing:
             raise ValueError(f"no entry of the moment matrix is the moment of {min(missing)}")
 
-    def __repr__(self) -> str:
-        return f"MomentRelaxation(order={self.matrix.order}, dimension={self.dimension})"
+    def _summary(self) -> str:
+        return f"moment matrix of order {self.matrix.order}"
 
     @property
     def dimension(self) -> int:
@@ -133,13 +131,10 @@ class MomentRelaxation(Body):
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
 
-    def implements(self, verb: Verb) -> bool:
-        """`gauge` and `facets` only if c = 0: z = 0 is an inner point, so 0 then is one too.
-
-        For marginals 0 is on the boundary.
-        """
-        own = super().implements(verb)
-        return own and (verb not in (Body.gauge, Body.facets) or not self._map[1].any())
+    @cached_property
+    def _has_gauge(self) -> bool:
+        """Whether c = 0: z = 0 is an inner point. For marginals 0 is on the boundary."""
+        return not self._map[1].any()
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """One semidefinite program each."""
@@ -153,7 +148,7 @@ class MomentRelaxation(Body):
         MissingOracle
             For marginals, whose body has 0 on its boundary.
         """
-        if not self.implements(Body.facets):
+        if not self._has_gauge:
             raise MissingOracle(self, "gauge", "0 in its interior")
         normals = np.zeros(points.shape)
         for i in np.flatnonzero(points.any(axis=1)):
@@ -183,18 +178,6 @@ class MomentRelaxation(Body):
             _, (_, multipliers) = self._distance.solve(point)
             nearest[i] = linear @ self.matrix.repaired(multipliers) + constant
         return nearest
-
-    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
-        distances = np.linalg.norm(points - self.project(points), axis=1)
-        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace at the nearest point, moved out to the support function."""
-        normal = point - self.project(point[None])[0]
-        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
-            return None
-        return Halfspace(normal, float(self.support(normal[None])[0]))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """One semidefinite constraint of order p."""

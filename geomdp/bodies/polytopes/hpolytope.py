@@ -11,7 +11,7 @@ import scipy.linalg
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import Verb, frozen_array, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
@@ -136,11 +136,6 @@ class HPolytope(Body):
         self._shape  # noqa: B018 (raises for an empty or unbounded set)
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
-    def implements(self, verb: Verb) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior."""
-        own = super().implements(verb)
-        return own and (verb not in (Body.gauge, Body.facets) or self._has_gauge)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, one linear program each."""
         return self._program.solve(directions)[0]
@@ -152,25 +147,12 @@ class HPolytope(Body):
         return self._program.solve(directions)[1]
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over rows that are strict at some point; inf outside the span.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
+        """Largest <a_i, x> / b_i over rows that are strict at some point; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """The scaled row a_i / b_i of the largest ratio.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
+        """The scaled row a_i / b_i of the largest ratio."""
+        self._check_gauge()
         hull, slack = self._shape
         rows = self._units[0][slack] / self._units[1][slack, None]
         if len(rows) == 0:
@@ -194,16 +176,6 @@ class HPolytope(Body):
         rows, offsets = self._units[0][slack], self._units[1][slack]
         room = np.maximum(offsets - points @ rows.T, 0.0)
         return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
-
-    @cached_property
-    def _radius(self) -> float:
-        axes = np.eye(self.dimension)
-        corner = np.maximum(self.support(axes), self.support(-axes))
-        return float(np.linalg.norm(corner))
-
-    def radius(self) -> float:
-        """Half-diagonal of the centred bounding box, an upper bound (2 m linear programs, once)."""
-        return self._radius
 
     def affine_hull(self) -> AffineHull:
         """The points at which every row holds with equality that does so on the whole set."""

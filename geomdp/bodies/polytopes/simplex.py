@@ -11,7 +11,7 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import Verb, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.arguments import holds_origin, off_hull, off_span, ratio_test
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.norm_balls.balls import CrossPolytope
@@ -39,16 +39,14 @@ class Simplex(Vertices):
     """
 
     @cached_property
-    def _origin_weights(self) -> FloatArray | None:
-        """Barycentric coordinates of 0 if they are all above 0, else None."""
-        weights = self._map.weights(np.zeros((1, self.dimension)))[0]
-        inside = holds_origin(self.affine_hull(), self.radius())
-        return weights if inside and weights.min() > RANK_TOLERANCE else None
+    def _origin_weights(self) -> FloatArray:
+        """Barycentric coordinates (r + 1,) of the point of the affine hull nearest to 0."""
+        return self._map.weights(np.zeros((1, self.dimension)))[0]
 
-    def implements(self, verb: Verb) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior."""
-        own = super().implements(verb)
-        return own and (verb not in (Body.gauge, Body.facets) or self._origin_weights is not None)
+    @cached_property
+    def _has_gauge(self) -> bool:
+        inside = holds_origin(self.affine_hull(), self.radius())
+        return inside and bool(self._origin_weights.min() > RANK_TOLERANCE)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
@@ -59,14 +57,9 @@ class Simplex(Vertices):
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_i -(L x)_i / y_i(0), where y(x) = y(0) + L x are barycentric; inf outside the span.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the simplex.
-        """
-        gauges = (-points @ self._map.linear.T / self._checked_origin()).max(axis=1)
+        """max_i -(L x)_i / y_i(0), y(x) = y(0) + L x barycentric coordinates; inf outside the span."""
+        self._check_gauge()
+        gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
         return np.where(
             off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)
         )
@@ -74,14 +67,9 @@ class Simplex(Vertices):
     def facets(self, points: FloatArray) -> Facets:
         """The facet opposite the vertex whose weight the ray from 0 through x loses first."""
         gauges = self.gauge(points)
-        slopes = -self._map.linear / self._checked_origin()[:, None]
+        slopes = -self._map.linear / self._origin_weights[:, None]
         winners = (points @ slopes.T).argmax(axis=1)
         return Facets(gauges, slopes[winners])
-
-    def _checked_origin(self) -> FloatArray:
-        if self._origin_weights is None:
-            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
-        return self._origin_weights
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether x is in the affine hull, up to rounding, with no weight below -`tolerance`."""

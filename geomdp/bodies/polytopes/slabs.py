@@ -119,14 +119,6 @@ class SlabBody(Body):
         np.divide(1 - along, steep, out=high, where=steep > 0)
         return low.max(axis=1), high.min(axis=1)
 
-    @cached_property
-    def _radius(self) -> float:
-        return float(np.linalg.norm(self.support(np.eye(self.dimension))))
-
-    def radius(self) -> float:
-        """Half-diagonal of the bounding box, an upper bound (r linear programs, once)."""
-        return self._radius
-
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """The inequalities, as a bound on the largest modulus."""
         import cvxpy as cp

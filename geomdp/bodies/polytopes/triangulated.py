@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import Verb, frozen_array, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
 from geomdp.bodies.oracles import Facets
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
@@ -87,11 +87,6 @@ class TriangulatedPolytope(Body):
         inside = (self._linear_offsets > RANK_TOLERANCE * self.radius()).all()
         return bool(inside and holds_origin(self._parts[0], self.radius()))
 
-    def implements(self, verb: Verb) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior."""
-        own = super().implements(verb)
-        return own and (verb not in (Body.gauge, Body.facets) or self._has_gauge)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
         return np.asarray((directions @ self._corners.T).max(axis=1))
@@ -101,23 +96,11 @@ class TriangulatedPolytope(Body):
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the facets; inf outside the span.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
+        """Largest <a_i, x> / b_i over the facets; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """The scaled facet normal a_i / b_i of the largest ratio.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
+        """The scaled facet normal a_i / b_i of the largest ratio."""
         rows = self.facet_normals()
         outside = off_span(points, self._parts[0].basis, self.radius())
         if len(rows) == 0:
@@ -127,15 +110,8 @@ class TriangulatedPolytope(Body):
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def facet_normals(self) -> FloatArray:
-        """Rows a_i / b_i (F, m), so that the body is {x in its span : <row, x> <= 1 for all rows}.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
+        """Rows a_i / b_i (F, m): the body is {x in its span : <row, x> <= 1 for all rows}."""
+        self._check_gauge()
         rows = self._cells.normals / self._linear_offsets[:, None]
         return np.asarray(rows @ self._parts[0].basis.T)
 

@@ -12,7 +12,7 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch
-from geomdp.bodies.arguments import Verb, frozen_array, holds_origin
+from geomdp.bodies.arguments import frozen_array, holds_origin
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
 from geomdp.bodies.facets.ray_shooting import RayShooter
@@ -86,8 +86,7 @@ class VPolytope(Body):
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
+        self._check_gauge()
         basis = self._hull.basis
         single = basis.shape[1] == 0
         return VertexGauge(basis, None if single else RayShooter.hull(self.vertices @ basis))
@@ -100,11 +99,6 @@ class VPolytope(Body):
         if basis.shape[1]:
             shooter = RayShooter.hull((self.vertices - centre) @ basis)
         return CentredGauge(self, self._hull, centre, VertexGauge(basis, shooter))
-
-    def implements(self, verb: Verb) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior (one linear program)."""
-        own = super().implements(verb)
-        return own and (verb not in (Body.gauge, Body.facets) or self._has_gauge)
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
         """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
@@ -144,23 +138,11 @@ class VPolytope(Body):
         return np.asarray(self.vertices[self.extreme_index(directions)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """min {sum a : x = sum a_i v_i, a >= 0}; inf outside the span.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
+        """min {sum a : x = sum a_i v_i, a >= 0}; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals of the facets through which rays from 0 leave.
-
-        Raises
-        ------
-        ValueError
-            If 0 is not in the relative interior of the polytope.
-        """
+        """Gauges and normals of the facets through which rays from 0 leave."""
         return self._gauge.facets(points, self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
