@@ -146,7 +146,7 @@ def surround(normals: FloatArray) -> bool:
 
 
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
-    """Which rows to keep: some whose hyperplanes {x : normals @ x <= offsets} never meets are dropped.
+    """Which rows of {x : normals @ x <= offsets} to keep: far redundant ones may be dropped.
 
     Rows have length 1. The rows nearest to 0 are taken, doubling their number until they bound a
     set P. A row whose hyperplane is farther from 0 than any point of P is redundant. If the nearest

@@ -151,7 +151,7 @@ class TableMoments(Body):
         return np.asarray(violations(self.tables(points), self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no eigenvalue is below -`tolerance` b, b columns, and violations are in bounds."""
+        """Whether no eigenvalue is below -b `tolerance`, b columns, nor violations too large."""
         tables = self.tables(points)
         # The events of each column add up to the constant 1, so the matrices of order L are
         # singular. Their range is spanned by one constant and all contrasts.

@@ -1,9 +1,9 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
-Means of products of signs over records form psd matrices (`moment_matrix`). Keeping just that fact
-gives a body that holds the sensitivity polytope and over which linear functions, gauges and
-projections cost a semidefinite program of order p instead of 2^d scores. Outer bodies may carry
-noise or receive projections; they never enter a lower bound.
+Means of products of signs over records form psd matrices (`sign_moments`). The set of all moments
+with a psd matrix contains the sensitivity polytope, and over it linear functions, gauges and
+projections cost a semidefinite program of order p instead of 2^d scores. Such outer bodies are used
+for noise and projections; they never enter a lower bound.
 
 References
 ----------
@@ -46,8 +46,8 @@ class MomentRelaxation(ConicBody):
     matrix : MomentMatrix
         M.
     terms : sequence of dict
-        For each coordinate y of the body the coefficients of its z_T, by set T as an ascending
-        tuple; the coefficient of the empty tuple is the constant c. Every T must occur in M.
+        For each coordinate of the body, the coefficients of the z_T by set T, an ascending tuple;
+        the coefficient of the empty tuple is the constant c. Every T must occur in M.
     """
 
     matrix: MomentMatrix
@@ -80,7 +80,7 @@ class MomentRelaxation(ConicBody):
         return linear.tocsr(), constant
 
     def _normal(self, point: Any) -> tuple[Any, Any, Any]:
-        """A direction v (m,), the expression h(v) - <v, x>, and the constraint that makes it so."""
+        """A variable v (m,), an expression, and the constraint that makes it h(v) - <v, x>."""
         import cvxpy as cp
 
         linear, constant = self._map
@@ -111,7 +111,7 @@ class MomentRelaxation(ConicBody):
         return KeptProblem(goal, constraints, [point], found, cp.CLARABEL, REDUCED)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on the largest <u, y>, from dual matrices: they hold to rounding.
+        """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
 
         Too large by a relative 1e-9 for 2-way marginals, else by about 1e-8 (one semidefinite
         program each); see `MomentMatrix.highest`.
@@ -164,7 +164,7 @@ class MomentRelaxation(ConicBody):
         for end, sign in zip(ends, (-1.0, 1.0), strict=True):
             for i, way in enumerate(sign * directions / lengths[:, None]):
                 status, found = self._exit.solve(points[i], way)
-                if status == "optimal":  # unbounded where the line misses the body
+                if status == "optimal":  # the program is unbounded if the line misses the body
                     normal = found[0]
                     height = float(self.support(normal[None])[0]) - float(normal @ points[i])
                     end[i] = max(0.0, height) / lengths[i]
@@ -189,13 +189,13 @@ class MomentRelaxation(ConicBody):
         return [*self.matrix.constraints(moments), variable == image]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems hold solver state."""
+        """The description alone: kept problems contain solver state."""
         return {"matrix": self.matrix, "terms": self.terms}
 
 
 @functools.singledispatch
 def moment_relaxation(workload: Workload) -> Body:
-    """A semidefinite body that holds the sensitivity polytope of a workload on the Boolean cube.
+    """A semidefinite body that contains the sensitivity polytope of a workload on the Boolean cube.
 
     =====================  ========================================================================
     workload               rows of the matrix of moments

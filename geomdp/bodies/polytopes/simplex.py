@@ -57,7 +57,7 @@ class Simplex(Vertices):
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_i -(L x)_i / y_i(0), y(x) = y(0) + L x barycentric coordinates; inf outside the span."""
+        """max_i -(L x)_i / y_i(0), y(0) + L x barycentric coordinates; inf outside the span."""
         self._check_gauge()
         gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
         return np.where(
