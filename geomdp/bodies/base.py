@@ -18,6 +18,7 @@ radius            `support` along the axes: half the diagonal of the bounding bo
 half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axes (an upper bound)
 gaussian_width    `width_rule`: the width of a simpler body
 centroid          0, if symmetric
+cvxpy_constraints `vertex_list`: convex weights
 ================  =============================================================================
 
 `difference`, `symmetric_hull`, `linear_image`, `gaussian_width`, `largest_gauge` and `gauge_bound`
@@ -105,12 +106,15 @@ class Body(abc.ABC):
     def implements(self, verb: Verb) -> bool:
         """Whether `verb`, a method of `Body`, is the body's own rather than derived or missing.
 
-        A body with extreme points counts as having a support function.
+        A body with extreme points counts as having a support function, a body with listed vertices
+        as having a conic form.
         """
         if verb in (Body.gauge, Body.facets) and not self._has_gauge:
             return False
-        own = getattr(type(self), verb.__name__) is not verb
-        return own or (verb is Body.support and self.implements(Body.extreme_point))
+        if getattr(type(self), verb.__name__) is not verb:
+            return True
+        stand_in = {Body.support: Body.extreme_point, Body.cvxpy_constraints: Body.vertex_list}
+        return verb in stand_in and self.implements(stand_in[verb])
 
     @property
     def _has_gauge(self) -> bool:
@@ -287,8 +291,13 @@ class Body(abc.ABC):
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY constraints that hold iff the (m,) expression `variable` lies in K."""
-        del variable
-        raise MissingOracle(self, "cvxpy_constraints", "a conic representation")
+        if not self.implements(Body.vertex_list):
+            raise MissingOracle(self, "cvxpy_constraints", "a conic representation or vertex_list")
+        import cvxpy as cp
+
+        points = self.vertex_list()
+        weights = cp.Variable(len(points), nonneg=True)
+        return [variable == points.T @ weights, cp.sum(weights) == 1]
 
     def difference(self) -> Body | None:
         """K - K in closed form, or None; see `difference_body`."""

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import geomdp.bodies
-from geomdp.bodies import Body, CvxBody, MissingOracle
+from geomdp.bodies import Body, CvxBody, MissingOracle, difference_body, symmetric_hull
 from tests.catalogue import BODIES, CONIC_PROGRAM, VERBS, BodyCase, cases_with
 from tests.stats import LEVEL, ks_uniform, mean_agrees
 
@@ -64,11 +64,10 @@ def span_directions(body: Body, count: int = 6) -> np.ndarray:
 def test_every_exported_body_is_in_the_catalogue():
     exported = {
         value
-        for value in vars(geomdp.bodies).values()
+        for value in (getattr(geomdp.bodies, name) for name in geomdp.bodies.__all__)
         if inspect.isclass(value) and issubclass(value, Body) and value is not Body
     }
     assert exported == {type(case.build(1.0)) for case in BODIES} | {geomdp.bodies.Scaled}
-    assert {value.__name__ for value in exported} <= set(geomdp.bodies.__all__)
 
 
 @over(scales=(1.0,))
@@ -336,6 +335,43 @@ def test_known_widths(case):
     body = case.build(1.0)
     normals = np.random.default_rng(12).standard_normal((DRAWS, body.dimension))
     mean_agrees(body.support(normals), case.width)
+
+
+@over("support", scales=(1.0,))
+def test_closed_forms_of_other_bodies_agree_with_the_support_function(case, scale):
+    """K - K, conv(K u -K), an image, and the support values that bound gauges."""
+    body, u = case.build(scale), directions(case)
+    above, below = body.support(u), body.support(-u)
+    slack = case.tolerance * body.radius() * np.linalg.norm(u, axis=1).max()
+    np.testing.assert_allclose(difference_body(body).support(u), above + below, atol=4 * slack)
+    hull = symmetric_hull(body).support(u)
+    np.testing.assert_allclose(hull, np.maximum(above, below), atol=4 * slack)
+    matrix = np.eye(body.dimension)[: max(1, body.dimension - 1)]
+    image = body.linear_image(matrix)
+    if image is not None:
+        ways = u[:, : len(matrix)]
+        np.testing.assert_allclose(image.support(ways), body.support(ways @ matrix), atol=4 * slack)
+    if body.symmetric and (largest := body.largest_gauge(body.support)) is not None:
+        assert largest == pytest.approx(1, abs=10 * case.tolerance)
+
+
+@over(scales=(1.0,))
+def test_representations_are_short_and_hold_no_arrays(case, scale):
+    text = repr(case.build(scale))
+    assert text.startswith(type(case.build(scale)).__name__ + "(")
+    assert f" in R^{case.build(scale).dimension})" in text
+    assert len(text) < 120
+    assert "array" not in text
+
+
+@pytest.mark.statistical
+@over("support", scales=(1.0,))
+def test_closed_widths_are_means_of_the_support_function(case, scale):
+    body = case.build(scale)
+    width = body.gaussian_width()
+    if width is not None:
+        normals = np.random.default_rng(13).standard_normal((DRAWS, body.dimension))
+        mean_agrees(body.support(normals), width)
 
 
 @over("volume")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Simplex(Vertices):
     @cached_property
     def _origin_weights(self) -> FloatArray:
         """Barycentric coordinates (r + 1,) of the point of the affine hull nearest to 0."""
-        return self._map.weights(np.zeros((1, self.dimension)))[0]
+        return np.asarray(self._map.weights(np.zeros((1, self.dimension)))[0])
 
     @cached_property
     def _has_gauge(self) -> bool:
@@ -115,13 +114,6 @@ class Simplex(Vertices):
     def vertex_list(self) -> FloatArray:
         """The vertices (read-only)."""
         return self.vertices
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Convex weights as auxiliary variables."""
-        import cvxpy as cp
-
-        weights = cp.Variable(len(self.vertices), nonneg=True)
-        return [variable == self.vertices.T @ weights, cp.sum(weights) == 1]
 
     def difference(self) -> Body:
         """A `SimplexDifference`."""

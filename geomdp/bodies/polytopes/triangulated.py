@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -174,13 +173,6 @@ class TriangulatedPolytope(Body):
     def vertex_list(self) -> FloatArray:
         """The vertices (read-only)."""
         return self.vertices
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Convex weights as auxiliary variables."""
-        import cvxpy as cp
-
-        weights = cp.Variable(len(self._corners), nonneg=True)
-        return [variable == self._corners.T @ weights, cp.sum(weights) == 1]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The hull of the images of the vertices, unless they are too many for that dimension."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -191,13 +190,6 @@ class VPolytope(Body):
     def vertex_list(self) -> FloatArray:
         """The vertices (read-only)."""
         return self.vertices
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Convex weights as auxiliary variables."""
-        import cvxpy as cp
-
-        weights = cp.Variable(len(self.vertices), nonneg=True)
-        return [variable == self.vertices.T @ weights, cp.sum(weights) == 1]
 
     def linear_image(self, matrix: FloatArray) -> Body:
         """The hull of the images of the vertices, cut into simplices if symmetric and small."""
