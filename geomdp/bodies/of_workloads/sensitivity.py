@@ -1,7 +1,6 @@
 """From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
 
-Everything is computed from the workload alone; no records are involved. The modules of this folder
-are the only ones under `bodies` that import workloads.
+Everything is computed from the workload alone; no records are involved.
 """
 
 from __future__ import annotations
