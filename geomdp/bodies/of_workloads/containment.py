@@ -7,6 +7,7 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, svec
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.of_workloads.noise_bodies import norm_bounds
 from geomdp.bodies.of_workloads.sensitivity import (
     MAX_LISTED_ENTRIES,
     neighbour_body,
@@ -75,7 +76,7 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
         )
     gauge = body.largest_gauge(neighbours.support)
     if gauge is None:
-        gauge = body.gauge_bound(*_norms(workload, adjacency))
+        gauge = body.gauge_bound(*norm_bounds(workload, adjacency))
         if gauge is None or not gauge <= 1 + MEMBERSHIP_TOLERANCE:
             gauge = _largest_by_orbits(body, neighbours)
         if gauge is None:
@@ -103,15 +104,6 @@ def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
         return None
     spectra = neighbours.orbits()
     return _largest_gauge(body, svec(spectra[:, :, None] * np.eye(neighbours.d)))
-
-
-def _norms(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
-    """Bounds on the l1 and l2 norms of differences of sums of neighbours."""
-    match adjacency:
-        case Adjacency.REPLACE_ONE:
-            return workload.l1_diameter(), workload.l2_diameter()
-        case Adjacency.ADD_REMOVE:
-            return workload.l1_radius(), workload.l2_radius()
 
 
 def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> float:

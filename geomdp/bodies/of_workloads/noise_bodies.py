@@ -130,11 +130,8 @@ def axis_boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> li
 def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
     """The l2 ball in the span and the l1 ball, by the workload's own diameters or radii."""
     basis = neighbours.affine_hull().basis
-    match adjacency:
-        case Adjacency.REPLACE_ONE:
-            l1, l2, what = workload.l1_diameter(), workload.l2_diameter(), "diameter"
-        case Adjacency.ADD_REMOVE:
-            l1, l2, what = workload.l1_radius(), workload.l2_radius(), "norm"
+    l1, l2 = norm_bounds(workload, adjacency)
+    what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"
     return [
         NamedBody("l2 ball", Ellipsoid(l2 * basis), f"its radius is the l2 {what} of the answers"),
         NamedBody(
@@ -143,3 +140,12 @@ def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> li
             f"its radius is the l1 {what} of the answers",
         ),
     ]
+
+
+def norm_bounds(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
+    """Bounds on the l1 and l2 norms of differences of sums of neighbours."""
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            return workload.l1_diameter(), workload.l2_diameter()
+        case Adjacency.ADD_REMOVE:
+            return workload.l1_radius(), workload.l2_radius()

@@ -39,7 +39,7 @@ class Barycentric:
 
 
 @dataclass(frozen=True, eq=False)
-class Vertices(Body):
+class BarycentricBody(Body):
     """What a simplex and its difference body share: affinely independent vertices in R^m.
 
     Parameters

@@ -17,13 +17,13 @@ from geomdp.bodies.norm_balls.balls import CrossPolytope
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.symmetrised import SymmetricHull
 from geomdp.bodies.oracles import Facets
-from geomdp.bodies.polytopes.barycentric import Vertices, log_simplex_volume
+from geomdp.bodies.polytopes.barycentric import BarycentricBody, log_simplex_volume
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 
 
 @dataclass(frozen=True, eq=False)
-class Simplex(Vertices):
+class Simplex(BarycentricBody):
     """The hull of r + 1 affinely independent points in R^m. O(m r) per point in all verbs.
 
     Parameters
@@ -64,7 +64,7 @@ class Simplex(Vertices):
         )
 
     def facets(self, points: FloatArray) -> Facets:
-        """The facet opposite the vertex whose weight the ray from 0 through x loses first."""
+        """The facet opposite the vertex whose weight vanishes first on the ray from 0 through x."""
         gauges = self.gauge(points)
         slopes = -self._map.linear / self._origin_weights[:, None]
         winners = (points @ slopes.T).argmax(axis=1)

@@ -16,12 +16,12 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.positive_parts import exit_time
 from geomdp.bodies.operations.symmetrised import Difference
 from geomdp.bodies.oracles import Facets
-from geomdp.bodies.polytopes.barycentric import Vertices, log_simplex_volume
+from geomdp.bodies.polytopes.barycentric import BarycentricBody, log_simplex_volume
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 
 
 @dataclass(frozen=True, eq=False)
-class SimplexDifference(Vertices):
+class SimplexDifference(BarycentricBody):
     """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
 
     K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1}. It lies in the r-dimensional span of the
