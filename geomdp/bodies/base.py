@@ -113,8 +113,9 @@ class Body(abc.ABC):
             return False
         if getattr(type(self), verb.__name__) is not verb:
             return True
-        stand_in = {Body.support: Body.extreme_point, Body.cvxpy_constraints: Body.vertex_list}
-        return verb in stand_in and self.implements(stand_in[verb])
+        if verb is Body.support:
+            return self.implements(Body.extreme_point)
+        return verb is Body.cvxpy_constraints and self.implements(Body.vertex_list)
 
     @property
     def _has_gauge(self) -> bool:

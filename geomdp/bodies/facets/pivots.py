@@ -22,14 +22,14 @@ REFACTOR = 100
 #: The pivot is computed twice, from its row and from its column. If the two differ by more than
 #: this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: A ray starts from the best of at most so many facets of earlier rays. At most half as many as
-#: there are vertices are tried, which costs as much as one pivot.
+#: Number of facets of earlier rays among which a ray chooses its start. It is capped at half the
+#: number of vertices, where choosing costs as much as one pivot.
 POOL = 512
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
 PIVOTS_PER_DIMENSION = 200
-#: The second try of a ray takes no pivot below this share of the largest one offered, ...
+#: On the second try of a ray no pivot below this share of the largest one is used, ...
 CAREFUL_PIVOT = 1e-5
-#: ... and recomputes the inverse after so many.
+#: ... and the inverse is recomputed after this many pivots.
 CAREFUL_REFACTOR = 10
 
 

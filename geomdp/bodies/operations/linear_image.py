@@ -28,8 +28,6 @@ _PULLED_BACK = frozenset(
         Body.volume,
     }
 )
-#: Singular values that agree to this share count as equal in `width_rule`.
-EQUAL_STRETCHES = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +110,7 @@ class LinearImage(Body):
         singular = self._factors[1]
         if not self.one_to_one or len(singular) == 0:
             return None
-        return float(singular[0]) if np.ptp(singular) <= ROUNDING * singular[0] else None
+        return float(singular.mean()) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
     def implements(self, verb: Verb) -> bool:
         """Whether the inner body does and, for verbs that pull back, the map is one-to-one."""
@@ -229,15 +227,10 @@ class LinearImage(Body):
 
     def width_rule(self) -> tuple[float, Body]:
         """w(AK) = c w(K) if A multiplies all lengths within the affine hull by c."""
-        stretches = np.linalg.svd(self.matrix @ self._inner_hull.basis, compute_uv=False)
-        if len(stretches) < self._inner_hull.dimension or len(stretches) == 0:
-            return 1.0, self
-        if np.ptp(stretches) > EQUAL_STRETCHES * stretches.max():
-            return 1.0, self
-        return float(stretches.mean()), self.body
+        return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """That of K over the set pulled back."""
+        """Largest gauge in K over the set pulled back."""
         if not self.one_to_one:
             return None
         inverse = self.inverse

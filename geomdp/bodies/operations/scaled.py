@@ -146,12 +146,12 @@ class Scaled(Body):
         return self.factor, self.body
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """That of K over the factor."""
+        """Largest gauge in K over the factor."""
         inner = self.body.largest_gauge(support)
         return None if inner is None else inner / self.factor
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """That of K over the factor."""
+        """Bound for K over the factor."""
         inner = self.body.gauge_bound(l1, l2)
         return None if inner is None else inner / self.factor
 

@@ -25,7 +25,7 @@ PANEL = 4.0
 SHORT, PANELS = 16.0, 5
 #: Below 1e-16, the resolution of a float64 number in [0, 1).
 NEGLIGIBLE = 1e-17
-#: One panel is added for every so many particles, whose factors also vary over the interval.
+#: One panel is added for each group of this many particles, whose factors vary over the interval.
 CROWD = 32
 #: Bisections for the mode, which need only be accurate enough to place the panels.
 MODE_BISECTIONS = 12

@@ -178,7 +178,7 @@ class SpectraplexDifference(SymmetricSpectral):
         return difference_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """Those of e_1 e_1^T and, for d > 1, of e_1 e_1^T - e_2 e_2^T."""
+        """Eigenvalues of e_1 e_1^T and, for d > 1, of e_1 e_1^T - e_2 e_2^T."""
         spectra = np.zeros((2, self.d))
         spectra[:, 0] = 1.0
         spectra[1, 1:2] = -1.0

@@ -143,7 +143,7 @@ class NuclearBall(SymmetricSpectral):
         return nuclear_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """That of e_1 e_1^T, up to sign."""
+        """Eigenvalues of e_1 e_1^T, whose orbit is that of all extreme points up to sign."""
         return np.eye(1, self.d)
 
     def radius(self) -> float:
