@@ -178,7 +178,7 @@ class HPolytope(Body):
         return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
 
     def affine_hull(self) -> AffineHull:
-        """The points at which every row holds with equality that does so on the whole set."""
+        """The solutions of the rows that hold with equality on the whole set."""
         return self._shape[0]
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
