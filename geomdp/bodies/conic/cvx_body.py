@@ -10,13 +10,10 @@ from typing import Any
 import numpy as np
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.conic.conic_programs import CONIC_TOLERANCE, ConicBody, KeptProblem
-
-#: Public seed of the directions that find the affine hull. An unusual number, so that the
-#: directions are not the data that a user drew with seed 0.
-SEED = 20220810
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -30,8 +30,6 @@ from geomdp._typing import FloatArray
 GAP = 1e-9
 #: Sweeps over all rows before the gap is first computed, and the largest number of sweeps.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
-#: Public seed of the start, which depends on no data.
-SEED = 20220810
 
 
 class Highest(NamedTuple):

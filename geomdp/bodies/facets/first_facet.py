@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array
 
@@ -11,8 +12,6 @@ from geomdp._validation import finite_array
 PIVOT = 1e-7
 #: Singular values of the vertices below this share of the largest are rounding.
 DEGENERATE = 1e-13
-#: Public seed of the tie-breaking amounts and of the first facet.
-SEED = 20220808
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
@@ -22,7 +21,7 @@ def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
     rounding separates two copies, both stay; that only costs time.
     """
     vertices = finite_array(vertices, "vertices", ndim=2)
-    keys = vertices @ np.random.default_rng(SEED).standard_normal(vertices.shape[1])
+    keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
     signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
     order = np.argsort(signs * keys, kind="stable")
     ordered = signs[order, None] * vertices[order]

@@ -16,7 +16,6 @@ from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.facets.first_facet import SEED
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 
 #: A facet of the hull is one of the body if no point of the body is beyond it by this share.

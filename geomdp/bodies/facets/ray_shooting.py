@@ -46,7 +46,7 @@ from geomdp._linalg import RANK_TOLERANCE
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch
-from geomdp.bodies.facets.first_facet import DEGENERATE, SEED, distinct, first_facet, whitened
+from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
 from geomdp.bodies.linear_programs import ConicProgram
 
 #: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
@@ -105,7 +105,7 @@ class RayShooter:
     _signs: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(PUBLIC_SEED)
         # At least half of the largest amount, so that no bound stays at 1.
         bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
         basis, signs = first_facet(self.columns, bounds, self.lower, rng)

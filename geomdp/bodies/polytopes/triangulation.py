@@ -14,9 +14,6 @@ from geomdp._typing import FloatArray, IntArray
 #: Most simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB at worst;
 #: the number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
-#: Public seed of the lifting heights. An unusual number, so that the heights are not coordinates
-#: that a user drew with seed 0 and therefore generic.
-SEED = 20220810
 
 
 @dataclass(frozen=True)
