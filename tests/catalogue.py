@@ -18,7 +18,6 @@ from geomdp._linalg import svec
 from geomdp._typing import FloatArray
 from geomdp.bodies import (
     Ball,
-    BlockElliptope,
     Body,
     Box,
     CrossPolytope,
@@ -385,17 +384,6 @@ BODIES: tuple[BodyCase, ...] = (
         tolerance=2e-9,
         volume=math.pi**2 / 2,
         spread=3 / 4,
-    ),
-    BodyCase(
-        "block elliptope",
-        enlarged(BlockElliptope([1, 2])),
-        4,
-        "sample_uniform second_moment volume cvxpy_constraints",
-        # (1, v; v, S): v in an ellipse of area pi sqrt(det S), det S = 1/4 - r^2 on a disc of
-        # radius 1/2; svec stretches v by sqrt(2) in two directions, and the disc by 2 in area.
-        # 1 + 2 E|v|^2 + E||S||^2 = 1 + 1/2 + (1/2 + 2 E r^2), E r^2 = 1/10.
-        volume=math.pi**2 / 3,
-        spread=2.2,
     ),
     BodyCase(
         "moments of tables",

@@ -24,7 +24,7 @@ ADDITIONS = (
         "Exact chords of polytopes by vertices",
         r"A warm dual simplex finds where a ray leaves $\operatorname{conv}(\pm v_i)$ or $K-K$: one"
         r" pass over the vertices per pivot.",
-        ("geomdp.bodies.polytopes.facets.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
+        ("geomdp.bodies.facets.ray_shooting.RayShooter", "geomdp.bodies.VPolytope"),
     ),
     Theorem(
         "X-SIM",

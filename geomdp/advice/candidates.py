@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from geomdp.bodies import neighbour_body
+from geomdp.bodies import Body, neighbour_body
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Ball,
@@ -163,7 +163,7 @@ def knorm(question: Question) -> AdditiveMechanism:
             "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
         )
     body = neighbour_body(question.workload, question.adjacency)
-    if not body.implements("sample_uniform"):
+    if not body.implements(Body.sample_uniform):
         size, dimension = question.workload.universe.size, body.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
         if large or dimension > MAX_REFINED_DIMENSION:

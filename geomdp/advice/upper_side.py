@@ -11,7 +11,7 @@ import numpy as np
 
 from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question
 from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE
-from geomdp.bodies import MissingOracle, sensitivity_polytope
+from geomdp.bodies import Body, MissingOracle, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.mechanisms import (
     AdditiveMechanism,
@@ -279,7 +279,7 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         return ErrorLimit(half, "half the widest range of a query", simulated=False)
     r = hull.dimension
     radius, reason = diameter * math.sqrt(r / (2 * (r + 1))), "a ball around the answers (Jung)"
-    if K.implements("vertex_list"):
+    if K.implements(Body.vertex_list):
         points = K.vertex_list()
         middle = (points.max(axis=0) + points.min(axis=0)) / 2
         listed = float(np.linalg.norm(points - middle, axis=1).max())

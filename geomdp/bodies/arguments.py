@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array
+from geomdp._validation import batch, finite_array, vector
 
-#: What a short chain of float64 operations on numbers of modulus 1 may add: thousands of units in
-#: the last place (2e-16).
+#: A method of `Body`, such as `Body.chord`.
+Verb = Callable[..., Any]
+
+#: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1:
+#: thousands of units in the last place (2e-16).
 ROUNDING = 1e-12
 
 
@@ -38,10 +45,10 @@ def rays(
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether rows of (b, m) leave the span of the orthonormal columns `basis`, beyond rounding.
+    """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`.
 
-    For points, `scale` is the size of the numbers they were computed from: a residual below its
-    rounding says nothing about a point near 0.
+    A residual counts from a share of 1e-9 of the row's norm. For points, `scale` is the size of the
+    numbers they were computed from, whose rounding is allowed too.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -63,7 +70,56 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
     return residual <= RANK_TOLERANCE * scale
 
 
-def closed_under_negation(points: FloatArray) -> bool:
-    """Whether the set of rows equals the set of their negatives, entry for entry."""
-    # Adding 0 turns -0 into 0, which compares the same but has other bits.
-    return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
+def ratio_test(
+    room: FloatArray, slopes: FloatArray, outside: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Ends (lo, hi) of {t : t slopes <= room} for rows (b, F), room >= 0; 0 for rows `outside`."""
+    ends = []
+    for way in (-slopes, slopes):
+        times = np.full(room.shape, np.inf)
+        np.divide(room, way, out=times, where=way > 0)
+        ends.append(np.where(outside, 0.0, times.min(axis=1, initial=np.inf)))
+    return -ends[0], ends[1]
+
+
+def _on_rows(name: str) -> Callable[[Verb], Verb]:
+    """Check of a verb whose first argument is a batch (b, m) called `name`."""
+
+    def checked(verb: Verb) -> Verb:
+        @functools.wraps(verb)
+        def call(body: Any, rows: FloatArray, *more: float, **named: float) -> Any:
+            return verb(body, batch(rows, body.dimension, name), *more, **named)
+
+        return call
+
+    return checked
+
+
+def _on_point(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def call(body: Any, point: FloatArray) -> Any:
+        return verb(body, vector(point, body.dimension, "point"))
+
+    return call
+
+
+def _on_rays(verb: Verb) -> Verb:
+    @functools.wraps(verb)
+    def call(body: Any, points: FloatArray, directions: FloatArray) -> Any:
+        return verb(body, *rays(points, directions, body.dimension))
+
+    return call
+
+
+#: How the arguments of a body's own verbs are checked, by the names of the verbs.
+CHECKS: dict[str, Callable[[Verb], Verb]] = {
+    "support": _on_rows("directions"),
+    "breadth": _on_rows("directions"),
+    "extreme_point": _on_rows("directions"),
+    "gauge": _on_rows("points"),
+    "facets": _on_rows("points"),
+    "contains": _on_rows("points"),
+    "project": _on_rows("points"),
+    "separate": _on_point,
+    "chord": _on_rays,
+}

@@ -1,121 +1,87 @@
-"""The convex body: a few batched verbs, what each means, and how a missing one is derived.
+"""The convex body: its verbs, what each means, and how a missing one is derived.
 
-A body implements only the verbs it does well. The rest is derived here, in this order, and raises
+A body implements only the verbs it does well. The others are derived here, in this order, and raise
 `MissingOracle` when no route is left:
 
-============  =================================================================================
-verb          derived from
-============  =================================================================================
-support       `extreme_point`: <u, x*(u)>
-breadth       `support` at u and -u
-contains      `gauge` <= 1 if the body holds 0 in its relative interior; `project`: distance 0;
-              `separate`: no separator
-gauge         `chord` through 0, if the body holds 0
-separate      `facets`, if the body holds 0 in its relative interior; `project`: the halfspace at
-              the nearest point
-chord         `contains`: bisection to a relative 1e-12 inside the ball of radius `radius`
-radius        `support` along the axes: the half-diagonal of the bounding box (an upper bound)
-centroid      0 for a symmetric body
-others        not derived
-============  =================================================================================
+================  =============================================================================
+verb              derived from
+================  =============================================================================
+support           `extreme_point`: <u, x*(u)>
+breadth           `support` at u and -u
+contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0;
+                  `separate`: no separator
+gauge             `chord` through 0, if the body contains 0
+separate          `facets`, if 0 is in the relative interior; `project`: the halfspace at the
+                  nearest point
+chord             `contains`: bisection to a relative 1e-12 within the ball of radius `radius`
+radius            `support` along the axes: half the diagonal of the bounding box (an upper bound)
+half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axes (an upper bound)
+gaussian_width    `width_rule`: the width of a simpler body
+centroid          0, if symmetric
+cvxpy_constraints `vertex_list`: convex weights
+================  =============================================================================
 
-Every verb is batched: points and directions are (b, m) float64, results (b,) or (b, m).
+`difference`, `symmetric_hull`, `linear_image`, `gaussian_width`, `largest_gauge` and `gauge_bound`
+are closed forms and return None where none is known. All other verbs are not derived.
+
+Points and directions are (b, m) float64 arrays, results (b,) or (b, m): the first axis is the
+batch.
 """
 
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
+from geomdp.bodies.arguments import CHECKS, Verb, rays
+from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
+from geomdp.bodies.point_lists import half_diameter_of
 
-#: Default slack of `contains`, relative to the body's own scale (gauge or radius).
+#: Directions (b, m) to values (b,).
+SupportFunction = Callable[[FloatArray], FloatArray]
+
+#: Default slack of `contains`, relative to the size of the body (in gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
 #: Bisection stops when the bracket is this share of the chord's upper bound.
 BISECTION_TOLERANCE = 1e-12
-
-
-class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
-    """A body was asked for something it neither implements nor lets us derive."""
-
-    def __init__(self, body: object, verb: str, needed: str) -> None:
-        super().__init__(f"{type(body).__name__} has no {verb}: it would need {needed}")
-
-
-@dataclass(frozen=True)
-class Halfspace:
-    """The set {x : <normal, x> <= offset} in R^m."""
-
-    normal: FloatArray
-    offset: float
-
-
-@dataclass(frozen=True)
-class Facets:
-    """Where rays from 0 leave a body: gauges and the supporting halfspaces there.
-
-    Parameters
-    ----------
-    gauges : (b,) array
-        ||x||_K of each point x; inf off the span of K.
-    normals : (b, m) array
-        A z with h_K(z) <= 1 and <z, x> = ||x||_K for each x in the span of K.
-    """
-
-    gauges: FloatArray
-    normals: FloatArray
-
-
-@runtime_checkable
-class HasSupport(Protocol):
-    """Anything with a support function."""
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-        ...
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        """Support function of each row of (b, m): (b,)."""
-        ...
-
-
-@runtime_checkable
-class HasExtremePoint(HasSupport, Protocol):
-    """Anything with a linear maximisation oracle."""
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A maximiser for each row of (b, m): (b, m)."""
-        ...
-
-
-@runtime_checkable
-class HasGauge(Protocol):
-    """Anything with a gauge (Minkowski functional)."""
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-        ...
-
-    def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge of each row of (b, m): (b,)."""
-        ...
+#: Entries of one batch of axes in `half_diameter`: 16 MB of float64.
+BATCH_ENTRIES = 2**21
 
 
 class Body(abc.ABC):
     """A non-empty, closed, bounded convex set in R^m.
 
-    Concrete bodies are frozen dataclasses that derive from this class directly and override the
-    verbs they do well; variation is wrapping, not inheritance. `implements` tells which verbs a
-    body has of its own (for a wrapper: which its inner body can serve).
+    Concrete bodies are frozen dataclasses that override the verbs they do well; variation is
+    wrapping, not inheritance from a concrete body. `implements` tells which verbs a body has of its
+    own (for a wrapper: which its inner body can serve). Arguments are checked here: a body's own
+    verbs are called with finite float64 arrays of the right shape and with directions u != 0 in
+    `chord`.
     """
+
+    def __init_subclass__(cls) -> None:
+        own = vars(cls)
+        for verb, checked in CHECKS.items():
+            if verb in own:
+                setattr(cls, verb, checked(own[verb]))
+        # `dataclass` writes its own `__repr__`, with all arrays, unless the class has one.
+        if "__repr__" not in own:
+            cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        words = f"{self._summary()} in R^{self.dimension}"
+        return f"{type(self).__name__}({words.lstrip()})"
+
+    def _summary(self) -> str:
+        """What `repr` tells beside the dimension: numbers, counts, inner bodies, but no arrays."""
+        return ""
 
     @property
     @abc.abstractmethod
@@ -125,7 +91,7 @@ class Body(abc.ABC):
     @property
     def effective_dimension(self) -> int:
         """Dimension of the affine hull."""
-        return self.affine_hull().dimension if self.implements("affine_hull") else self.dimension
+        return self.affine_hull().dimension if self.implements(Body.affine_hull) else self.dimension
 
     @property
     def symmetric(self) -> bool:
@@ -135,16 +101,41 @@ class Body(abc.ABC):
     @property
     def finitely_generated(self) -> bool:
         """Whether the body is known to be the hull of finitely many points."""
-        return self.implements("vertex_list")
+        return self.implements(Body.vertex_list)
 
-    def implements(self, verb: str) -> bool:
-        """Whether `verb` is the body's own rather than derived or missing."""
-        return getattr(type(self), verb) is not getattr(Body, verb)
+    def implements(self, verb: Verb) -> bool:
+        """Whether `verb`, a method of `Body`, is the body's own rather than derived or missing.
+
+        A body with extreme points counts as having a support function, a body with listed vertices
+        as having a conic form.
+        """
+        if verb in (Body.gauge, Body.facets) and not self._has_gauge:
+            return False
+        if getattr(type(self), verb.__name__) is not verb:
+            return True
+        if verb is Body.support:
+            return self.implements(Body.extreme_point)
+        return verb is Body.cvxpy_constraints and self.implements(Body.vertex_list)
+
+    @property
+    def _has_gauge(self) -> bool:
+        """Whether 0 is in the relative interior; for bodies that have a gauge only then."""
+        return True
+
+    def _check_gauge(self) -> None:
+        if not self._has_gauge:
+            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
+
+    @property
+    def has_membership(self) -> bool:
+        """Whether `contains` is the body's own or can be derived."""
+        verbs = (Body.contains, Body.gauge, Body.project, Body.separate)
+        return any(self.implements(verb) for verb in verbs)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Support function h(u) = max over x in K of <u, x>, for each row of (b, m): (b,)."""
         directions = batch(directions, self.dimension, "directions")
-        if not self.implements("extreme_point"):
+        if not self.implements(Body.extreme_point):
             raise MissingOracle(self, "support", "extreme_point")
         return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
 
@@ -161,13 +152,13 @@ class Body(abc.ABC):
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge ||x||_K = min{t >= 0 : x in tK} of each row of (b, m): (b,); inf if no t exists.
 
-        Defined for bodies with 0 in the relative interior.
+        Defined for bodies with 0 in the relative interior; ``ValueError`` for others.
         """
         points = batch(points, self.dimension, "points")
-        if not self.implements("chord"):
+        if not self.implements(Body.chord):
             raise MissingOracle(self, "gauge", "chord")
         if not self.contains(np.zeros((1, self.dimension)))[0]:
-            raise ValueError(f"{self!r} does not hold 0: it has no gauge")
+            raise ValueError(f"{self!r} does not contain 0: it has no gauge")
         result = np.zeros(len(points))
         moving = points.any(axis=1)
         if moving.any():
@@ -180,21 +171,21 @@ class Body(abc.ABC):
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether each row of (b, m) lies in K, up to `tolerance` relative to K's scale: (b,)."""
         points = batch(points, self.dimension, "points")
-        if self.implements("gauge"):
+        if self.implements(Body.gauge):
             return np.asarray(self.gauge(points) <= 1 + tolerance)
-        if self.implements("project"):
+        if self.implements(Body.project):
             distance = np.linalg.norm(points - self.project(points), axis=1)
             return np.asarray(distance <= tolerance * self.radius())
-        if self.implements("separate"):
+        if self.implements(Body.separate):
             return np.array([self.separate(point) is None for point in points], dtype=bool)
         raise MissingOracle(self, "contains", "gauge, project or separate")
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace that holds K but not `point` (m,), or None if `point` is in K."""
+        """A halfspace that contains K but not `point` (m,), or None if `point` is in K."""
         point = vector(point, self.dimension, "point")
-        if self.implements("facets"):
+        if self.implements(Body.facets):
             return self._halfspace(point)
-        if not self.implements("project"):
+        if not self.implements(Body.project):
             raise MissingOracle(self, "separate", "facets or project")
         nearest = self.project(point[None])[0]
         normal = point - nearest
@@ -203,7 +194,7 @@ class Body(abc.ABC):
         return Halfspace(normal, float(normal @ nearest))
 
     def _halfspace(self, point: FloatArray) -> Halfspace | None:
-        """Separator from `facets`; off the span, the residual is the normal."""
+        """Separator from `facets`; for a point outside the span its residual is the normal."""
         basis = self.affine_hull().basis
         residual = point - basis @ (basis.T @ point)
         if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
@@ -214,14 +205,17 @@ class Body(abc.ABC):
         return Halfspace(found.normals[0], 1.0)
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauge and supporting normal at each row of (b, m), for bodies with 0 inside."""
+        """Gauge and supporting normal at each row of (b, m).
+
+        Defined for bodies with 0 in the relative interior; ``ValueError`` for others.
+        """
         del points
         raise MissingOracle(self, "facets", "its own polar oracle")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), lo <= 0 <= hi, of {t : x + t u in K} for rows x in K, u != 0: 2 x (b,)."""
+        """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K, u != 0."""
         points, directions = rays(points, directions, self.dimension)
-        if not any(self.implements(verb) for verb in ("contains", "gauge", "project", "separate")):
+        if not self.has_membership:
             raise MissingOracle(self, "chord", "contains, gauge, project or separate")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
         ends = [self._bisect(points, sign * directions, reach) for sign in (-1.0, 1.0)]
@@ -236,22 +230,45 @@ class Body(abc.ABC):
         return low
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Nearest points of K in Euclidean norm, in closed form, to rows of (b, m): (b, m)."""
+        """Points of K nearest to rows of (b, m) in Euclidean norm, in closed form: (b, m)."""
         del points
         raise MissingOracle(self, "project", "a closed form (see geomdp.project)")
 
     def radius(self) -> float:
-        """An upper bound on max over x in K of ||x||_2 (the maximum itself where cheap)."""
+        """An upper bound on max over x in K of ||x||_2; the maximum itself where it is cheap."""
+        return self._bounding_radius
+
+    @cached_property
+    def _bounding_radius(self) -> float:
+        """Half the diagonal of the bounding box centred at 0."""
         axes = np.eye(self.dimension)
-        corner = np.maximum(self.support(axes), self.support(-axes))
+        corner = self.support(axes)
+        if not self.symmetric:
+            corner = np.maximum(corner, self.support(-axes))
         return float(np.linalg.norm(corner))
+
+    def half_diameter(self) -> float:
+        """An upper bound on max over x, y in K of ||x - y||_2 / 2; exact where that is cheap.
+
+        Of listed vertices with too many pairs it is the largest distance from their mean.
+        """
+        if self.symmetric:
+            return self.radius()
+        if self.implements(Body.vertex_list):
+            return half_diameter_of(self.vertex_list())
+        rows = max(1, BATCH_ENTRIES // self.dimension)
+        squares = 0.0
+        for start in range(0, self.dimension, rows):
+            axes = np.eye(min(rows, self.dimension - start), self.dimension, k=start)
+            squares += float((self.breadth(axes) ** 2).sum())
+        return min(self.radius(), math.sqrt(squares) / 2)
 
     def affine_hull(self) -> AffineHull:
         """Affine hull of K; by default the whole space."""
         return AffineHull.whole_space(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact independent uniform points (n, m), uniform within the affine hull of K."""
+        """Independent points (n, m), exactly uniform on K (within its affine hull)."""
         del n, rng
         raise MissingOracle(self, "sample_uniform", "an exact sampler")
 
@@ -270,10 +287,57 @@ class Body(abc.ABC):
         raise MissingOracle(self, "volume", "a closed form (see geomdp.volume)")
 
     def vertex_list(self) -> FloatArray:
-        """Points (N, m) whose hull is K, where K carries or can write out such a list."""
+        """Points (N, m) whose hull is K, where K stores or can write out such a list."""
         raise MissingOracle(self, "vertex_list", "a list of points whose hull it is")
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY constraints that hold iff the (m,) expression `variable` lies in K."""
-        del variable
-        raise MissingOracle(self, "cvxpy_constraints", "a conic representation")
+        if not self.implements(Body.vertex_list):
+            raise MissingOracle(self, "cvxpy_constraints", "a conic representation or vertex_list")
+        import cvxpy as cp
+
+        points = self.vertex_list()
+        weights = cp.Variable(len(points), nonneg=True)
+        return [variable == points.T @ weights, cp.sum(weights) == 1]
+
+    def difference(self) -> Body | None:
+        """K - K in closed form, or None; see `difference_body`."""
+        return None
+
+    def symmetric_hull(self) -> Body | None:
+        """conv(K u -K) in closed form, or None; see `symmetric_hull` of the package."""
+        return None
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """{matrix @ x : x in K} for a matrix (k, m), in closed form, or None."""
+        del matrix
+        return None
+
+    def gaussian_width(self) -> float | None:
+        """E max over x in K of <g, x>, g ~ N(0, I_m), in closed form; None if unknown.
+
+        One-dimensional quadrature, to 1e-13, counts as a closed form.
+        """
+        factor, simpler = self.width_rule()
+        width = None if simpler is self else simpler.gaussian_width()
+        return None if width is None else factor * width
+
+    def width_rule(self) -> tuple[float, Body]:
+        """(c, L) with w(K) = c w(L) for the Gaussian width w, L a simpler body; else (1, K)."""
+        return 1.0, self
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """Largest gauge over a symmetric set in the span of K, from the set's support function.
+
+        For a symmetric K bounded by listed hyperplanes, where it is exact; None for all others.
+        """
+        del support
+        return None
+
+    def gauge_bound(self, l1: float, l2: float) -> float | None:
+        """Upper bound on the gauge of vectors in the span with ||x||_1 <= l1 and ||x||_2 <= l2.
+
+        None unless K is the ball of a norm that such bounds control.
+        """
+        del l1, l2
+        return None

@@ -22,15 +22,15 @@ import scipy.linalg
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
 from geomdp.bodies import Body, neighbour_body
-from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
-from geomdp.bodies.operations.shadows import shadow
+from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
+from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
 from geomdp.bodies.polytopes.triangulated import triangulated
+from geomdp.bodies.shadows import shadow
 from geomdp.bounds.bound import Bound, Side
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.rounding import rounded_down
 from geomdp.geometry.volumes.volume import volume_radius
-from geomdp.geometry.width.gaussian_vectors import mean_gaussian_norm
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
@@ -224,7 +224,7 @@ def volume_bound(
 
 def _points(body: Body, basis: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Points of the body (N, m): its vertices, or extreme points in many directions."""
-    if body.implements("vertex_list"):
+    if body.implements(Body.vertex_list):
         return body.vertex_list()
     rank = basis.shape[1]
     directions = np.vstack([np.eye(rank), rng.standard_normal((DIRECTIONS * rank, rank))])
@@ -265,7 +265,7 @@ def _exact_projections(
 
 
 def _is_exact(body: Body) -> bool:
-    if body.implements("volume"):
+    if body.implements(Body.volume):
         return True
     small = body.affine_hull().dimension <= MAX_CUT
     return small and triangulated(body) is not None

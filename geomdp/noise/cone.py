@@ -61,7 +61,7 @@ class ConeNoise:
         matrix: sp.csr_array | None = None,
         constant: FloatArray | None = None,
     ) -> None:
-        if not body.implements("sample_uniform"):
+        if not body.implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if matrix is not None and matrix.shape[1] != body.dimension:
             raise ValueError(f"matrix must have {body.dimension} columns, got {matrix.shape}")

@@ -15,8 +15,8 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.operations.linear_image import LinearImage
-from geomdp.bodies.operations.shadows import shadow
-from geomdp.bodies.operations.transforms import Scaled
+from geomdp.bodies.operations.scaled import Scaled
+from geomdp.bodies.shadows import shadow
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
@@ -221,9 +221,9 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
     if body.effective_dimension == body.dimension:
         return np.eye(body.dimension), body
     frame = body.affine_hull().basis
-    if body.implements("sample_uniform") and body.implements("second_moment"):
+    if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         image = shadow(body, frame.T)
-        exact = image.implements("sample_uniform") and image.implements("second_moment")
+        exact = image.implements(Body.sample_uniform) and image.implements(Body.second_moment)
         # The map is one-to-one on the hull of the body, so the plain image keeps every oracle.
         return frame, image if exact else LinearImage(frame.T, body)
     return frame, shadow(body, frame.T)
@@ -231,14 +231,14 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
     """A full-dimensional body with its sampler; None if `exact` is asked for and impossible."""
-    if body.implements("sample_uniform") and body.implements("second_moment"):
+    if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
     if exact:
         return None
     sampler: UniformSampler
-    if body.implements("sample_uniform"):
+    if body.implements(Body.sample_uniform):
         sampler = ExactSampler(body)
-    elif body.implements("chord") or body.implements("gauge"):
+    elif body.implements(Body.chord) or body.implements(Body.gauge):
         sampler = ChainSampler(body)
     else:
         sampler = refine_slabs(body, rng=PUBLIC_SEED).sampler

@@ -39,7 +39,7 @@ class ImageMoments:
     @property
     def closed(self) -> bool:
         """Whether the second moment of U is known in closed form."""
-        return self.body.implements("second_moment")
+        return self.body.implements(Body.second_moment)
 
     @cached_property
     def _draws(self) -> FloatArray:

@@ -97,7 +97,7 @@ class KNormNoise:
     @cached_property
     def _closed_moment(self) -> FloatArray | None:
         """E U U^T (m, m) where the body has it in closed form."""
-        return self.body.second_moment() if self.body.implements("second_moment") else None
+        return self.body.second_moment() if self.body.implements(Body.second_moment) else None
 
     def covariance(self) -> FloatArray:
         """Covariance matrix (r + 1)(r + 2) / epsilon^2 E U U^T, (m, m).

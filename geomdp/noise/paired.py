@@ -46,7 +46,7 @@ class PairedNoise:
     sampler = Exact()
 
     def __init__(self, body: Body, epsilon: float, matrix: sp.csr_array) -> None:
-        if not body.implements("sample_uniform"):
+        if not body.implements(Body.sample_uniform):
             raise ValueError(f"body must have an exact uniform sampler, got {body!r}")
         if body.effective_dimension < body.dimension:
             raise ValueError(f"body must be full-dimensional, got {body!r}")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import geomdp.bodies
-from geomdp.bodies import Body, CvxBody, MissingOracle
+from geomdp.bodies import Body, CvxBody, MissingOracle, difference_body, symmetric_hull
 from tests.catalogue import BODIES, CONIC_PROGRAM, VERBS, BodyCase, cases_with
 from tests.stats import LEVEL, ks_uniform, mean_agrees
 
@@ -44,9 +44,9 @@ def directions(case: BodyCase, count: int = 8) -> np.ndarray:
 def inner_points(body: Body, count: int = 6) -> np.ndarray:
     """Points of the relative interior, generic and deterministic."""
     rng = np.random.default_rng(2)
-    if body.implements("sample_uniform") and not body.implements("support"):
+    if body.implements(Body.sample_uniform) and not body.implements(Body.support):
         return (body.sample_uniform(count, rng) + body.centroid()) / 2
-    if not body.implements("support"):
+    if not body.implements(Body.support):
         ways = rng.standard_normal((count, body.dimension))
         _, ends = body.chord(np.zeros(ways.shape), ways)
         return rng.random((count, 1)) * ends[:, None] * ways
@@ -64,17 +64,18 @@ def span_directions(body: Body, count: int = 6) -> np.ndarray:
 def test_every_exported_body_is_in_the_catalogue():
     exported = {
         value
-        for value in vars(geomdp.bodies).values()
+        for value in (getattr(geomdp.bodies, name) for name in geomdp.bodies.__all__)
         if inspect.isclass(value) and issubclass(value, Body) and value is not Body
     }
     assert exported == {type(case.build(1.0)) for case in BODIES} | {geomdp.bodies.Scaled}
-    assert {value.__name__ for value in exported} <= set(geomdp.bodies.__all__)
 
 
 @over(scales=(1.0,))
 def test_rows_list_the_verbs(case, scale):
     body = case.build(scale)
-    assert [verb for verb in VERBS if body.implements(verb)] == [v for v in VERBS if case.has(v)]
+    assert [verb for verb in VERBS if body.implements(getattr(Body, verb))] == [
+        v for v in VERBS if case.has(v)
+    ]
     for verb in ("sample_uniform", "second_moment", "volume", "vertex_list"):
         call = getattr(body, verb)
         arguments = (3, np.random.default_rng(0)) if verb == "sample_uniform" else ()
@@ -195,7 +196,7 @@ def test_facets_support_the_body(case, scale):
     np.testing.assert_allclose(found.gauges, body.gauge(points), rtol=case.tolerance)
     heights = np.einsum("bm,bm->b", found.normals, points)
     np.testing.assert_allclose(heights, found.gauges, rtol=2 * case.tolerance)
-    if body.implements("support"):
+    if body.implements(Body.support):
         assert (body.support(found.normals) <= 1 + case.tolerance).all()
     else:
         drawn = body.sample_uniform(2000, np.random.default_rng(6))
@@ -207,7 +208,7 @@ def test_separators_hold_the_body_and_not_the_point(case, scale):
     body = case.build(scale)
     inside = inner_points(body, 3)
     shrunk = inside.mean(axis=0) + 0.9 * (inside - inside.mean(axis=0))
-    if not any(body.implements(verb) for verb in ("separate", "facets", "project")):
+    if not any(body.implements(verb) for verb in (Body.separate, Body.facets, Body.project)):
         with pytest.raises(MissingOracle):
             body.separate(shrunk[0])
         return
@@ -218,7 +219,7 @@ def test_separators_hold_the_body_and_not_the_point(case, scale):
         size = np.linalg.norm(found.normal) * body.radius()
         assert found.normal @ point > found.offset
         assert (inside @ found.normal <= found.offset + case.tolerance * size).all()
-        if body.implements("support"):
+        if body.implements(Body.support):
             assert body.support(found.normal[None])[0] <= found.offset + 10 * case.tolerance * size
 
 
@@ -264,10 +265,10 @@ def test_cvxpy_constraints_describe_the_body(case, scale):
     body = case.build(scale)
     variable = cp.Variable(body.dimension)
     constraints = body.cvxpy_constraints(2 * variable)  # any affine expression will do
-    if body.implements("support"):
+    if body.implements(Body.support):
         goals = directions(case, 2)
         heights = body.support(goals)
-    elif body.implements("facets"):
+    elif body.implements(Body.facets):
         goals = body.facets(span_directions(body, 2)).normals
         heights = np.ones(2)
     else:
@@ -334,6 +335,43 @@ def test_known_widths(case):
     body = case.build(1.0)
     normals = np.random.default_rng(12).standard_normal((DRAWS, body.dimension))
     mean_agrees(body.support(normals), case.width)
+
+
+@over("support", scales=(1.0,))
+def test_closed_forms_of_other_bodies_agree_with_the_support_function(case, scale):
+    """K - K, conv(K u -K), an image, and the support values that bound gauges."""
+    body, u = case.build(scale), directions(case)
+    above, below = body.support(u), body.support(-u)
+    slack = case.tolerance * body.radius() * np.linalg.norm(u, axis=1).max()
+    np.testing.assert_allclose(difference_body(body).support(u), above + below, atol=4 * slack)
+    hull = symmetric_hull(body).support(u)
+    np.testing.assert_allclose(hull, np.maximum(above, below), atol=4 * slack)
+    matrix = np.eye(body.dimension)[: max(1, body.dimension - 1)]
+    image = body.linear_image(matrix)
+    if image is not None:
+        ways = u[:, : len(matrix)]
+        np.testing.assert_allclose(image.support(ways), body.support(ways @ matrix), atol=4 * slack)
+    if body.symmetric and (largest := body.largest_gauge(body.support)) is not None:
+        assert largest == pytest.approx(1, abs=10 * case.tolerance)
+
+
+@over(scales=(1.0,))
+def test_representations_are_short_and_hold_no_arrays(case, scale):
+    text = repr(case.build(scale))
+    assert text.startswith(type(case.build(scale)).__name__ + "(")
+    assert f" in R^{case.build(scale).dimension})" in text
+    assert len(text) < 120
+    assert "array" not in text
+
+
+@pytest.mark.statistical
+@over("support", scales=(1.0,))
+def test_closed_widths_are_means_of_the_support_function(case, scale):
+    body = case.build(scale)
+    width = body.gaussian_width()
+    if width is not None:
+        normals = np.random.default_rng(13).standard_normal((DRAWS, body.dimension))
+        mean_agrees(body.support(normals), width)
 
 
 @over("volume")

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from geomdp.bodies import Difference, HPolytope, SlabBody, SolverError, SymmetricHull, VPolytope
-from geomdp.bodies.polytopes.linear_programs import ConicProgram, origin_depth, slack_rows
+from geomdp.bodies.linear_programs import ConicProgram, origin_depth, slack_rows
 
 #: Relative accuracy of HiGHS at tolerance 1e-9 on data scaled to size 1, with some room.
 ACCURACY = 5e-9

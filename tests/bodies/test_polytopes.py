@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.bodies import HPolytope, SlabBody, VPolytope
+from geomdp.bodies import Body, HPolytope, SlabBody, VPolytope
 from tests.catalogue import cube, gaussian
 
 SQUARE = np.vstack([np.eye(2), -np.eye(2)])
@@ -28,17 +28,17 @@ def test_ties_go_to_the_first_vertex(monkeypatch):
 
 def test_interior_of_the_gauge_depends_on_the_relative_interior():
     square = cube(2) - 0.5
-    assert VPolytope(square).implements("gauge")
-    assert VPolytope(square + 0.499).implements("gauge")
+    assert VPolytope(square).implements(Body.gauge)
+    assert VPolytope(square + 0.499).implements(Body.gauge)
     for shift in (0.5, 0.501, 3.0):
         body = VPolytope(square + shift)
-        assert not body.implements("gauge")
+        assert not body.implements(Body.gauge)
         for verb in (body.gauge, body.facets):
             with pytest.raises(ValueError, match="relative interior"):
                 verb(np.ones((1, 2)))
     flat = np.hstack([square, np.ones((4, 1))])
-    assert not VPolytope(flat).implements("gauge")
-    assert VPolytope(flat - [0, 0, 1]).implements("gauge")
+    assert not VPolytope(flat).implements(Body.gauge)
+    assert VPolytope(flat - [0, 0, 1]).implements(Body.gauge)
 
 
 def test_gauge_near_0_is_not_confused_by_rounding():
@@ -82,7 +82,7 @@ def test_sets_that_are_no_bodies_say_so_at_first_use(normals, offsets, message, 
         lambda body: body.contains(points),
         lambda body: body.chord(points, points + 1),
         lambda body: body.affine_hull(),
-        lambda body: body.implements("gauge"),
+        lambda body: body.implements(Body.gauge),
         lambda body: body.radius(),
     ]
     for use in uses:
@@ -93,7 +93,7 @@ def test_sets_that_are_no_bodies_say_so_at_first_use(normals, offsets, message, 
 def test_a_far_redundant_row_does_not_blur_membership():
     square = HPolytope(np.vstack([SQUARE, [[1.0, 0.0]]]), [1, 1, 1, 1, 1e9])
     assert square.contains(np.array([[1.0, 1.0], [1 + 1e-6, 0]])).tolist() == [True, False]
-    assert square.implements("gauge")
+    assert square.implements(Body.gauge)
 
 
 def test_a_point_given_by_inequalities():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp.bodies import VPolytope
-from geomdp.bodies.polytopes.linear_programs import ConicProgram
+from geomdp.bodies import Body, VPolytope
+from geomdp.bodies.linear_programs import ConicProgram
 
 BODIES = 200
 
@@ -66,6 +66,6 @@ def test_random_polytopes_agree_with_linear_programs(first: int) -> None:
                 slack = 1e-12 * size * float(np.linalg.norm(half.normal))
                 assert (vertices @ half.normal <= half.offset + slack).all()
                 assert half.normal @ point > half.offset
-        if body.implements("gauge"):
+        if body.implements(Body.gauge):
             expected = gauge_about(vertices, np.zeros(body.dimension), points)
             np.testing.assert_allclose(body.gauge(points), expected, rtol=1e-6, atol=1e-9)

@@ -9,9 +9,9 @@ import pytest
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp.bodies.polytopes.facets import pivots as facet_pivots
-from geomdp.bodies.polytopes.facets.ray_shooting import RayShooter
-from geomdp.bodies.polytopes.linear_programs import ConicProgram
+from geomdp.bodies.facets import pivots as facet_pivots
+from geomdp.bodies.facets.ray_shooting import RayShooter
+from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
 
 RAYS = 40

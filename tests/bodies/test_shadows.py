@@ -9,6 +9,7 @@ import pytest
 
 from geomdp.bodies import (
     Ball,
+    Body,
     Box,
     CrossPolytope,
     Difference,
@@ -24,7 +25,7 @@ from geomdp.bodies import (
     TriangulatedPolytope,
     VPolytope,
 )
-from geomdp.bodies.operations.shadows import shadow
+from geomdp.bodies.shadows import shadow
 from tests.stats import ks_uniform, mean_agrees
 
 RNG = np.random.default_rng(0)
@@ -75,7 +76,7 @@ def test_shadows_have_the_support_function_of_the_image(name: str) -> None:
     image = shadow(body, rows)
     assert image.dimension == len(rows)
     assert image.symmetric
-    assert image.implements("sample_uniform") is exact
+    assert image.implements(Body.sample_uniform) is exact
     directions = np.random.default_rng(1).standard_normal((50, len(rows)))
     expected = body.support(directions @ rows)
     heights = image.support(directions)

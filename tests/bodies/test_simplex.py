@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies import Simplex, SimplexDifference, TriangulatedPolytope
+from geomdp.bodies import Body, Simplex, SimplexDifference, TriangulatedPolytope
 from tests.stats import ks_same, ks_uniform, mean_agrees
 
 
@@ -97,9 +97,9 @@ def test_bad_vertices_are_refused(kind):
 
 def test_a_simplex_off_the_origin_has_no_gauge():
     body = Simplex(np.eye(3))
-    assert not body.implements("gauge")
+    assert not body.implements(Body.gauge)
     for verb in (body.gauge, body.facets):
         with pytest.raises(ValueError, match="relative interior"):
             verb(np.ones((1, 3)))
     on_the_edge = Simplex(np.array([[0.0, 0], [1, 0], [0, 1]]))
-    assert not on_the_edge.implements("gauge")
+    assert not on_the_edge.implements(Body.gauge)

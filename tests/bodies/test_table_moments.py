@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies import Elliptope, TableMoments
+from geomdp.bodies import Body, Elliptope, TableMoments
 from geomdp.workloads.finite import zero_sum_basis
 from tests.stats import ks_same, mean_agrees
 
@@ -134,7 +134,7 @@ def test_cut_body_is_sampled_uniformly(levels, violation) -> None:
     assert cut.contains(drawn).all()
     for statistic in (lambda x: x[:, 0], lambda x: x[:, -1], lambda x: (x**2).sum(axis=1)):
         ks_same(statistic(drawn), statistic(kept), level=1e-6 / 6)
-    for verb in ("second_moment", "volume"):
+    for verb in (Body.second_moment, Body.volume):
         assert whole.implements(verb)
         assert not cut.implements(verb)
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
 from geomdp.geometry.jl import jl_map, rademacher_jl_map
-from geomdp.geometry.width.gaussian_vectors import mean_gaussian_norm
 from tests.stats import mean_agrees, mean_at_most
 
 MAPS = [jl_map, rademacher_jl_map]

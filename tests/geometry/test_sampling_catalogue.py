@@ -30,10 +30,10 @@ PROPOSALS = 4096
 
 def exact_points(body: Body, n: int, rng: np.random.Generator) -> FloatArray | None:
     """Exact uniform points: the body's own, by triangulation, or by rejection from its box."""
-    if body.implements("sample_uniform") or body.implements("vertex_list"):
+    if body.implements(Body.sample_uniform) or body.implements(Body.vertex_list):
         samples = sample_uniform(body, n, rng)
         return samples.points if samples.sampler == Exact() else None
-    if body.effective_dimension < body.dimension or not body.implements("support"):
+    if body.effective_dimension < body.dimension or not body.implements(Body.support):
         return None
     axes = np.eye(body.dimension)
     box = Box(-body.support(-axes), body.support(axes))
@@ -72,7 +72,7 @@ def check_uniform(case: BodyCase, body: Body, points: FloatArray, level: float) 
     way = np.random.default_rng(3).standard_normal(basis.shape[1]) @ basis.T
     low, high = body.chord(points, np.tile(way, (len(points), 1)))
     ks_uniform(-low / (high - low), level / 2)
-    if body.implements("gauge"):
+    if body.implements(Body.gauge):
         # Points on the boundary may be outside by rounding.
         ks_uniform(np.minimum(body.gauge(points), 1) ** case.rank, level / 2)
 

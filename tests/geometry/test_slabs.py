@@ -39,9 +39,9 @@ QUANTILE = 4.9
 
 
 class Known(Body):
-    """A symmetric body of which only the verbs given by name are known."""
+    """A symmetric body of which only the given verbs are known."""
 
-    def __init__(self, inner: Body, *verbs: str) -> None:
+    def __init__(self, inner: Body, *verbs) -> None:
         self._inner, self._verbs = inner, verbs
 
     @property
@@ -52,7 +52,7 @@ class Known(Body):
     def symmetric(self) -> bool:
         return True
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb) -> bool:
         return verb in self._verbs
 
     def support(self, directions):
@@ -169,9 +169,9 @@ def test_intervals_of_the_moment_cover():
 
 
 SOURCES = {
-    "facets": (("support", "facets"), FacetDirections),
-    "nearest points": (("support", "extreme_point"), NearestPointDirections),
-    "points": (("support",), PointDirections),
+    "facets": ((Body.support, Body.facets), FacetDirections),
+    "nearest points": ((Body.support, Body.extreme_point), NearestPointDirections),
+    "points": ((Body.support,), PointDirections),
 }
 
 

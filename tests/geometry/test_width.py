@@ -9,23 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.base import Body
+from geomdp.bodies.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
 from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope
 from geomdp.bodies.norm_balls.boxes import Box
 from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.products import Product
+from geomdp.bodies.operations.scaled import Scaled
+from geomdp.bodies.operations.shifted import Shifted
 from geomdp.bodies.operations.symmetrised import Difference
-from geomdp.bodies.operations.transforms import Scaled, Shifted
-from geomdp.bodies.polytopes.simplex import Simplex, SimplexDifference
+from geomdp.bodies.oracles import MissingOracle
+from geomdp.bodies.polytopes.simplex import Simplex
+from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.bodies.spectral.spectraplex import Spectraplex
-from geomdp.bodies.spectral.symmetric import SpectraplexDifference
+from geomdp.bodies.spectral.spectraplex import Spectraplex, SpectraplexDifference
 from geomdp.geometry.concentration import gaussian_deviation, hoeffding_deviation
 from geomdp.geometry.width.control_variates import EllipsoidControl
-from geomdp.geometry.width.diameter import half_diameter
-from geomdp.geometry.width.gaussian_vectors import mean_gaussian_maximum, mean_gaussian_norm
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.workloads import Parities, explicit_answers
 from tests.geometry.bodies import OracleOnly
@@ -185,15 +186,15 @@ def test_regular_simplex_of_any_size_and_place() -> None:
 
 def test_half_diameter_is_exact_for_listed_vertices_and_bounds_otherwise() -> None:
     exact = max(np.linalg.norm(a - b) for a in CLOUD for b in CLOUD) / 2
-    assert math.isclose(half_diameter(VPolytope(CLOUD)), exact, rel_tol=1e-12)
-    assert half_diameter(OracleOnly(VPolytope(CLOUD))) >= exact
-    assert half_diameter(Ball(4, 3.0)) == 3.0
+    assert math.isclose(VPolytope(CLOUD).half_diameter(), exact, rel_tol=1e-12)
+    assert OracleOnly(VPolytope(CLOUD)).half_diameter() >= exact
+    assert Ball(4, 3.0).half_diameter() == 3.0
 
 
 def test_half_diameter_of_many_points_is_their_largest_distance_from_the_mean() -> None:
     points = np.random.default_rng(7).standard_normal((6000, 3))
     centred = np.linalg.norm(points - points.mean(axis=0), axis=1)
-    assert math.isclose(half_diameter(VPolytope(points)), centred.max(), rel_tol=1e-12)
+    assert math.isclose(VPolytope(points).half_diameter(), centred.max(), rel_tol=1e-12)
 
 
 def test_deviations_solve_their_tail_bounds() -> None:
@@ -225,7 +226,7 @@ def test_linear_image_that_bends_lengths_is_simulated() -> None:
 def test_diameter_of_a_workload_polytope_is_the_workloads() -> None:
     workload = Parities(6, 2)
     body = WorkloadPolytope(workload)
-    assert half_diameter(body) == min(workload.l2_diameter() / 2, body.radius())
+    assert body.half_diameter() == min(workload.l2_diameter() / 2, body.radius())
     low, high = gaussian_width(body, rng=0, samples=500, level=LEVEL).interval
     listed = gaussian_width(VPolytope(explicit_answers(workload)), rng=1, samples=500, level=LEVEL)
     assert low <= listed.interval[1]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from geomdp.bodies import LinearImage, sensitivity_polytope
+from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
 from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection.projector import Projector
-from geomdp.geometry.width.gaussian_vectors import mean_gaussian_norm
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms import (
     JL,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from geomdp.bodies import BlockElliptope, Elliptope, TableMoments
+from geomdp.bodies import Elliptope, Simplex, TableMoments
 from geomdp.mechanisms import Cone, TightCone
 from geomdp.mechanisms.additive_noise.tight_cone import KEPT, tight_table_moments
 from geomdp.noise import ConeNoise, PairedNoise, image_moments
@@ -191,6 +191,6 @@ def test_claims_and_bad_parameters() -> None:
         TightCone(MarginalTables([1, 1], 2), n=7, privacy=PURE)
     matrix = table_contrasts(Marginals(2, 2)).matrix
     with pytest.raises(ValueError, match="full-dimensional"):
-        PairedNoise(BlockElliptope([1, 1]), 1.0, matrix)
+        PairedNoise(Simplex(np.eye(2)), 1.0, matrix)
     with pytest.raises(ValueError, match="must have 1 columns"):
         PairedNoise(TableMoments([2]), 1.0, matrix)

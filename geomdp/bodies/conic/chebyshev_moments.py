@@ -28,8 +28,8 @@ def cosine_moment_body(scales: npt.ArrayLike, solver: str | None = None) -> CvxB
 
     (M_1, ..., M_{t-1}) are the cosine moments of a distribution of angles if and only if the
     Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite. It is so if and
-    only if the two blocks into which reversing the order of rows splits it are, the matrices
-    E cos(i a) cos(j a) and E sin(i a) sin(j a) over i, j in {0, 1, ..} for odd t and in
+    only if two blocks are, into which the symmetry under reversing the order of rows splits it: the
+    matrices E cos(i a) cos(j a) and E sin(i a) sin(j a) over i, j in {0, 1, ..} for odd t and in
     {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
 
     Parameters
@@ -37,8 +37,8 @@ def cosine_moment_body(scales: npt.ArrayLike, solver: str | None = None) -> CvxB
     scales : (t - 1,) array
         s_m > 0; the body's coordinates are M_m / s_m.
     solver : str, optional
-        As for `CvxBody`, but `cvxpy.SCS` by default: at the points of the moment curve both blocks
-        are singular, where Clarabel often stops short of its tolerances.
+        As for `CvxBody`, but `cvxpy.SCS` by default: at points of the moment curve both blocks are
+        singular, and there Clarabel often stops before it reaches its tolerances.
 
     Raises
     ------
@@ -85,11 +85,11 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
 
 
 def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
-    """The moment vectors of distributions on a grid of equal angles: inside the true body.
+    """The moment vectors of distributions on a grid of equal angles, a subset of the true body.
 
-    The grid holds the points with coordinates cos(pi j / (G - 1)), j = 0..G-1. Interpolating
-    linearly between grid angles, every true moment M_m is within (h^2 / 8) sum_i m_i^2 of the
-    body's, h = pi / (G - 1), all at once; see `grid_moment_distance`.
+    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. By linear interpolation between
+    grid angles, every true moment vector has one of the body near it, whose moments differ by at
+    most (h^2 / 8) sum_i m_i^2, h = pi / (G - 1); see `grid_moment_distance`.
 
     Parameters
     ----------

@@ -1,23 +1,30 @@
-"""CVXPY problems that are compiled once and solved for many parameter values."""
+"""CVXPY problems that are solved for many parameter values, and bodies projected on by them."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-from geomdp._typing import FloatArray
-from geomdp.bodies.polytopes.linear_programs import SolverError
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray
+from geomdp.bodies.base import Body
+from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.oracles import Halfspace
+
+#: Accuracy of points found by conic programs, whose residuals are 1e-8 or less.
+CONIC_TOLERANCE = 1e-6
 
 #: Residuals at which Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-#: Residuals at which SCS stops; left alone, first-order methods stop at 1e-4.
+#: Residuals at which SCS stops; its default is 1e-4.
 SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 
 class KeptProblem:
     """A parametrised CVXPY problem, compiled once and solved for many parameter values.
 
-    `reduced` are the residuals with which Clarabel may stop where it cannot go on.
+    If Clarabel makes no further progress, it may stop at residuals of `reduced`.
     """
 
     def __init__(
@@ -41,7 +48,7 @@ class KeptProblem:
             cp.SCS: SCS_SETTINGS,
         }
         self._settings = dict(known.get(solver, {}))
-        # With the settings above "inaccurate" means the residuals allowed for Clarabel.
+        # Clarabel reports "inaccurate" if it stops at the reduced residuals allowed above.
         self._accepted = (
             (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == cp.CLARABEL else (cp.OPTIMAL,)
         )
@@ -54,7 +61,7 @@ class KeptProblem:
             parameter.value = value
         try:
             with warnings.catch_warnings():
-                # The status is judged below.
+                # The status is checked below.
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
                 self._problem.solve(solver=self._solver, **self._settings)
         except cp.error.SolverError as error:
@@ -65,3 +72,19 @@ class KeptProblem:
         if status in (cp.INFEASIBLE, cp.UNBOUNDED):
             return status, None
         raise SolverError(f"{self._solver} stopped with status {status}")
+
+
+class ConicBody(Body):
+    """A body whose projection is a conic program, from which membership and separation follow."""
+
+    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
+        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
+        distances = np.linalg.norm(points - self.project(points), axis=1)
+        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The halfspace at the nearest point, moved out to the support function."""
+        normal = point - self.project(point[None])[0]
+        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
+            return None
+        return Halfspace(normal, float(self.support(normal[None])[0]))

@@ -1,4 +1,4 @@
-"""Bodies described by the user's own CVXPY constraints."""
+"""Bodies described by a user's own CVXPY constraints."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
-from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector, whole
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import Body, Halfspace
-from geomdp.bodies.conic.conic_programs import KeptProblem
-
-#: Accuracy of points found: residuals of 1e-8 or less (below) leave it room.
-CONIC_TOLERANCE = 1e-6
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.bodies.conic.conic_programs import CONIC_TOLERANCE, ConicBody, KeptProblem
 
 
-@dataclass(frozen=True, eq=False, init=False, repr=False)
-class CvxBody(Body):
+@dataclass(frozen=True, eq=False, init=False)
+class CvxBody(ConicBody):
     """The body {x in R^m : x satisfies build(x)} for constraints written in CVXPY.
 
     Support, extreme points, projection, chords and gauge each solve one conic program, kept in
@@ -67,8 +62,8 @@ class CvxBody(Body):
             )
         self._constraints(cp.Variable(self.m))
 
-    def __repr__(self) -> str:
-        return f"CvxBody(dimension={self.m}, solver={self.solver!r})"
+    def _summary(self) -> str:
+        return f"by {self.solver}"
 
     def _constraints(self, variable: Any) -> list[Any]:
         import cvxpy as cp
@@ -113,80 +108,50 @@ class CvxBody(Body):
         constraints = [*self._constraints(point), point == start + time * direction]
         return KeptProblem(cp.Maximize(time), constraints, [start, direction], time, self.solver)
 
-    def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, x>, one conic program each."""
-        directions = batch(directions, self.m, "directions")
-        return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
-
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A maximiser of <u, x>, one conic program each."""
-        directions = batch(directions, self.m, "directions")
         points = np.empty(directions.shape)
         for i, direction in enumerate(directions):
-            # Scaled to length 1, as solvers stop at absolute gaps.
+            # Scaled to length 1 because solvers stop at absolute gaps.
             length = np.linalg.norm(direction) or 1.0
             points[i] = self._solved(self._highest, direction / length)
         return points
 
     def _solved(self, problem: KeptProblem, *values: FloatArray) -> FloatArray:
-        """Solution of a problem that has one, unless the body is empty or unbounded."""
+        """Solution of a problem that has one if the body is neither empty nor unbounded."""
         status, solution = problem.solve(*values)
         if status != "optimal":
             what = "empty" if status == "infeasible" else "unbounded"
-            raise ValueError(f"{self!r} is {what}: its constraints are no bounded convex body")
+            raise ValueError(f"{self!r} is {what}: its constraints do not describe a body")
         return np.asarray(solution)
 
     def project(self, points: FloatArray) -> FloatArray:
         """Nearest points, one conic program each."""
-        points = batch(points, self.m, "points")
         return np.array([self._solved(self._nearest, point) for point in points]).reshape(
             points.shape
         )
 
-    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
-        points = batch(points, self.m, "points")
-        distances = np.linalg.norm(points - self.project(points), axis=1)
-        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace at the nearest point, moved out to the support function."""
-        point = vector(point, self.m, "point")
-        normal = point - self.project(point[None])[0]
-        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
-            return None
-        return Halfspace(normal, float(self.support(normal[None])[0]))
-
     def gauge(self, points: FloatArray) -> FloatArray:
         """1 / max{t : t x in K}, one conic program each; inf if that maximum is 0.
 
-        Raises
-        ------
-        ValueError
-            If the body does not hold 0.
+        Defined also for bodies with 0 on the boundary.
         """
-        points = batch(points, self.m, "points")
-        if not self._holds_origin:
-            raise ValueError(f"{self!r} does not hold 0: it has no gauge")
+        self._check_gauge()
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
         for i in np.flatnonzero(lengths > 0):
-            # Rays of the length of the radius leave the body at some t in [0, 1].
+            # A ray as long as the radius leaves the body at some t in [0, 1].
             time = self._time(np.zeros(self.m), points[i] / lengths[i])
             gauges[i] = lengths[i] / time if time > CONIC_TOLERANCE else np.inf
         return gauges
 
     @cached_property
-    def _holds_origin(self) -> bool:
+    def _has_gauge(self) -> bool:
+        """Whether the body contains 0 (one conic program)."""
         return bool(self.contains(np.zeros((1, self.m)))[0])
-
-    def implements(self, verb: str) -> bool:
-        """`gauge` only if the body holds 0 (one conic program)."""
-        return super().implements(verb) and (verb != "gauge" or self._holds_origin)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Two conic programs each; 0 for points that the solver finds outside."""
-        points, directions = rays(points, directions, self.m)
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
         ends = [
@@ -200,25 +165,15 @@ class CvxBody(Body):
         if status == "infeasible":
             return 0.0
         if status != "optimal":
-            raise ValueError(f"{self!r} is unbounded: its constraints are no bounded convex body")
+            raise ValueError(f"{self!r} is unbounded: its constraints do not describe a body")
         return max(0.0, float(time))
-
-    @cached_property
-    def _radius(self) -> float:
-        axes = np.eye(self.m)
-        corner = np.maximum(self.support(axes), self.support(-axes))
-        return float(np.linalg.norm(corner))
-
-    def radius(self) -> float:
-        """Half-diagonal of the centred bounding box, an upper bound (2 m conic programs, once)."""
-        return self._radius
 
     @cached_property
     def _hull(self) -> AffineHull:
         """Affine hull from extreme points in random directions orthogonal to those found so far.
 
-        A direction in which the body has no width is almost surely orthogonal to all of it once
-        it is orthogonal to what has been found.
+        If the body has no width in a random direction orthogonal to the span found so far, that
+        span is almost surely the whole affine hull.
         """
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))
@@ -236,7 +191,7 @@ class CvxBody(Body):
         return AffineHull.whole_space(self.m)
 
     def affine_hull(self) -> AffineHull:
-        """Found by at most 2 m + 1 extreme points, once; widths below 1e-6 of the radius are 0."""
+        """By at most 2 m + 1 extreme points, once; widths below 1e-6 of the radius count as 0."""
         return self._hull
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -247,5 +202,5 @@ class CvxBody(Body):
         return [point == variable, *self._constraints(point)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems hold solver state."""
+        """The description alone: kept problems contain solver state."""
         return {"m": self.m, "build": self.build, "solver": self.solver}

@@ -1,4 +1,4 @@
-"""The elliptope: correlation matrices, which hold all pairwise products of signs."""
+"""The elliptope: correlation matrices, which include all matrices of products of signs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import scipy.special
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 from geomdp.bodies.conic.support import highest_correlation
+from geomdp.bodies.oracles import Facets
 
 #: Entries of Gaussian vectors held at a time while sampling: 2^24 float64 are 128 MB.
 SAMPLE_ENTRIES = 1 << 24
@@ -37,6 +38,9 @@ class Elliptope(Body):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "order", whole(self.order, "order", minimum=2))
+
+    def _summary(self) -> str:
+        return f"order {self.order}"
 
     @property
     def dimension(self) -> int:
@@ -61,8 +65,8 @@ class Elliptope(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, R>, too large by at most a relative 1e-9.
 
-        The optimum of the MaxCut relaxation, from its dual: a bound that holds to rounding, so
-        halfspaces made of it hold the body. For cost see `highest_correlation`.
+        The optimum of the MaxCut relaxation, bounded by its dual up to rounding, so the halfspaces
+        {<u, x> <= h(u)} contain the body. For the cost see `highest_correlation`.
         """
         return highest_correlation(self._weights(directions)).bounds
 
@@ -117,7 +121,7 @@ class Elliptope(Body):
         return points
 
     def centroid(self) -> FloatArray:
-        """0: flipping the sign of one row and column maps the body to itself."""
+        """0: flipping the sign of one row and column maps the body to itself, negating entries."""
         return np.zeros(self.dimension)
 
     def entry_variances(self) -> FloatArray:
@@ -125,7 +129,7 @@ class Elliptope(Body):
         return np.full(self.dimension, 1 / (self.order + 1))
 
     def second_moment(self) -> FloatArray:
-        """Diagonal, see `entry_variances`: flipping a sign negates all products but one's own."""
+        """Diagonal, see `entry_variances`: sign flips make the entries uncorrelated."""
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
+from geomdp._validation import vector
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
@@ -25,10 +24,11 @@ STRETCH_ERROR = 1e-12
 class MappedElliptope(Body):
     """The body {c + T r : r in the elliptope of order p}, where T^T T = Diag(w_i w_j for i < j).
 
-    With X_ij = (w_i w_j)^(1/2) R_ij, squared distances of the image are half of those of the psd
-    matrices X with diagonal w, so that projecting is finding the nearest of these. All tables of at
-    most two of d two-level columns have such a T, with w proportional to (d - 1, 1, .., 1): each
-    single sign occurs in d - 1 tables, each product of two in one.
+    With X_ij = (w_i w_j)^(1/2) R_ij, squared distances between images are half of those between the
+    psd matrices X with diagonal w. Projecting on the image is therefore finding the nearest of
+    these matrices. The tables of at most two of d two-level columns have such a T, with w
+    proportional to (d - 1, 1, .., 1): each single sign occurs in d - 1 tables, each product of two
+    signs in one.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class MappedElliptope(Body):
         if off.max() > STRETCH_ERROR * (self._stretch**2).max():
             raise ValueError("matrix must stretch each product of signs by (w_i w_j)^(1/2)")
 
-    def __repr__(self) -> str:
-        return f"MappedElliptope(order={len(self.weights)}, dimension={self.dimension})"
+    def _summary(self) -> str:
+        return f"order {len(self.weights)}"
 
     @property
     def dimension(self) -> int:
@@ -84,14 +84,12 @@ class MappedElliptope(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds, too large by at most a relative 1e-9; see `Elliptope.support`."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(
             self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A point at which <u, y> is within a relative 1e-9 of its maximum."""
-        directions = batch(directions, self.dimension, "directions")
         best = self._elliptope.extreme_point((self.matrix.T @ directions.T).T)
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
@@ -102,13 +100,12 @@ class MappedElliptope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the point is an image, up to rounding, of a correlation matrix; O(p^3)."""
-        back, off = self._pulled_back(batch(points, self.dimension, "points") - self.constant)
+        back, off = self._pulled_back(points - self.constant)
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of the elliptope through the point and direction pulled back; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
+        """Chord of the elliptope through the preimages; 0 outside the span."""
         starts, _ = self._pulled_back(points - self.constant)
         ways, off = self._pulled_back(directions)
         along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
@@ -118,7 +115,6 @@ class MappedElliptope(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """The nearest points, each by some ten eigendecompositions of order p."""
-        points = batch(points, self.dimension, "points")
         # Columns of T are orthogonal with these lengths, so this is the projection on their span.
         stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
         rows, columns = np.triu_indices(len(self.weights), 1)
@@ -131,9 +127,9 @@ class MappedElliptope(Body):
         """||c|| + (sum of w_i w_j)^(1/2), since entries of correlation matrices are at most 1."""
         return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
 
-    def diameter(self) -> float:
-        """2 (sum of w_i w_j)^(1/2): no point is further from c than half of it."""
-        return 2 * float(np.linalg.norm(self._stretch))
+    def half_diameter(self) -> float:
+        """(sum of w_i w_j)^(1/2): no point is farther from c."""
+        return float(np.linalg.norm(self._stretch))
 
     def affine_hull(self) -> AffineHull:
         """Through c along the columns of T, orthogonal; dense, m p (p - 1) / 2 numbers."""

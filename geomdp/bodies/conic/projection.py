@@ -2,9 +2,9 @@
 
     min { ||X - G||_F : X psd, X_ii = b_i }
 
-has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>,  differentiable with
-gradient diag((G + Diag y)_+) - b; its Newton steps converge quadratically, each by conjugate
-gradients on the generalised Hessian.
+has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>.  theta is
+differentiable with gradient diag((G + Diag y)_+) - b. Newton steps converge quadratically; each is
+solved for by conjugate gradients on the generalised Hessian.
 
 References
 ----------
@@ -24,7 +24,7 @@ DIAGONAL_ERROR = 1e-13
 MOST_STEPS = 200
 #: Armijo's share of the predicted decrease, and the regularisation of the Hessian.
 DECREASE, REGULAR = 1e-4, 1e-10
-#: A line search that gets down to this has met rounding.
+#: A line search that would take a shorter step is limited by rounding, and Newton stops.
 SHORTEST = 1e-10
 
 
@@ -41,8 +41,8 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
     Returns
     -------
     (p, p) array
-        X, psd up to rounding and with diagonal b exactly: the last iterate, whose diagonal is off
-        by rounding, is scaled to it from both sides.
+        X, psd up to rounding, with diagonal exactly b: the last iterate, whose diagonal differs
+        from b by rounding, is scaled from both sides.
 
     Notes
     -----
@@ -58,7 +58,7 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
         step = _newton_step(parts, gradient)
         slope, length = float(gradient @ step), 1.0
         trial = _dual(target, shift + step, diagonal)
-        # Rounding of theta, about 1e-16 of its size, ends the line search near the optimum.
+        # Near the optimum theta changes by less than its rounding, about 1e-16 of its size.
         slack = 1e-15 * abs(value)
         while trial[0] > value + DECREASE * length * slope + slack and length > SHORTEST:
             length /= 2
@@ -107,7 +107,7 @@ def _newton_step(parts: tuple[FloatArray, FloatArray], gradient: FloatArray) -> 
 
     p = len(gradient)
     operator = scipy.sparse.linalg.LinearOperator((p, p), matvec=product, dtype=np.float64)
-    # Sharper as the gradient falls, for quadratic convergence.
+    # More accurate as the gradient falls, for quadratic convergence.
     accuracy = min(1e-2, float(np.linalg.norm(gradient)))
     step, _ = scipy.sparse.linalg.cg(operator, -gradient, rtol=max(accuracy, 1e-12), maxiter=4 * p)
     return np.asarray(step)

@@ -11,18 +11,17 @@ import numpy as np
 
 from geomdp._linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.bodies.conic.elliptope import Elliptope
-from geomdp.bodies.spectral.eigenvalues import half_vector
+from geomdp.bodies.spectral.eigenvalues import MatrixBody, half_vector
 
 
 @dataclass(frozen=True)
-class PsdBox(Body):
+class PsdBox(MatrixBody):
     """The matrices {M psd : M_ii <= 1} of order d in svec coordinates.
 
-    It holds x x^T for all x in [-1, 1]^d, and so the second moments of all data there; it is
-    larger than their hull from d = 3 on, where the elliptope is larger than the cut polytope.
+    It contains x x^T for all x in [-1, 1]^d, hence the second moments of all data there. From d = 3
+    on it is larger than the hull of these, just as the elliptope is larger than the cut polytope.
 
     Parameters
     ----------
@@ -34,16 +33,6 @@ class PsdBox(Body):
     X-PSDBOX, X-LKJ.
     """
 
-    d: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole(self.d, "d"))
-
-    @property
-    def dimension(self) -> int:
-        """Dimension D = d (d + 1) / 2."""
-        return self.d * (self.d + 1) // 2
-
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
         """Row and column of each coordinate."""
@@ -52,10 +41,10 @@ class PsdBox(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no eigenvalue is below -`tolerance` d and no M_ii above 1 + `tolerance`."""
-        matrices = unsvec(batch(points, self.dimension, "points"))
+        matrices = unsvec(points)
         lowest = np.linalg.eigvalsh(matrices)[:, 0]
         largest = np.diagonal(matrices, axis1=1, axis2=2).max(axis=1)
-        # Eigenvalues of matrices in the body reach d, and with them their rounding.
+        # Eigenvalues of matrices in the body reach d, and their rounding grows with them.
         return np.asarray((lowest >= -tolerance * self.d) & (largest <= 1 + tolerance))
 
     def radius(self) -> float:

@@ -1,9 +1,9 @@
-"""Matrices of moments of signs, and linear functions of moments bounded by semidefinite programs.
+"""Matrices of moments of signs, and bounds on linear functions of them by semidefinite programs.
 
 For signs s in {-1, 1}^d and sets A, B of attributes, s_A s_B = s_T with T the symmetric difference
 of A and B. The mean of v v^T over records, v = (s_A1, ..., s_Ap), is psd, has ones on its diagonal,
-and equal entries wherever T is the same: a matrix M(z), z_T the mean of s_T. Programs here are
-solved in the dual, over psd S with <S, M(z)> >= 0, which gives certificates.
+and has equal entries wherever T is the same. It is a matrix M(z) with z_T the mean of s_T. The
+programs here are solved in the dual, over psd S, where <S, M(z)> >= 0 gives certificates.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from geomdp._validation import whole
 from geomdp.bodies.conic.conic_programs import KeptProblem
 from geomdp.bodies.conic.support import highest_correlation
 
-#: Largest order p of a moment matrix: a program by interior point takes O(p^4) memory.
+#: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
-#: Residuals allowed where Clarabel cannot go on: certificates make good for them.
+#: Residuals allowed where Clarabel makes no progress; the certificates account for them.
 REDUCED = 1e-6
 
 
@@ -36,14 +36,14 @@ class HighestMoments(NamedTuple):
 
 
 class Multiplied(NamedTuple):
-    """A variable of a program, and the multipliers of its constraint on the sums of S: z."""
+    """A variable of a program and the constraint on the sums of S, whose multipliers are z."""
 
     variable: Any
     sums: Any
 
     @property
     def value(self) -> tuple[FloatArray, FloatArray]:
-        """Both, after the program was solved."""
+        """The variable and the multipliers, once the program is solved."""
         return np.asarray(self.variable.value), np.asarray(self.sums.dual_value)
 
 
@@ -95,7 +95,7 @@ class MomentMatrix:
 
     @cached_property
     def _sums(self) -> sp.csr_array:
-        """Adds up entries above the diagonal by moment: (q, p (p - 1) / 2)."""
+        """Sums the entries above the diagonal by moment: (q, p (p - 1) / 2)."""
         count = len(self._entries)
         shape = (len(self.numbers), count)
         return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
@@ -108,9 +108,9 @@ class MomentMatrix:
         return [cp.diag(matrix) == 1, matrix[self._upper] == moments[self._entries]]
 
     def slack(self, weights: Any) -> tuple[Any, Any]:
-        """A psd variable S, and the constraint that its entries of each T add up to -w_T.
+        """A psd variable S, and the constraint that its entries for each T add up to -w_T.
 
-        <S, M(z)> >= 0 then says <w, z> <= tr S.
+        Then <S, M(z)> >= 0 means <w, z> <= tr S.
         """
         import cvxpy as cp
 
@@ -130,8 +130,8 @@ class MomentMatrix:
     def highest(self, weights: FloatArray) -> HighestMoments:
         """Largest <w, z> over M(z) psd for rows w (b, q), with bounds that hold to rounding.
 
-        Where every T occurs once above the diagonal, M(z) is any correlation matrix and the gap is
-        a relative 1e-9; else it is about 1e-8, by one conic program a row.
+        If every T occurs once above the diagonal, M(z) is any correlation matrix, and the bound is
+        within a relative 1e-9. Otherwise it is within about 1e-8, by one conic program per row.
         """
         if len(self.numbers) < len(self._entries):
             found = [self._programmed(each) for each in weights]
@@ -169,5 +169,5 @@ class MomentMatrix:
         return moments / (1 + max(0.0, -float(np.linalg.eigvalsh(matrix)[0])))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems hold solver state."""
+        """The description alone: kept problems contain solver state."""
         return {"sets": self.sets}

@@ -1,10 +1,10 @@
-"""Largest linear functions of correlation matrices, from below and, with a certificate, from above.
+"""Largest values of linear functions on correlation matrices, with certified upper bounds.
 
     max { <C, R> / 2 : R psd, R_ii = 1 },    C symmetric with zero diagonal,
 
 is solved in factored form R = V V^T with unit rows v_i. One step replaces v_i by the direction of
-g_i = sum_j C_ij v_j, the best choice with the others fixed; with sqrt(2 p) columns or more no other
-local maximum is stable and the steps converge linearly from almost every start. The dual value
+g_i = sum_j C_ij v_j, the best choice with the others fixed. With sqrt(2 p) columns or more, only
+global maxima are stable, and the steps converge linearly from almost every start. The dual value
 
     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2,    y_i = <g_i, v_i>,
 
@@ -28,7 +28,7 @@ from geomdp._typing import FloatArray
 
 #: Certified gap, relative to the dual value, at which the steps stop.
 GAP = 1e-9
-#: Sweeps over all rows before the gap is looked at for the first time, and the most there are.
+#: Sweeps over all rows before the gap is first computed, and the largest number of sweeps.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
 
 
@@ -82,8 +82,8 @@ def highest_correlation(weights: FloatArray) -> Highest:
 
     Notes
     -----
-    A sweep costs O(p^2 sqrt(p)), a look at the gap O(p^3). Random C take 20 to 1000 sweeps at
-    p = 101, some several 10^4.
+    A sweep costs O(p^2 sqrt(p)), the gap O(p^3). At p = 101 most random C take 20 to 1000 sweeps,
+    some several 10^4.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

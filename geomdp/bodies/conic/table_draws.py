@@ -2,8 +2,8 @@
 
 A column of l levels is l orthogonal vectors y_a in R^(1 + f) that add up to e_0, with
 |y_a|^2 = <y_a, e_0> = m_a: the shares m of its levels. Inner products of vectors of two columns are
-their two-way table. Columns are drawn in turn, and what a column adds to the violation of linear
-inequalities is counted at once, so that most refused draws are refused early.
+their two-way table. Columns are drawn in turn. The violation of linear inequalities that a column
+adds is computed at once, so that most rejected draws are rejected early.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
     """Fill `vectors` (l, 1 + f): shares from a symmetric Dirichlet, then a random frame.
 
-    Coordinates 1 to f hold C Q, Q (l - 1, f) with uniform orthonormal rows and C C^T =
-    diag(m) - m m^T, C by conditional variances: with t_k = m_k + m_(k+1) + ..., column k of C is
-    (m_k t_(k+1) / t_k)^(1/2) at k and -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k.
+    Coordinates 1 to f are the rows of C Q, where Q (l - 1, f) has uniform orthonormal rows and C
+    C^T = diag(m) - m m^T. C follows from conditional variances: with t_k = m_k + m_(k+1) + ...,
+    column k of C is (m_k t_(k+1) / t_k)^(1/2) at k and -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k.
     """
     levels, width = vectors.shape
     total = 0.0
@@ -72,10 +72,10 @@ def _triangles(cells, a, b, c):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _added(cells, starts, i, total, limit):  # type: ignore[no-untyped-def]
-    """`total` plus the violation that column i brings with columns before it; stops at `limit`.
+    """`total` plus the violations of column i with the columns before it; stops above `limit`.
 
-    Triangles are those of one event a column where it has two levels (the other event is its
-    complement, which permutes the four), and of all events elsewhere.
+    Of a column of two levels one event is enough for the triangle inequalities: the other is its
+    complement, which only permutes the four inequalities. Of other columns all events are used.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):

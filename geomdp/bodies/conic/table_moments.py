@@ -1,4 +1,4 @@
-"""The moment body of tables: psd matrices that look like all two-way tables of some records."""
+"""The moment body of tables: psd matrices with the marginal sums of two-way tables."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ import scipy.special
 from geomdp._linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.table_draws import draw_tables, violations
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads.finite import zero_sum_basis
 
 #: Entries of matrices held at a time while sampling: 2^23 float64 are 64 MB.
@@ -27,17 +29,18 @@ SAMPLE_ENTRIES = 1 << 23
 class TableMoments(Body):
     """One- and two-way tables m_i, M_ij of categorical columns, with a psd matrix of moments.
 
-    With e_i(x) the unit vector of the level of column i, the body holds (e_i(x), e_i(x) e_j(x)^T)
-    of all records x. It consists of all shares m_i (non-negative, sum 1) and tables M_ij with row
-    sums m_i and column sums m_j for which the matrix of order L with blocks M_ij, and
-    M_ii = diag(m_i), is psd. For columns of two levels that is the elliptope of order d + 1.
+    With e_i(x) the unit vector of the level of column i, the body contains (e_i(x), e_i(x)
+    e_j(x)^T) for all records x. It consists of all shares m_i (non-negative, sum 1) and tables M_ij
+    with row sums m_i and column sums m_j for which the matrix of order L with blocks M_ij, and M_ii
+    = diag(m_i), is psd. For columns of two levels that is the elliptope of order d + 1.
 
-    With `violation` it is cut: the violations of the inequalities M_ij(a, b) >= 0 and of the
-    triangle inequalities of events a, b, c of three columns,
+    A finite `violation` cuts the body: the violations of the inequalities M_ij(a, b) >= 0 and of
+    the triangle inequalities of events a, b, c of three columns,
 
         1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
 
-    the second with each of a, b, c in front, must add up to at most that. Records violate none.
+    the second with each of a, b, c in front, must then add up to at most `violation`. Records
+    violate none.
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j, H_i
     the Helmert contrasts of l_i levels (`zero_sum_basis`): r = sum q_i + sum q_i q_j of them, q_i =
@@ -68,6 +71,9 @@ class TableMoments(Body):
         object.__setattr__(self, "levels", checked)
         object.__setattr__(self, "violation", float(violation))
 
+    def _summary(self) -> str:
+        return f"{len(self.levels)} columns"
+
     @property
     def _order(self) -> int:
         """P = sum of q_i."""
@@ -84,9 +90,11 @@ class TableMoments(Body):
         """Whether violations are limited."""
         return self.violation < math.inf
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb: Verb) -> bool:
         """A cut body has neither volume nor second moment in closed form."""
-        return super().implements(verb) and not (self.cut and verb in ("volume", "second_moment"))
+        return super().implements(verb) and not (
+            self.cut and verb in (Body.volume, Body.second_moment)
+        )
 
     @cached_property
     def _starts(self) -> IntArray:
@@ -143,10 +151,10 @@ class TableMoments(Body):
         return np.asarray(violations(self.tables(points), self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no eigenvalue is below -`tolerance` b, b columns, and violations are allowed."""
+        """Whether no eigenvalue is below -b `tolerance`, b columns, nor violations too large."""
         tables = self.tables(points)
-        # Columns add up to the constant 1 each, which leaves the matrices of order L singular:
-        # one constant and all contrasts span what they act on.
+        # The events of each column add up to the constant 1, so the matrices of order L are
+        # singular. Their range is spanned by one constant and all contrasts.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
@@ -169,7 +177,7 @@ class TableMoments(Body):
         return AffineHull.whole_space(self.dimension)
 
     def centroid(self) -> FloatArray:
-        """0: levels of a column may be permuted, and no contrast is left alone by that."""
+        """0: permuting levels maps the body to itself, and no contrast is invariant under it."""
         return np.zeros(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -185,8 +193,8 @@ class TableMoments(Body):
         density e^(-tr W / 2) is flat in W_ij. These are Q_i Q_j^T with Q_i (q_i, P + 1) of uniform
         orthonormal rows.
 
-        O(L^2 P) a draw. A cut body takes draws until one is inside: as many as 1 over the share
-        of the volume that is left.
+        O(L^2 P) a draw. For a cut body draws are repeated until one is inside, on average 1 over
+        the share of the volume that is left.
         """
         size = int(self._starts[-1])
         points = np.empty((n, self.dimension))
@@ -213,12 +221,12 @@ class TableMoments(Body):
         return np.concatenate([shares[column], pairs])
 
     def block_means(self, values: FloatArray) -> FloatArray:
-        """Values (..., r), one a coordinate, averaged over those of each column and of each pair.
+        """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
 
-        The moments of uniform points, also of a cut body, are so made as symmetric as they are:
-        levels of a column may be permuted, and under that the contrasts of a column, and the
-        products of those of a pair, are irreducible, no two such blocks alike. By Schur's lemma
-        coordinates are uncorrelated, of one variance in each block.
+        Estimated variances of uniform points, also of a cut body, may be averaged so: the levels of
+        a column may be permuted, and under these permutations the contrasts of a column, and the
+        products of contrasts of a pair, are irreducible representations, no two of them isomorphic.
+        By Schur's lemma coordinates are uncorrelated and have one variance in each block.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -10,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._linalg import AffineHull
-from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array
-from geomdp.bodies.arguments import frozen_array, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._validation import finite_array
+from geomdp.bodies.arguments import frozen_array
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +56,8 @@ class Box(Body):
         half_widths = finite_array(half_widths, "half_widths", ndim=1)
         return cls(-half_widths, half_widths)
 
-    def __repr__(self) -> str:
-        return f"Box(dimension={self.dimension})"
+    def _summary(self) -> str:
+        return f"widths {self._widths.min():g} to {self._widths.max():g}"
 
     @property
     def dimension(self) -> int:
@@ -77,33 +79,19 @@ class Box(Body):
         """Whether lower = -upper."""
         return bool((self.lower == -self.upper).all())
 
-    def implements(self, verb: str) -> bool:
-        """All verbs; `gauge` only if 0 is in the relative interior."""
-        return super().implements(verb) and (verb != "gauge" or self._has_gauge)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Sum of max(u_i lower_i, u_i upper_i)."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(
             np.maximum(directions, 0) @ self.upper + np.minimum(directions, 0) @ self.lower
         )
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """upper_i where u_i > 0, else lower_i."""
-        directions = batch(directions, self.dimension, "directions")
         return np.where(directions > 0, self.upper, self.lower)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest of x_i / upper_i and x_i / lower_i; inf off the span of a flat box.
-
-        Raises
-        ------
-        ValueError
-            If the box does not hold 0 in its relative interior.
-        """
-        points = batch(points, self.dimension, "points")
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        """Largest of x_i / upper_i and x_i / lower_i; inf outside the span of a flat box."""
+        self._check_gauge()
         bounds = np.where(points > 0, self.upper, -self.lower)
         ratios = np.zeros_like(points)
         np.divide(np.abs(points), bounds, out=ratios, where=bounds > 0)
@@ -111,15 +99,13 @@ class Box(Body):
         return np.asarray(ratios.max(axis=1))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no entry is outside by more than `tolerance` times the largest modulus."""
-        points = batch(points, self.dimension, "points")
+        """Whether every entry is in its interval, up to `tolerance` times the largest bound."""
         slack = tolerance * max(np.abs(self.lower).max(), np.abs(self.upper).max())
         inside = (points >= self.lower - slack) & (points <= self.upper + slack)
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest t before a bound is met, each way; 0 along a flat axis."""
-        points, directions = rays(points, directions, self.dimension)
+        """Largest t each way before an entry leaves its interval; 0 along a flat axis."""
         ends = []
         for way in (-directions, directions):
             room = np.where(way > 0, self.upper - points, points - self.lower)
@@ -130,7 +116,7 @@ class Box(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Each entry moved to the nearest point of its interval."""
-        return np.clip(batch(points, self.dimension, "points"), self.lower, self.upper)
+        return np.clip(points, self.lower, self.upper)
 
     def radius(self) -> float:
         """Norm of the farthest corner."""
@@ -161,3 +147,40 @@ class Box(Body):
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """Two linear inequalities per entry."""
         return [variable >= self.lower, variable <= self.upper]
+
+    def difference(self) -> Body:
+        """The centred box with half-widths upper - lower."""
+        return Box.centred(self._widths)
+
+    def symmetric_hull(self) -> Body | None:
+        """A `SymmetrisedBox` for a box with a corner at 0."""
+        if (self.lower == 0).all() and (self.upper > 0).all():
+            return SymmetrisedBox(self.upper)
+        return None
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """A box, if each row of the matrix moves along a coordinate axis of its own."""
+        columns = axes_of(matrix)
+        if columns is None:
+            return None
+        factors = matrix[np.arange(len(matrix)), columns]
+        ends = factors * self.lower[columns], factors * self.upper[columns]
+        return Box(np.minimum(*ends), np.maximum(*ends))
+
+    def gaussian_width(self) -> float:
+        """Sum of the widths over sqrt(2 pi)."""
+        return float(self._widths.sum()) / math.sqrt(2 * math.pi)
+
+    def largest_gauge(self, support: SupportFunction) -> float:
+        """Largest support value along an axis over the half-width there."""
+        wide = self.upper > 0
+        axes = np.diag(1 / self.upper[wide]) @ np.eye(self.dimension)[wide]
+        return float(support(axes).max(initial=0.0))
+
+
+def axes_of(matrix: FloatArray) -> IntArray | None:
+    """The one coordinate (k,) in which each row of (k, m) is not 0, if there is and all differ."""
+    nonzero = matrix != 0
+    columns = np.argmax(nonzero, axis=1)
+    alone = (nonzero.sum(axis=1) == 1).all() and len(np.unique(columns)) == len(matrix)
+    return columns if alone else None

@@ -11,10 +11,10 @@ import numpy as np
 
 from geomdp._linalg import AffineHull, significant
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, off_span, rays
+from geomdp.bodies.arguments import frozen_array, off_span
 from geomdp.bodies.base import Body
-from geomdp.bodies.norm_balls.balls import ball_chord, log_unit_ball_volume, unit_ball_points
+from geomdp.bodies.gaussian_vectors import mean_norm
+from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume, unit_ball_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,14 +30,16 @@ class Ellipsoid(Body):
 
     root: FloatArray
 
+    symmetric = True
+
     def __post_init__(self) -> None:
         root = frozen_array(self.root, "root", ndim=2)
         if root.shape[0] == 0:
             raise ValueError(f"root must have shape (m, r), m >= 1, got {root.shape}")
         object.__setattr__(self, "root", root)
 
-    def __repr__(self) -> str:
-        return f"Ellipsoid(dimension={self.dimension}, rank={len(self._axes[1])})"
+    def _summary(self) -> str:
+        return f"{len(self._axes[1])} axes"
 
     @cached_property
     def _axes(self) -> tuple[FloatArray, FloatArray]:
@@ -51,16 +53,6 @@ class Ellipsoid(Body):
         """Dimension m of the surrounding space."""
         return int(self.root.shape[0])
 
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
-
-    @property
-    def shortest_axis(self) -> float:
-        """Length of the shortest semi-axis, 0 for a single point."""
-        return float(self._axes[1].min()) if len(self._axes[1]) else 0.0
-
     def _whiten(self, points: FloatArray) -> FloatArray:
         """Coordinates (b, rank) in which the ellipsoid is the unit ball."""
         directions, lengths = self._axes
@@ -68,26 +60,22 @@ class Ellipsoid(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """||root^T u||_2."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """root w / ||w||_2 with w = root^T u; 0, which is then a maximiser, where w = 0."""
-        directions = batch(directions, self.dimension, "directions")
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)
         return np.asarray(units @ self.root.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Norm in the coordinates of the unit ball; inf off the span."""
-        points = batch(points, self.dimension, "points")
+        """Norm in the coordinates of the unit ball; inf outside the span."""
         norms = np.linalg.norm(self._whiten(points), axis=1)
         return np.where(off_span(points, self._axes[0], self.radius()), np.inf, norms)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Roots of a quadratic in the coordinates of the unit ball; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
+        """Roots of a quadratic in the coordinates of the unit ball; 0 outside the span."""
         low, high = np.zeros(len(points)), np.zeros(len(points))
         along = ~off_span(directions, self._axes[0])
         low[along], high[along] = ball_chord(
@@ -129,3 +117,21 @@ class Ellipsoid(Body):
             return [variable == 0]
         unit = cp.Variable(len(lengths))
         return [variable == (directions * lengths) @ unit, cp.norm(unit, 2) <= 1]
+
+    def difference(self) -> Body:
+        """The ellipsoid of twice the root."""
+        return Ellipsoid(2 * self.root)
+
+    def linear_image(self, matrix: FloatArray) -> Body:
+        """The ellipsoid of the image of the root."""
+        return Ellipsoid(matrix @ self.root)
+
+    def gaussian_width(self) -> float:
+        """E ||(s_1 g_1, ..., s_r g_r)||_2 for the singular values s of the root."""
+        return mean_norm(np.asarray(np.linalg.svd(self.root, compute_uv=False), dtype=np.float64))
+
+    def gauge_bound(self, l1: float, l2: float) -> float | None:
+        """l2 over the shortest semi-axis; None for a single point."""
+        del l1
+        lengths = self._axes[1]
+        return l2 / float(lengths.min()) if len(lengths) else None

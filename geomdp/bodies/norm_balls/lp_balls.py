@@ -1,4 +1,4 @@
-"""Balls of the l_p norms, and what all of them have in common (p = 1 and 2 included)."""
+"""Balls of l_p norms: the base class of all, and the body for any exponent p."""
 
 from __future__ import annotations
 
@@ -9,16 +9,51 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch, positive, real_number, whole
-from geomdp.bodies.base import Body, Facets
+from geomdp._validation import positive, real_number, whole
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import Facets
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class LpBall(Body):
+@dataclass(frozen=True, init=False)
+class NormBall(Body):
+    """What balls {x in R^m : ||x|| <= r} of a permutation- and sign-invariant norm share.
+
+    Parameters
+    ----------
+    dimension : int
+        m, at least 1.
+    radius : float
+        r, finite and above 0.
+    """
+
+    m: int
+    r: float
+
+    symmetric = True
+
+    def __init__(self, dimension: int, radius: float = 1.0) -> None:
+        object.__setattr__(self, "m", whole(dimension, "dimension"))
+        object.__setattr__(self, "r", positive(radius, "radius"))
+
+    def _summary(self) -> str:
+        return f"radius {self.r:g}"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m."""
+        return self.m
+
+    def radius(self) -> float:
+        """Radius r."""
+        return self.r
+
+
+@dataclass(frozen=True, init=False)
+class LpBall(NormBall):
     """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
 
     Every verb but `project` in closed form, O(m) per point. `CrossPolytope` (p = 1), `Ball` (p = 2)
-    and `Box.centred` (p infinite) know more.
+    and `Box.centred` (p infinite) implement more verbs.
 
     Parameters
     ----------
@@ -35,29 +70,16 @@ class LpBall(Body):
     """
 
     p: float
-    m: int
-    r: float
 
     def __init__(self, exponent: float, dimension: int, radius: float = 1.0) -> None:
         number = real_number(exponent)
         if not (math.isfinite(number) and number >= 1):
             raise ValueError(f"exponent must be finite and at least 1, got {exponent!r}")
         object.__setattr__(self, "p", number)
-        object.__setattr__(self, "m", whole(dimension, "dimension"))
-        object.__setattr__(self, "r", positive(radius, "radius"))
+        super().__init__(dimension, radius)
 
-    def __repr__(self) -> str:
-        return f"LpBall({self.p:g}, {self.m}, radius={self.r:g})"
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m."""
-        return self.m
-
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
+    def _summary(self) -> str:
+        return f"p {self.p:g}, radius {self.r:g}"
 
     @property
     def dual_exponent(self) -> float:
@@ -66,22 +88,20 @@ class LpBall(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_q with the dual exponent q."""
-        directions = batch(directions, self.m, "directions")
         return self.r * lp_norms(directions, self.dual_exponent)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); the first axis point for u = 0."""
-        directions = batch(directions, self.m, "directions").copy()
+        directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self.r * _polar(directions, self.dual_exponent)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """||x||_p / r."""
-        return lp_norms(batch(points, self.m, "points"), self.p) / self.r
+        return lp_norms(points, self.p) / self.r
 
     def facets(self, points: FloatArray) -> Facets:
         """The gradient of the gauge, sign(x_i) (|x_i| / ||x||_p)^(p - 1) / r."""
-        points = batch(points, self.m, "points")
         away = points.copy()
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
@@ -107,6 +127,18 @@ class LpBall(Body):
         import cvxpy as cp
 
         return [cp.pnorm(variable, self.p) <= self.r]
+
+    def difference(self) -> Body:
+        """The ball of radius 2 r."""
+        return LpBall(self.p, self.m, 2 * self.r)
+
+    def gauge_bound(self, l1: float, l2: float) -> float:
+        """l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0).
+
+        log ||x||_p is convex in 1/p (Littlewood), and ||x||_p falls with p.
+        """
+        share = max(2 / self.p - 1, 0.0)
+        return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
 
 
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
@@ -135,7 +167,7 @@ def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Gener
     """Independent uniform points (n, m) of the unit ball of the l_p norm (SAM-4).
 
     g_i of density proportional to e^(-|g|^p) and E ~ Exp(1): g / (sum |g_i|^p + E)^(1/p) is
-    uniform. |g_i| = G^(1/p) U with G ~ Gamma(1 + 1/p), which no large p brings to underflow.
+    uniform. |g_i| = G^(1/p) U with G ~ Gamma(1 + 1/p), which does not underflow for large p.
     """
     gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
     points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)
@@ -146,9 +178,9 @@ def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Gener
 def lp_ball_variance(dimension: int, exponent: float) -> float:
     """E x_1^2 on the unit ball: Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1)).
 
-    The sampler's g has E g^2 = Gamma(3/p) / Gamma(1/p), and sum |g_i|^p + E, which is
-    Gamma(m/p + 1), is independent of the point: the other quotient is one over its moment of
-    order 2/p.
+    The g of `lp_ball_points` has E g^2 = Gamma(3/p) / Gamma(1/p). Its divisor sum |g_i|^p + E has
+    a Gamma(m/p + 1) distribution and is independent of the point, so E g^2 is divided by the moment
+    of order 2/p of that distribution.
     """
     p, m = exponent, dimension
     logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import Facets
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,47 +34,42 @@ class SymmetrisedBox(Body):
 
     upper: FloatArray
 
+    symmetric = True
+
     def __post_init__(self) -> None:
         upper = frozen_array(self.upper, "upper", ndim=1)
         if not upper.size or (upper <= 0).any():
             raise ValueError(f"upper must hold at least one side, all above 0, got {upper}")
         object.__setattr__(self, "upper", upper)
 
-    def __repr__(self) -> str:
-        return f"SymmetrisedBox(dimension={self.dimension})"
+    def _summary(self) -> str:
+        return f"sides {self.upper.min():g} to {self.upper.max():g}"
 
     @property
     def dimension(self) -> int:
         """Dimension m."""
         return len(self.upper)
 
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
-
     def support(self, directions: FloatArray) -> FloatArray:
         """The larger of sum (v_i u_i)_+ and sum (v_i u_i)_-."""
-        directions = batch(directions, self.dimension, "directions")
         above, below = np.maximum(directions, 0), np.maximum(-directions, 0)
         return np.asarray(np.maximum(above @ self.upper, below @ self.upper))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The best corner of B or of -B."""
-        directions = batch(directions, self.dimension, "directions")
         above, below = directions > 0, directions < 0
         positive = (np.abs(directions) * self.upper * np.where(above, 1, -1)).sum(axis=1) >= 0
         return np.where(positive[:, None], above * self.upper, -(below * self.upper))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_i (x_i / u_i)_+ + max_i (x_i / u_i)_-."""
-        ratios = batch(points, self.dimension, "points") / self.upper
+        ratios = points / self.upper
         high, low = ratios.max(axis=1), ratios.min(axis=1)
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
         """e_i / u_i - e_j / u_j at the largest and smallest ratio, each only if of its sign."""
-        ratios = batch(points, self.dimension, "points") / self.upper
+        ratios = points / self.upper
         rows = np.arange(len(ratios))
         first, last = ratios.argmax(axis=1), ratios.argmin(axis=1)
         normals = np.zeros(ratios.shape)
@@ -89,10 +84,11 @@ class SymmetrisedBox(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact, O(m) per draw.
 
-        The part with k given non-negative entries has volume k! (m - k)! / m! (of y), so the
-        number of such entries is uniform on 0..m. Given it, the largest positive part, the largest
-        negative part and the rest up to 1 are Dirichlet(k, m - k, 1); the others are uniform below
-        them.
+        The y with k given entries non-negative and the others negative fill a volume of
+        k! (m - k)! / m!, so the number of non-negative entries is uniform on 0..m. Given it, the
+        largest positive part, the largest negative part and 1 less their sum are
+        Dirichlet(k, m - k, 1); the other entries are uniform between 0 and the largest of their
+        sign.
         """
         m = self.dimension
         sizes = rng.integers(m + 1, size=n)
@@ -110,9 +106,10 @@ class SymmetrisedBox(Body):
     def second_moment(self) -> FloatArray:
         """p / 2 (I + 1 1^T) in y = x / u, with p = (m + 3) / (6 (m + 1)).
 
-        E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) with a as in `sample_uniform`,
-        E[a^2] = k (k + 1) / ((m + 1) (m + 2)), is m p. The body is symmetric in the m + 1
-        coordinates c of the cube, so y_i = z_i - z_0 with exchangeable z: E[y_i y_j] = p / 2.
+        With a the largest positive part in `sample_uniform`, E[a^2] = k (k + 1) / ((m + 1) (m + 2))
+        and E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p. The body is symmetric in
+        the m + 1 coordinates c of the cube, so y_i = z_i - z_0 with exchangeable z, which gives
+        E[y_i y_j] = p / 2.
         """
         m = self.dimension
         share = (m + 3) / (6 * (m + 1))

@@ -45,8 +45,8 @@ class NamedBody:
 
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices, if it is small enough."""
-    if not K.implements("vertex_list"):
+    """The neighbour body cut into simplices, if it has few enough vertices."""
+    if not K.implements(Body.vertex_list):
         return []
     points = K.vertex_list()
     rank = K.affine_hull().dimension
@@ -54,8 +54,8 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     if adjacency is Adjacency.ADD_REMOVE:
         dimension = AffineHull.of_points(np.vstack([points, -points])).dimension
         fewest = 2 * (rank + 1)
-    # K has rank + 1 vertices or more. If so few were too many already, none need be found, which
-    # in twenty dimensions takes many seconds.
+    # K has at least rank + 1 vertices. If even these are too many, skip the search for its
+    # vertices, which takes many seconds in twenty dimensions.
     if not (can_triangulate(len(points), rank) and can_triangulate(fewest, dimension)):
         return []
     points = hull_vertices(points)
@@ -72,7 +72,7 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
 
 
 def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The product of balls over orthogonal blocks, one-dimensional ones as one box."""
+    """The product of balls over orthogonal blocks; the one-dimensional blocks form one box."""
     match adjacency:
         case Adjacency.REPLACE_ONE:
             parts = [(block.basis, block.diameter) for block in workload.blocks()]
@@ -83,7 +83,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
             what = "largest norm"
     parts = [(basis, reach) for basis, reach in parts if reach > 0]
     if len(parts) < 2:
-        return []  # the l2 ball
+        return []  # a single ball is the l2 ball
     lines = [part for part in parts if part[0].shape[1] == 1]
     wide = [part for part in parts if part[0].shape[1] > 1]
     factors: list[Body] = [Ball(basis.shape[1], reach) for basis, reach in wide]
@@ -95,15 +95,15 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Largest ||basis^T Q(x)||_2: the block's bound, or the listed answers' if that is smaller."""
-    if not K.implements("vertex_list"):
+    """Bound on ||basis^T Q(x)||_2: the block's, or that of the listed answers if it is smaller."""
+    if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
     return min(block.radius, listed * (1 + INFLATION))
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """The direction orthogonal to the affine hull in which all answers agree."""
+    """The part of all answers orthogonal to the affine hull, as a direction with its length."""
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
@@ -130,11 +130,8 @@ def axis_boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> li
 def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
     """The l2 ball in the span and the l1 ball, by the workload's own diameters or radii."""
     basis = neighbours.affine_hull().basis
-    match adjacency:
-        case Adjacency.REPLACE_ONE:
-            l1, l2, what = workload.l1_diameter(), workload.l2_diameter(), "diameter"
-        case Adjacency.ADD_REMOVE:
-            l1, l2, what = workload.l1_radius(), workload.l2_radius(), "norm"
+    l1, l2 = norm_bounds(workload, adjacency)
+    what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"
     return [
         NamedBody("l2 ball", Ellipsoid(l2 * basis), f"its radius is the l2 {what} of the answers"),
         NamedBody(
@@ -143,3 +140,12 @@ def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> li
             f"its radius is the l1 {what} of the answers",
         ),
     ]
+
+
+def norm_bounds(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
+    """Bounds on the l1 and l2 norms of differences of sums of neighbours."""
+    match adjacency:
+        case Adjacency.REPLACE_ONE:
+            return workload.l1_diameter(), workload.l2_diameter()
+        case Adjacency.ADD_REMOVE:
+            return workload.l1_radius(), workload.l2_radius()

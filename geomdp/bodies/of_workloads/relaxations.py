@@ -1,9 +1,9 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
-Means of products of signs over records form psd matrices (`moment_matrix`). Keeping just that fact
-gives a body that holds the sensitivity polytope and over which linear functions, gauges and
-projections cost a semidefinite program of order p instead of 2^d scores. Outer bodies may carry
-noise or receive projections; they never enter a lower bound.
+Means of products of signs over records form psd matrices (`sign_moments`). The set of all moments
+with a psd matrix contains the sensitivity polytope, and over it linear functions, gauges and
+projections cost a semidefinite program of order p instead of 2^d scores. Such outer bodies are used
+for noise and projections; they never enter a lower bound.
 
 References
 ----------
@@ -23,22 +23,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import Body, Facets, Halfspace, MissingOracle
-from geomdp.bodies.conic.conic_programs import KeptProblem
-from geomdp.bodies.conic.cvx_body import CONIC_TOLERANCE
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies.base import Body
+from geomdp.bodies.conic.conic_programs import ConicBody, KeptProblem
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.mapped_elliptope import MappedElliptope, stretching_weights
 from geomdp.bodies.conic.sign_moments import REDUCED, MomentMatrix, Multiplied
 from geomdp.bodies.of_workloads.sensitivity import sensitivity_polytope
+from geomdp.bodies.oracles import Facets, MissingOracle
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 
 
 @dataclass(frozen=True, eq=False)
-class MomentRelaxation(Body):
+class MomentRelaxation(ConicBody):
     """The body {c + L z : M(z) psd}, M(z) a matrix of moments of signs.
 
     `moment_relaxation` builds it for a workload.
@@ -48,8 +46,8 @@ class MomentRelaxation(Body):
     matrix : MomentMatrix
         M.
     terms : sequence of dict
-        For each coordinate y of the body the coefficients of its z_T, by set T as an ascending
-        tuple; the coefficient of the empty tuple is the constant c. Every T must occur in M.
+        For each coordinate of the body, the coefficients of the z_T by set T, an ascending tuple;
+        the coefficient of the empty tuple is the constant c. Every T must occur in M.
     """
 
     matrix: MomentMatrix
@@ -60,8 +58,8 @@ class MomentRelaxation(Body):
         if missing:
             raise ValueError(f"no entry of the moment matrix is the moment of {min(missing)}")
 
-    def __repr__(self) -> str:
-        return f"MomentRelaxation(order={self.matrix.order}, dimension={self.dimension})"
+    def _summary(self) -> str:
+        return f"moment matrix of order {self.matrix.order}"
 
     @property
     def dimension(self) -> int:
@@ -82,7 +80,7 @@ class MomentRelaxation(Body):
         return linear.tocsr(), constant
 
     def _normal(self, point: Any) -> tuple[Any, Any, Any]:
-        """A direction v (m,), the expression h(v) - <v, x>, and the constraint that makes it so."""
+        """A variable v (m,), an expression, and the constraint that makes it h(v) - <v, x>."""
         import cvxpy as cp
 
         linear, constant = self._map
@@ -113,20 +111,19 @@ class MomentRelaxation(Body):
         return KeptProblem(goal, constraints, [point], found, cp.CLARABEL, REDUCED)
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds on the largest <u, y>, from dual matrices: they hold to rounding.
+        """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
 
         Too large by a relative 1e-9 for 2-way marginals, else by about 1e-8 (one semidefinite
         program each); see `MomentMatrix.highest`.
         """
         linear, constant = self._map
-        directions = batch(directions, self.dimension, "directions")
         weights = (linear.T @ directions.T).T
         return np.asarray(self.matrix.highest(weights).bounds + directions @ constant)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Points of the body that maximise <u, y>, to about the accuracy of `support`."""
         linear, constant = self._map
-        weights = (linear.T @ batch(directions, self.dimension, "directions").T).T
+        weights = (linear.T @ directions.T).T
         return np.asarray((linear @ self.matrix.highest(weights).moments.T).T + constant)
 
     def radius(self) -> float:
@@ -134,10 +131,10 @@ class MomentRelaxation(Body):
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
 
-    def implements(self, verb: str) -> bool:
-        """`gauge` and `facets` only if c = 0, for z = 0 is inside. Marginals have 0 on the edge."""
-        known = super().implements(verb)
-        return known and (verb not in ("gauge", "facets") or not self._map[1].any())
+    @cached_property
+    def _has_gauge(self) -> bool:
+        """Whether c = 0: z = 0 is an inner point. For marginals 0 is on the boundary."""
+        return not self._map[1].any()
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """One semidefinite program each."""
@@ -151,8 +148,7 @@ class MomentRelaxation(Body):
         MissingOracle
             For marginals, whose body has 0 on its boundary.
         """
-        points = batch(points, self.dimension, "points")
-        if not self.implements("facets"):
+        if not self._has_gauge:
             raise MissingOracle(self, "gauge", "0 in its interior")
         normals = np.zeros(points.shape)
         for i in np.flatnonzero(points.any(axis=1)):
@@ -163,13 +159,12 @@ class MomentRelaxation(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Two semidefinite programs each; 0 for points outside."""
-        points, directions = rays(points, directions, self.dimension)
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ends = [np.zeros(len(points)), np.zeros(len(points))]
         for end, sign in zip(ends, (-1.0, 1.0), strict=True):
             for i, way in enumerate(sign * directions / lengths[:, None]):
                 status, found = self._exit.solve(points[i], way)
-                if status == "optimal":  # unbounded where the line misses the body
+                if status == "optimal":  # the program is unbounded if the line misses the body
                     normal = found[0]
                     height = float(self.support(normal[None])[0]) - float(normal @ points[i])
                     end[i] = max(0.0, height) / lengths[i]
@@ -177,27 +172,12 @@ class MomentRelaxation(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Nearest points to about 1e-5 of the radius, one semidefinite program each."""
-        points = batch(points, self.dimension, "points")
         linear, constant = self._map
         nearest = np.empty(points.shape)
         for i, point in enumerate(points):
             _, (_, multipliers) = self._distance.solve(point)
             nearest[i] = linear @ self.matrix.repaired(multipliers) + constant
         return nearest
-
-    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
-        points = batch(points, self.dimension, "points")
-        distances = np.linalg.norm(points - self.project(points), axis=1)
-        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace at the nearest point, moved out to the support function."""
-        point = vector(point, self.dimension, "point")
-        normal = point - self.project(point[None])[0]
-        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
-            return None
-        return Halfspace(normal, float(self.support(normal[None])[0]))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """One semidefinite constraint of order p."""
@@ -209,13 +189,13 @@ class MomentRelaxation(Body):
         return [*self.matrix.constraints(moments), variable == image]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems hold solver state."""
+        """The description alone: kept problems contain solver state."""
         return {"matrix": self.matrix, "terms": self.terms}
 
 
 @functools.singledispatch
 def moment_relaxation(workload: Workload) -> Body:
-    """A semidefinite body that holds the sensitivity polytope of a workload on the Boolean cube.
+    """A semidefinite body that contains the sensitivity polytope of a workload on the Boolean cube.
 
     =====================  ========================================================================
     workload               rows of the matrix of moments

@@ -1,7 +1,6 @@
 """From a workload to its convex bodies: sensitivity polytope, neighbour body, exact noise bodies.
 
-With `workload_polytope`, `noise_bodies` and `containment` the only modules of this layer that know
-workloads. Everything is computed from the workload alone; no records are involved.
+Everything is computed from the workload alone; no records are involved.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from geomdp.bodies.of_workloads.noise_bodies import (
     triangulated_neighbours,
 )
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
-from geomdp.bodies.operations.difference import difference_body, symmetric_hull
 from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.spectral.spectraplex import Spectraplex
@@ -44,23 +43,23 @@ from geomdp.workloads import (
     explicit_answers,
 )
 
-#: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Beyond it the workload's own oracle
-#: serves, which for tables and marginals is also faster than a product with all vertices.
+#: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Larger ones use the workload's own
+#: oracle, which for tables and marginals is also faster than a product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: Workloads whose polytope and noise bodies are kept: the one asked about and, for JL, its image
-#: under a map.
-KEPT_QUESTIONS = 2
+#: Number of workloads whose polytope and noise bodies are kept: the current one and, for JL, its
+#: image under a map.
+KEPT_WORKLOADS = 2
 
 
 @singledispatch
 def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} of attainable mean answers (JL-DEF).
 
-    Boxes for one-way marginals and parities, simplices for histograms, prefixes and ranges and for
-    any other small workload with affinely independent answers, the unit ball for means in it, the
-    spectraplex for second moments, the distinct answers as a `VPolytope` for other universes with
-    N m <= 2^24, mapped bodies for linear maps, and the workload's own oracle (`WorkloadPolytope`)
-    otherwise.
+    A box for one-way marginals and parities; a simplex for histograms, prefixes, ranges and any
+    other small workload with affinely independent answers; the unit ball for means of points in it;
+    the spectraplex for second moments; mapped bodies for linear maps. For other universes with
+    N m <= 2^24 the `VPolytope` of the distinct answers, otherwise the workload's own oracle
+    (`WorkloadPolytope`).
 
     Parameters
     ----------
@@ -79,9 +78,9 @@ def sensitivity_polytope(workload: Workload) -> Body:
     return _kept_polytope(workload)
 
 
-@lru_cache(maxsize=KEPT_QUESTIONS)
+@lru_cache(maxsize=KEPT_WORKLOADS)
 def _kept_polytope(workload: Workload) -> Body:
-    """The hull of all answers, which mechanisms compared for one workload share."""
+    """The hull of all answers, shared by the mechanisms that are compared for one workload."""
     return hull_of(explicit_answers(workload))
 
 
@@ -133,7 +132,7 @@ def _(workload: LinearMap) -> Body:
     inner = sensitivity_polytope(workload.workload)
     if isinstance(inner, WorkloadPolytope):
         return WorkloadPolytope(workload)
-    if inner.implements("vertex_list"):
+    if inner.implements(Body.vertex_list):
         return hull_of(inner.vertex_list() @ workload.matrix.T)
     return LinearImage(workload.matrix, inner)
 
@@ -204,25 +203,25 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
 
     Notes
     -----
-    The bodies of the last questions are kept: the mechanisms compared for one workload share them,
-    with all that they have computed.
+    The bodies of the last workloads are kept, so that the mechanisms compared for one workload
+    share them and everything they have computed.
     """
     return list(_kept_noise_bodies(workload, adjacency))
 
 
-@lru_cache(maxsize=KEPT_QUESTIONS)
+@lru_cache(maxsize=KEPT_WORKLOADS)
 def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedBody, ...]:
     if isinstance(workload, SparseQueries):
         workload = workload.explicit  # the same answers on a finite universe
     K = sensitivity_polytope(workload)
     neighbours = neighbour_body(workload, adjacency)
-    if neighbours.implements("sample_uniform") and neighbours.implements("second_moment"):
+    if neighbours.implements(Body.sample_uniform) and neighbours.implements(Body.second_moment):
         found = [NamedBody("neighbour body", neighbours, "it is the neighbour body")]
         if neighbours.affine_hull().dimension == 0:
             return tuple(found)
     else:
         found = triangulated_neighbours(K, adjacency)
     found += block_products(workload, K, adjacency)
-    if K.implements("vertex_list"):
+    if K.implements(Body.vertex_list):
         found += axis_boxes(neighbours, K.vertex_list(), adjacency)
     return (*found, *norm_balls(workload, neighbours, adjacency))

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.oracles import Facets, Halfspace
 
 #: Verbs an intersection has where all its parts have them.
-_SHARED = frozenset({"gauge", "facets", "chord", "cvxpy_constraints"})
+_SHARED = frozenset({Body.gauge, Body.facets, Body.cvxpy_constraints})
 
 
 @dataclass(frozen=True, eq=False)
 class Intersection(Body):
-    """The body K_1 and ... and K_s, which must have inner points of each other's hulls in common.
+    """The set of points in all of K_1, ..., K_s, whose interiors must have a point in common.
 
-    Gauges, chords and membership are those of the parts combined. Support functions are not: they
+    Gauges, chords and membership follow from those of the parts. Support functions do not: they
     cost a convex program (`CvxBody` with the constraints of this one).
 
     Parameters
@@ -32,7 +32,7 @@ class Intersection(Body):
     Raises
     ------
     ValueError
-        For no bodies, other things than bodies, different dimensions or a flat body.
+        For no bodies, anything but bodies, different dimensions or a lower-dimensional body.
     """
 
     bodies: Sequence[Body]
@@ -59,25 +59,23 @@ class Intersection(Body):
         """Whether all parts are."""
         return all(body.symmetric for body in self.bodies)
 
-    def implements(self, verb: str) -> bool:
-        """Whether all parts do; chords also where they are derived."""
-        if verb == "chord":
-            return all(
-                any(body.implements(each) for each in ("chord", "contains", "gauge", "project"))
-                for body in self.bodies
-            )
+    def implements(self, verb: Verb) -> bool:
+        """Whether all parts do; chords also where a part's are derived."""
+        if verb is Body.chord:
+            return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in _SHARED:
             return all(body.implements(verb) for body in self.bodies)
         return super().implements(verb)
 
+    def _summary(self) -> str:
+        return f"{len(self.bodies)} parts"
+
     def gauge(self, points: FloatArray) -> FloatArray:
         """The largest gauge of the parts."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
 
     def facets(self, points: FloatArray) -> Facets:
         """Gauge and normal of the part with the largest gauge."""
-        points = batch(points, self.dimension, "points")
         found = [body.facets(points) for body in self.bodies]
         gauges = np.array([each.gauges for each in found])
         first = gauges.argmax(axis=0)
@@ -85,15 +83,13 @@ class Intersection(Body):
         return Facets(gauges.max(axis=0), normals[first, np.arange(len(points))])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether every part holds the point."""
-        points = batch(points, self.dimension, "points")
+        """Whether every part contains the point."""
         return np.asarray(
             np.all([body.contains(points, tolerance) for body in self.bodies], axis=0)
         )
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace of the first part that does not hold the point."""
-        point = vector(point, self.dimension, "point")
+        """The halfspace of the first part that does not contain the point."""
         for body in self.bodies:
             found = body.separate(point)
             if found is not None:
@@ -102,7 +98,6 @@ class Intersection(Body):
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The intersection of the parts' chords."""
-        points, directions = rays(points, directions, self.dimension)
         chords = [body.chord(points, directions) for body in self.bodies]
         low = np.max([low for low, _ in chords], axis=0)
         high = np.min([high for _, high in chords], axis=0)
@@ -113,5 +108,5 @@ class Intersection(Body):
         return min(body.radius() for body in self.bodies)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Those of all parts."""
+        """The constraints of all parts."""
         return [each for body in self.bodies for each in body.cvxpy_constraints(variable)]

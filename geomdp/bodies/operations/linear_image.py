@@ -10,21 +10,22 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import ROUNDING, frozen_array, off_hull, off_span, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, MissingOracle
+from geomdp.bodies.arguments import ROUNDING, Verb, frozen_array, off_hull, off_span
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
+from geomdp.bodies.oracles import Facets, MissingOracle
 
 #: Verbs of a linear image that need a map one-to-one on the body.
 _PULLED_BACK = frozenset(
     {
-        "gauge",
-        "facets",
-        "contains",
-        "chord",
-        "sample_uniform",
-        "centroid",
-        "second_moment",
-        "volume",
+        Body.gauge,
+        Body.facets,
+        Body.contains,
+        Body.chord,
+        Body.sample_uniform,
+        Body.centroid,
+        Body.second_moment,
+        Body.volume,
     }
 )
 
@@ -33,9 +34,9 @@ _PULLED_BACK = frozenset(
 class LinearImage(Body):
     """The image {matrix @ x : x in K} in R^p of a body K in R^m.
 
-    `support` and `extreme_point` always forward to K. If the matrix is one-to-one on the affine
-    hull of K (even if it is not on R^m) all other verbs of K are served by pulling points back.
-    `project` is served where the matrix moreover multiplies all lengths by one number.
+    `support` and `extreme_point` ask K for the same verb. If the matrix is one-to-one on the affine
+    hull of K (even if it is not on R^m), the other verbs of K are served by pulling points back;
+    `project` only where the matrix also multiplies all lengths by one number.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ class LinearImage(Body):
             )
         object.__setattr__(self, "matrix", matrix)
 
-    def __repr__(self) -> str:
-        return f"LinearImage({self.matrix.shape[0]} x {self.matrix.shape[1]}, {self.body!r})"
+    def _summary(self) -> str:
+        return f"image of {self.body!r}"
 
     @property
     def dimension(self) -> int:
@@ -109,13 +110,13 @@ class LinearImage(Body):
         singular = self._factors[1]
         if not self.one_to_one or len(singular) == 0:
             return None
-        return float(singular[0]) if np.ptp(singular) <= ROUNDING * singular[0] else None
+        return float(singular.mean()) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb: Verb) -> bool:
         """Whether the inner body does and, for verbs that pull back, the map is one-to-one."""
         if not super().implements(verb) or not self.body.implements(verb):
-            return verb in ("affine_hull", "radius")
-        if verb == "project":
+            return verb in (Body.affine_hull, Body.radius)
+        if verb is Body.project:
             return self._stretch is not None
         return verb not in _PULLED_BACK or self.one_to_one
 
@@ -126,26 +127,23 @@ class LinearImage(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """h_K(matrix^T u)."""
-        return self.body.support(batch(directions, self.dimension, "directions") @ self.matrix)
+        return self.body.support(directions @ self.matrix)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """That of K along matrix^T u."""
-        return self.body.breadth(batch(directions, self.dimension, "directions") @ self.matrix)
+        """Breadth of K along matrix^T u."""
+        return self.body.breadth(directions @ self.matrix)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Image of the extreme point of K for matrix^T u."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge in K of the point pulled back; inf off the span of the image."""
-        points = batch(points, self.dimension, "points")
+        """Gauge in K of the point pulled back; inf outside the span of the image."""
         outside = off_span(points, self.affine_hull().basis, self.radius())
         return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and facet normals of K, normals taken through the inverse."""
-        points = batch(points, self.dimension, "points")
+        """Gauges in K of the points pulled back; normals of K mapped by the inverse's transpose."""
         inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
@@ -153,14 +151,12 @@ class LinearImage(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the point is an image, up to rounding, of a point of K."""
-        points = batch(points, self.dimension, "points")
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self.body.contains(self._pull_back(points), tolerance)
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K through the point and direction pulled back; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
+        """Chord of K through the point and direction pulled back; 0 outside the span."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -170,13 +166,12 @@ class LinearImage(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Image of the nearest point of K, for a map that multiplies all lengths by one number."""
-        points = batch(points, self.dimension, "points")
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that multiplies all lengths alike")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:
-        """Upper bound: norm of the image of a hull point plus operator norm times diameter."""
+        """Upper bound: operator norm times radius or, about a point of the hull, times diameter."""
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())
         centre = np.linalg.norm(self.matrix @ self._inner_hull.offset)
@@ -217,3 +212,26 @@ class LinearImage(Body):
 
         inner = cp.Variable(self.body.dimension)
         return [variable == self.matrix @ inner, *self.body.cvxpy_constraints(inner)]
+
+    def difference(self) -> Body:
+        """The image of K - K."""
+        return LinearImage(self.matrix, difference_body(self.body))
+
+    def symmetric_hull(self) -> Body:
+        """The image of conv(K u -K)."""
+        return LinearImage(self.matrix, symmetric_hull(self.body))
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The image of K under the product of the matrices."""
+        return self.body.linear_image(matrix @ self.matrix)
+
+    def width_rule(self) -> tuple[float, Body]:
+        """w(AK) = c w(K) if A multiplies all lengths within the affine hull by c."""
+        return (1.0, self) if self._stretch is None else (self._stretch, self.body)
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """Largest gauge in K over the set pulled back."""
+        if not self.one_to_one:
+            return None
+        inverse = self.inverse
+        return self.body.largest_gauge(lambda directions: support(directions @ inverse))

@@ -1,4 +1,4 @@
-"""The polar body, in which gauge and support function trade places."""
+"""The polar body, whose gauge is the support function of the body and vice versa."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.base import Body, Facets
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import Facets
 
-#: Which verb of K answers for a verb of its polar.
-_TRADED = {
-    "support": "gauge",
-    "extreme_point": "facets",
-    "gauge": "support",
-    "facets": "extreme_point",
+#: The verb of K that answers for a verb of its polar.
+_TRADED: dict[Verb, Verb] = {
+    Body.support: Body.gauge,
+    Body.extreme_point: Body.facets,
+    Body.gauge: Body.support,
+    Body.facets: Body.extreme_point,
 }
 
 
@@ -34,7 +35,7 @@ class Polar(Body):
     Raises
     ------
     ValueError
-        If K is flat or is known not to hold 0 in its interior.
+        If K is lower-dimensional or known not to contain 0 in its interior.
     """
 
     body: Body
@@ -44,8 +45,11 @@ class Polar(Body):
         if not isinstance(K, Body) or K.effective_dimension < K.dimension:
             raise ValueError(f"body must be a full-dimensional Body, got {K!r}")
         axes = np.vstack([np.eye(K.dimension), -np.eye(K.dimension)])
-        if K.implements("support") and K.support(axes).min() <= 0:
-            raise ValueError(f"body must hold 0 in its interior to have a polar, got {K!r}")
+        if K.implements(Body.support) and K.support(axes).min() <= 0:
+            raise ValueError(f"body must contain 0 in its interior to have a polar, got {K!r}")
+
+    def _summary(self) -> str:
+        return f"of {self.body!r}"
 
     @property
     def dimension(self) -> int:
@@ -57,24 +61,23 @@ class Polar(Body):
         """Whether K is."""
         return self.body.symmetric
 
-    def implements(self, verb: str) -> bool:
+    def implements(self, verb: Verb) -> bool:
         """Whether K has the verb that answers for it."""
         return verb in _TRADED and self.body.implements(_TRADED[verb])
 
     def support(self, directions: FloatArray) -> FloatArray:
         """The gauge of K."""
-        return self.body.gauge(batch(directions, self.dimension, "directions"))
+        return self.body.gauge(directions)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The normal of K where the ray leaves it; any, for direction 0."""
-        return self.body.facets(batch(directions, self.dimension, "directions")).normals
+        """The normal of K where the ray leaves it; any point of the polar for direction 0."""
+        return self.body.facets(directions).normals
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """The support function of K."""
-        return self.body.support(batch(points, self.dimension, "points"))
+        return self.body.support(points)
 
     def facets(self, points: FloatArray) -> Facets:
         """Support function and extreme point of K."""
-        points = batch(points, self.dimension, "points")
         normals = self.body.extreme_point(points)
         return Facets(np.einsum("bm,bm->b", points, normals), normals)

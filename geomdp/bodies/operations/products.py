@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.linalg
 
 from geomdp._linalg import AffineHull
-from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.scaled import difference_body
 
 Result = TypeVar("Result")
 
@@ -40,8 +41,8 @@ class Product(Body):
             raise ValueError(f"bodies must be a sequence of at least one Body, got {bodies!r}")
         object.__setattr__(self, "bodies", bodies)
 
-    def __repr__(self) -> str:
-        return f"Product(dimension={self.dimension}, factors={len(self.bodies)})"
+    def _summary(self) -> str:
+        return f"{len(self.bodies)} factors"
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
@@ -60,8 +61,8 @@ class Product(Body):
         """Whether all factors are."""
         return all(body.symmetric for body in self.bodies)
 
-    def implements(self, verb: str) -> bool:
-        """Whether all factors do, for verbs defined here."""
+    def implements(self, verb: Verb) -> bool:
+        """Whether all factors do, for the verbs of this class."""
         return super().implements(verb) and all(body.implements(verb) for body in self.bodies)
 
     def _each(self, verb: Callable[[Body, FloatArray], Result], rows: FloatArray) -> list[Result]:
@@ -71,32 +72,26 @@ class Product(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Sum of the support functions."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.sum(self._each(lambda K, u: K.support(u), directions), axis=0))
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """Sum of those of the factors."""
-        directions = batch(directions, self.dimension, "directions")
+        """Sum of the breadths of the factors."""
         return np.asarray(np.sum(self._each(lambda K, u: K.breadth(u), directions), axis=0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Extreme points side by side."""
-        directions = batch(directions, self.dimension, "directions")
         return np.hstack(self._each(lambda K, u: K.extreme_point(u), directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Largest gauge."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether every factor holds its part."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Intersection of the factors' chords, over the factors the direction moves in."""
-        points, directions = rays(points, directions, self.dimension)
+        """Intersection of the chords of those factors in which the direction is not 0."""
         low, high = np.full(len(points), -np.inf), np.full(len(points), np.inf)
         for body, part in zip(self.bodies, self.slices, strict=True):
             moving = directions[:, part].any(axis=1)
@@ -107,11 +102,10 @@ class Product(Body):
 
     def project(self, points: FloatArray) -> FloatArray:
         """Projections side by side."""
-        points = batch(points, self.dimension, "points")
         return np.hstack(self._each(lambda K, x: K.project(x), points))
 
     def radius(self) -> float:
-        """Root of the sum of squared radii: the maximum if those of the factors are."""
+        """Root of the sum of squared radii: exact if the radii of the factors are."""
         return math.hypot(*(body.radius() for body in self.bodies))
 
     def affine_hull(self) -> AffineHull:
@@ -148,3 +142,56 @@ class Product(Body):
             for body, part in zip(self.bodies, self.slices, strict=True)
             for constraint in body.cvxpy_constraints(variable[part])
         ]
+
+    def half_diameter(self) -> float:
+        """Root of the sum of squares of those of the factors."""
+        return math.hypot(*(body.half_diameter() for body in self.bodies))
+
+    def difference(self) -> Body:
+        """The product of the difference bodies."""
+        return Product([difference_body(body) for body in self.bodies])
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The product of the images of the factors, if each row of the matrix sees one factor."""
+        seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
+        if (seen.sum(axis=1) != 1).any():
+            return None
+        images: list[Body] = []
+        order: list[IntArray] = []
+        for number in np.flatnonzero(seen.any(axis=0)).tolist():
+            rows = np.flatnonzero(seen[:, number])
+            image = self.bodies[number].linear_image(matrix[rows][:, self.slices[number]])
+            if image is None:
+                return None
+            images.append(image)
+            order.append(rows)
+        places = np.concatenate(order)
+        stacked = images[0] if len(images) == 1 else Product(images)
+        if (places == np.arange(len(matrix))).all():
+            return stacked
+        # Row i of the product belongs at place places[i].
+        return LinearImage(np.eye(len(matrix))[:, places], stacked)
+
+    def gaussian_width(self) -> float | None:
+        """Sum of the widths of the factors."""
+        widths = [body.gaussian_width() for body in self.bodies]
+        known = [width for width in widths if width is not None]
+        return math.fsum(known) if len(known) == len(widths) else None
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """The largest of the factors', each over the projection of the set on its coordinates."""
+        largest = 0.0
+        for body, part in zip(self.bodies, self.slices, strict=True):
+            rows = np.eye(self.dimension)[part]
+            inner = body.largest_gauge(partial(_support_of_image, support, rows))
+            if inner is None:
+                return None
+            largest = max(largest, inner)
+        return largest
+
+
+def _support_of_image(
+    support: SupportFunction, rows: FloatArray, directions: FloatArray
+) -> FloatArray:
+    """Support function of {rows @ x} from that of the set of x."""
+    return support(directions @ rows)

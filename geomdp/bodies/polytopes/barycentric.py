@@ -1,15 +1,17 @@
-"""Barycentric coordinates of a simplex, shared by the simplex and its difference body."""
+"""What a simplex and its difference body share: vertices and barycentric coordinates."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._linalg import significant
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array
+from geomdp.bodies.base import Body
 
 
 class Barycentric:
@@ -36,14 +38,43 @@ class Barycentric:
         return np.asarray(1 / len(self.linear) + (points - self.centre) @ self.linear.T)
 
 
-def simplex_vertices(vertices: npt.ArrayLike) -> FloatArray:
-    """Read-only copy of `vertices` (r + 1, m), or ``ValueError`` for a wrong shape."""
-    rows = frozen_array(vertices, "vertices", ndim=2)
-    if 0 in rows.shape or rows.shape[0] > rows.shape[1] + 1:
-        raise ValueError(
-            f"vertices must have shape (r + 1, m) with 0 <= r <= m, m >= 1, got {rows.shape}"
-        )
-    return rows
+@dataclass(frozen=True, eq=False)
+class BarycentricBody(Body):
+    """What a simplex and its difference body share: affinely independent vertices in R^m.
+
+    Parameters
+    ----------
+    vertices : (r + 1, m) array
+        Rows; 0 <= r <= m.
+
+    Raises
+    ------
+    ValueError
+        Vertices that are not affinely independent (found when first needed).
+    """
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        if 0 in vertices.shape or vertices.shape[0] > vertices.shape[1] + 1:
+            raise ValueError(
+                f"vertices must have shape (r + 1, m) with 0 <= r <= m, m >= 1, got "
+                f"{vertices.shape}"
+            )
+        object.__setattr__(self, "vertices", vertices)
+
+    def _summary(self) -> str:
+        return f"{len(self.vertices)} vertices"
+
+    @cached_property
+    def _map(self) -> Barycentric:
+        return Barycentric(self.vertices)
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.vertices.shape[1])
 
 
 def log_simplex_volume(singular: FloatArray) -> float:

@@ -11,13 +11,13 @@ import scipy.linalg
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets
-from geomdp.bodies.polytopes.linear_programs import ConicProgram, near_rows, slack_rows, surround
+from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
+from geomdp.bodies.oracles import Facets
 
-#: Rows this many times farther than the median one are checked for redundancy first: left in, they
-#: would set the scale to which the solver's tolerances are relative.
+#: Rows this many times farther from 0 than the median row are checked for redundancy first: if left
+#: in, they would set the scale to which the solver's tolerances are relative.
 FAR = 1e3
 
 
@@ -60,8 +60,8 @@ class HPolytope(Body):
         object.__setattr__(self, "normals", normals)
         object.__setattr__(self, "offsets", offsets)
 
-    def __repr__(self) -> str:
-        return f"HPolytope({len(self.normals)} inequalities in dimension {self.dimension})"
+    def _summary(self) -> str:
+        return f"{len(self.normals)} inequalities"
 
     @property
     def dimension(self) -> int:
@@ -77,7 +77,7 @@ class HPolytope(Body):
 
     @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Normals of length 1 and the offsets that go with them, without far redundant rows."""
+        """Normals scaled to length 1 with their offsets, without far redundant rows."""
         lengths = np.linalg.norm(self.normals, axis=1)
         units, offsets = self.normals / lengths[:, None], self.offsets / lengths
         distances = np.abs(offsets)
@@ -88,7 +88,13 @@ class HPolytope(Body):
 
     @cached_property
     def _shape(self) -> tuple[AffineHull, BoolArray]:
-        """Affine hull, and the rows that are strict somewhere; checks that the body is one."""
+        """Affine hull, and the rows that some point satisfies strictly.
+
+        Raises
+        ------
+        ValueError
+            If the set is empty or unbounded.
+        """
         units, offsets = self._units
         if not surround(units):
             raise ValueError(f"{self!r} is empty or unbounded: its normals do not surround 0")
@@ -104,9 +110,9 @@ class HPolytope(Body):
 
     @cached_property
     def _scale(self) -> float:
-        """Norm of an inner point plus the longest way out of it along an axis of the hull.
+        """Norm of an inner point plus the longest chord from it along an axis of the hull.
 
-        At most a few times the radius, and far cheaper; redundant rows do not enter.
+        At most a few times the radius and far cheaper; redundant rows do not change it.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
@@ -130,43 +136,23 @@ class HPolytope(Body):
         self._shape  # noqa: B018 (raises for an empty or unbounded set)
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
-    def implements(self, verb: str) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior."""
-        own = super().implements(verb)
-        return own and (verb not in ("gauge", "facets") or self._has_gauge)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, one linear program each."""
-        directions = batch(directions, self.dimension, "directions")
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A vertex that attains the support function; for u = 0 one for the first axis."""
-        directions = batch(directions, self.dimension, "directions").copy()
+        directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the rows that are strict somewhere; inf off the span.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
+        """Largest <a_i, x> / b_i over rows that are strict at some point; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """The scaled row a_i / b_i of the largest ratio.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
-        points = batch(points, self.dimension, "points")
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        """The scaled row a_i / b_i of the largest ratio."""
+        self._check_gauge()
         hull, slack = self._shape
         rows = self._units[0][slack] / self._units[1][slack, None]
         if len(rows) == 0:
@@ -178,7 +164,6 @@ class HPolytope(Body):
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no row is exceeded by more than `tolerance` times the size of the body."""
-        points = batch(points, self.dimension, "points")
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
@@ -186,34 +171,22 @@ class HPolytope(Body):
         return np.asarray(inside & ~off_hull(points, hull, flat))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ratio test over all rows, each way; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
+        """Largest t each way before an inequality fails; 0 outside the span."""
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         room = np.maximum(offsets - points @ rows.T, 0.0)
-        slopes = directions @ rows.T
-        flat = off_span(directions, hull.basis)
-        ends = []
-        for way in (-slopes, slopes):
-            times = np.full(room.shape, np.inf)
-            np.divide(room, way, out=times, where=way > 0)
-            ends.append(np.where(flat, 0.0, times.min(axis=1, initial=np.inf)))
-        return -ends[0], ends[1]
-
-    @cached_property
-    def _radius(self) -> float:
-        axes = np.eye(self.dimension)
-        corner = np.maximum(self.support(axes), self.support(-axes))
-        return float(np.linalg.norm(corner))
-
-    def radius(self) -> float:
-        """Half-diagonal of the centred bounding box, an upper bound (2 m linear programs, once)."""
-        return self._radius
+        return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
 
     def affine_hull(self) -> AffineHull:
-        """Where all rows hold with equality that do so on the whole set."""
+        """The solutions of the rows that hold with equality on the whole set."""
         return self._shape[0]
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """The inequalities."""
         return [self.normals @ variable <= self.offsets]
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """Largest support value of a scaled row a_i / b_i; None for lower-dimensional polytopes."""
+        if (self.offsets <= 0).any():
+            return None
+        return float(support(self.normals / self.offsets[:, None]).max())

@@ -10,10 +10,10 @@ import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, rays
-from geomdp.bodies.base import Body, Facets
-from geomdp.bodies.polytopes.linear_programs import ConicProgram
+from geomdp.bodies.arguments import frozen_array
+from geomdp.bodies.base import Body, SupportFunction
+from geomdp.bodies.linear_programs import ConicProgram
+from geomdp.bodies.oracles import Facets
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class SlabBody(Body):
     directions : (F, r) array
         Rows z_j, none of them 0; they must span R^r.
     widths : (F,) array
-        Half-widths w_j > 0. With w_j >= h_K(z_j) the body holds the symmetric body K (X-OUT).
+        Half-widths w_j > 0. With w_j >= h_K(z_j) the body contains the symmetric body K (X-OUT).
 
     Raises
     ------
@@ -39,6 +39,8 @@ class SlabBody(Body):
 
     directions: FloatArray
     widths: FloatArray
+
+    symmetric = True
 
     def __post_init__(self) -> None:
         directions = frozen_array(self.directions, "directions", ndim=2)
@@ -57,18 +59,13 @@ class SlabBody(Body):
         object.__setattr__(self, "directions", directions)
         object.__setattr__(self, "widths", widths)
 
-    def __repr__(self) -> str:
-        return f"SlabBody({len(self.widths)} slabs in dimension {self.dimension})"
+    def _summary(self) -> str:
+        return f"{len(self.widths)} slabs"
 
     @property
     def dimension(self) -> int:
         """Dimension r."""
         return int(self.directions.shape[1])
-
-    @property
-    def symmetric(self) -> bool:
-        """True."""
-        return True
 
     @cached_property
     def normals(self) -> FloatArray:
@@ -91,34 +88,30 @@ class SlabBody(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, y>, one linear program each."""
-        directions = batch(directions, self.dimension, "directions")
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A vertex that attains the support function; for u = 0 one for the first axis."""
-        directions = batch(directions, self.dimension, "directions").copy()
+        directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_j |<z_j, y>| / w_j."""
-        points = batch(points, self.dimension, "points")
         return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
 
     def facets(self, points: FloatArray) -> Facets:
         """+-z_j / w_j of the largest ratio."""
-        points = batch(points, self.dimension, "points")
         ratios = points @ self.normals.T
         winners = np.abs(ratios).argmax(axis=1)
         top = np.take_along_axis(ratios, winners[:, None], axis=1)
         return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ratio test over all slabs."""
-        points, directions = rays(points, directions, self.dimension)
+        """Largest t each way before a slab is left."""
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
-        # With s = |slope| and c the height seen along it, the slab allows (-1 - c)/s .. (1 - c)/s.
+        # With s = |slope| and c = height sign(slope), t may go from (-1 - c) / s to (1 - c) / s.
         along = np.where(slopes < 0, -heights, heights)
         steep = np.abs(slopes)
         low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)
@@ -126,16 +119,12 @@ class SlabBody(Body):
         np.divide(1 - along, steep, out=high, where=steep > 0)
         return low.max(axis=1), high.min(axis=1)
 
-    @cached_property
-    def _radius(self) -> float:
-        return float(np.linalg.norm(self.support(np.eye(self.dimension))))
-
-    def radius(self) -> float:
-        """Half-diagonal of the bounding box, an upper bound (r linear programs, once)."""
-        return self._radius
-
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """The inequalities, as a bound on the largest modulus."""
         import cvxpy as cp
 
         return [cp.abs(self.normals @ variable) <= 1]
+
+    def largest_gauge(self, support: SupportFunction) -> float:
+        """Largest support value of a row z_j / w_j."""
+        return float(support(np.array(self.normals)).max())

@@ -1,25 +1,18 @@
-"""Small polytopes cut into simplices: exact volume, moments and uniform samples."""
+"""Polytopes with few vertices, cut into simplices: exact volume, moments and uniform points."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch
-from geomdp.bodies.arguments import (
-    closed_under_negation,
-    frozen_array,
-    holds_origin,
-    off_hull,
-    off_span,
-    rays,
-)
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets
+from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.oracles import Facets
+from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
 
 
@@ -27,8 +20,8 @@ from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate
 class TriangulatedPolytope(Body):
     """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
 
-    Exact uniform sampler, volume, centroid and second moment; as its facets are found on the way,
-    membership, gauge and chords are closed forms too, O(F r) per point. The triangulation is
+    Exact uniform sampler, volume, centroid and second moment. Triangulating also finds the facets,
+    so membership, gauge and chords are closed forms too, O(F r) per point. The triangulation is
     computed at first use.
 
     Parameters
@@ -56,8 +49,8 @@ class TriangulatedPolytope(Body):
             raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
         object.__setattr__(self, "vertices", vertices)
 
-    def __repr__(self) -> str:
-        return f"TriangulatedPolytope({len(self.vertices)} points in dimension {self.dimension})"
+    def _summary(self) -> str:
+        return f"{len(self.vertices)} points"
 
     @cached_property
     def _parts(self) -> tuple[AffineHull, Triangulation]:
@@ -93,40 +86,20 @@ class TriangulatedPolytope(Body):
         inside = (self._linear_offsets > RANK_TOLERANCE * self.radius()).all()
         return bool(inside and holds_origin(self._parts[0], self.radius()))
 
-    def implements(self, verb: str) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior."""
-        own = super().implements(verb)
-        return own and (verb not in ("gauge", "facets") or self._has_gauge)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray((directions @ self._corners.T).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """The first vertex with the largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(self._corners[(directions @ self._corners.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over the facets; inf off the span.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
+        """Largest <a_i, x> / b_i over the facets; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """The scaled facet normal a_i / b_i of the largest ratio.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
-        points = batch(points, self.dimension, "points")
+        """The scaled facet normal a_i / b_i of the largest ratio."""
         rows = self.facet_normals()
         outside = off_span(points, self._parts[0].basis, self.radius())
         if len(rows) == 0:
@@ -136,21 +109,13 @@ class TriangulatedPolytope(Body):
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def facet_normals(self) -> FloatArray:
-        """Rows a_i / b_i (F, m), so that the body is {x in its span : <row, x> <= 1 for all rows}.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        """Rows a_i / b_i (F, m): the body is {x in its span : <row, x> <= 1 for all rows}."""
+        self._check_gauge()
         rows = self._cells.normals / self._linear_offsets[:, None]
         return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no facet is exceeded by more than `tolerance` times the radius."""
-        points = batch(points, self.dimension, "points")
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T
         inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)
@@ -158,18 +123,11 @@ class TriangulatedPolytope(Body):
         return np.asarray(inside & ~off_hull(points, hull, slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ratio test over all facets, each way; 0 off the span."""
-        points, directions = rays(points, directions, self.dimension)
+        """Largest t each way before a facet is crossed; 0 outside the span."""
         hull, cells = self._parts
         room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
         slopes = directions @ hull.basis @ cells.normals.T
-        flat = off_span(directions, hull.basis)
-        ends = []
-        for way in (-slopes, slopes):
-            times = np.full(room.shape, np.inf)
-            np.divide(room, way, out=times, where=way > 0)
-            ends.append(np.where(flat, 0.0, times.min(axis=1, initial=np.inf)))
-        return -ends[0], ends[1]
+        return ratio_test(room, slopes, off_span(directions, hull.basis))
 
     def radius(self) -> float:
         """Largest norm of a vertex."""
@@ -216,17 +174,22 @@ class TriangulatedPolytope(Body):
         """The vertices (read-only)."""
         return self.vertices
 
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Convex weights as auxiliary variables."""
-        import cvxpy as cp
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The hull of the images of the vertices, unless they are too many for that dimension."""
+        if self.symmetric:
+            images = image_closed_under_negation(self.vertices, matrix)
+        else:
+            images = self.vertices @ matrix.T
+        return TriangulatedPolytope(images) if can_triangulate(*images.shape) else None
 
-        weights = cp.Variable(len(self._corners), nonneg=True)
-        return [variable == self._corners.T @ weights, cp.sum(weights) == 1]
+    def largest_gauge(self, support: SupportFunction) -> float:
+        """Largest support value of a facet normal."""
+        return float(support(self.facet_normals()).max(initial=0.0))
 
 
 def triangulated(body: Body) -> TriangulatedPolytope | None:
     """The body cut into simplices, if it lists vertices and they are few enough; None otherwise."""
-    if not body.implements("vertex_list"):
+    if not body.implements(Body.vertex_list):
         return None
     vertices = body.vertex_list()
     if not can_triangulate(len(vertices), body.affine_hull().dimension):

@@ -54,7 +54,7 @@ def most_simplices(count: int, dimension: int) -> int:
 
 
 def can_triangulate(count: int, dimension: int) -> bool:
-    """Whether any `count` points of that dimension are within the limit of `triangulate`."""
+    """Whether every list of `count` points in R^dimension is within the limit of `triangulate`."""
     return most_simplices(count, dimension) <= MAX_SIMPLICES
 
 
@@ -73,17 +73,17 @@ def hull_vertices(points: FloatArray) -> FloatArray:
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     """Affine hull of the rows of `points` (N, m) and a triangulation of their hull within it.
 
-    A regular triangulation: points are lifted by the paraboloid plus generic heights, and the
-    lower faces of the lifted hull are projected down. Generic heights leave no ties, so cubes and
-    other bodies with many cospherical vertices need no special care. Repeated points and points
-    that are no vertices are left out first.
+    A regular triangulation: points are lifted to the paraboloid plus random heights, and the lower
+    faces of the lifted hull are projected down. Random heights leave no ties, so cubes and other
+    bodies with many cospherical vertices are no special case. Repeated points and points that are
+    no vertices are removed first.
 
     Raises
     ------
     ValueError
         If the upper bound theorem allows more than 2^20 simplices.
     ArithmeticError
-        If rounding spoiled the result: its volume is not that of the hull found directly.
+        If by rounding the volume of the simplices is not that of the hull computed directly.
     """
     points = np.unique(points, axis=0)
     hull, size, outside = _hull_of(points)
@@ -94,8 +94,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     else:
         simplices = _lower_faces(vertices)
     volumes = _volumes(vertices, simplices)
-    # 1e-9 is far above the rounding of a sum of determinants and far below one lost simplex
-    # that matters: the sampler's distribution would be off by as much in total variation.
+    # 1e-9 is far above the rounding of a sum of determinants. It also bounds the error of the
+    # sampler's distribution, in total variation, that a lost simplex could cause.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
         raise ArithmeticError(f"simplices have volume {volumes.sum()}, their hull {outside.volume}")
     kept = volumes > 0

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import (
-    closed_under_negation,
-    frozen_array,
-    holds_origin,
-)
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
-from geomdp.bodies.polytopes.facets.gauges import CentredGauge, VertexGauge
-from geomdp.bodies.polytopes.facets.ray_shooting import RayShooter
-from geomdp.bodies.polytopes.linear_programs import origin_depth
+from geomdp._validation import batch
+from geomdp.bodies.arguments import frozen_array, holds_origin
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
+from geomdp.bodies.facets.ray_shooting import RayShooter
+from geomdp.bodies.gaussian_vectors import regular_simplex_width
+from geomdp.bodies.linear_programs import origin_depth
+from geomdp.bodies.oracles import Facets, Halfspace
+from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
+from geomdp.bodies.polytopes.triangulated import TriangulatedPolytope
+from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: A gap, in squared scales, that no point of the body exceeds: the search goes on only to decide
-#: whether its target is inside.
+#: A duality gap, in squared scales, above that of any point of the body: the search for the nearest
+#: point then goes on only until it is known whether the target is inside.
 ANY_GAP = 1e3
 
 
@@ -57,8 +57,8 @@ class VPolytope(Body):
             raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
         object.__setattr__(self, "vertices", vertices)
 
-    def __repr__(self) -> str:
-        return f"VPolytope({len(self.vertices)} points in dimension {self.dimension})"
+    def _summary(self) -> str:
+        return f"{len(self.vertices)} points"
 
     @property
     def dimension(self) -> int:
@@ -85,25 +85,19 @@ class VPolytope(Body):
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} does not hold 0 in its relative interior: it has no gauge")
+        self._check_gauge()
         basis = self._hull.basis
         single = basis.shape[1] == 0
         return VertexGauge(basis, None if single else RayShooter.hull(self.vertices @ basis))
 
     @cached_property
     def _centred(self) -> CentredGauge:
-        """About the vertices' mean, which is in the relative interior."""
+        """Gauge about the mean of the vertices, which is in the relative interior."""
         basis, centre = self._hull.basis, self.vertices.mean(axis=0)
         shooter = None
         if basis.shape[1]:
             shooter = RayShooter.hull((self.vertices - centre) @ basis)
         return CentredGauge(self, self._hull, centre, VertexGauge(basis, shooter))
-
-    def implements(self, verb: str) -> bool:
-        """`gauge` and `facets` only if 0 is in the relative interior (one linear program)."""
-        own = super().implements(verb)
-        return own and (verb not in ("gauge", "facets") or self._has_gauge)
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
         """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
@@ -113,7 +107,6 @@ class VPolytope(Body):
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, v_i>."""
-        directions = batch(directions, self.dimension, "directions")
         best = np.full(len(directions), -np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
@@ -121,7 +114,6 @@ class VPolytope(Body):
 
     def breadth(self, directions: FloatArray) -> FloatArray:
         """Largest minus smallest <u, v_i>, from one product with all vertices."""
-        directions = batch(directions, self.dimension, "directions")
         best, least = np.full(len(directions), -np.inf), np.full(len(directions), np.inf)
         for _, scores in self._scores(directions):
             np.maximum(best, scores.max(axis=1), out=best)
@@ -145,44 +137,31 @@ class VPolytope(Body):
         return np.asarray(self.vertices[self.extreme_index(directions)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """min {sum a : x = sum a_i v_i, a >= 0}; inf off the span.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
+        """min {sum a : x = sum a_i v_i, a >= 0}; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals of the facets through which rays from 0 leave.
-
-        Raises
-        ------
-        ValueError
-            If the polytope does not hold 0 in its relative interior.
-        """
-        return self._gauge.facets(batch(points, self.dimension, "points"), self.radius())
+        """Gauges and normals of the facets through which rays from 0 leave."""
+        return self._gauge.facets(points, self.radius())
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
-        return self._centred.contains(batch(points, self.dimension, "points"), tolerance)
+        return self._centred.contains(points, tolerance)
 
     @cached_property
     def _columns(self) -> VertexColumns:
         return VertexColumns(self.vertices)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """A halfspace whose normal points from a point of the body to the point.
+        """A halfspace whose normal points from a point of the body to `point`.
 
-        The search for the nearest point ends as soon as it separates (X-MNP). Within the tolerance
-        of the surface, rays decide as for `contains`, and the halfspace is that of a facet.
+        The search for the nearest point ends as soon as it separates (X-MNP). For points nearer to
+        the surface than the tolerance, rays decide as in `contains`, and the halfspace is that of a
+        facet.
         """
-        from geomdp.bodies.polytopes.nearest.column_generation import (
-            search,  # compiled: costs import time
-        )
+        # Compiled code, slow to import.
+        from geomdp.bodies.polytopes.nearest.column_generation import search
 
-        point = vector(point, self.dimension, "point")
         columns = self._columns
         if columns.scale > RANK_TOLERANCE * self.radius():
             start = np.array([columns.start(point)])
@@ -197,7 +176,7 @@ class VPolytope(Body):
         return self._centred.separate(point)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line leaves through a facet; 0 off the span."""
+        """Ends where the line leaves through a facet; 0 outside the span."""
         return self._centred.chord(points, directions)
 
     def radius(self) -> float:
@@ -212,9 +191,15 @@ class VPolytope(Body):
         """The vertices (read-only)."""
         return self.vertices
 
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Convex weights as auxiliary variables."""
-        import cvxpy as cp
+    def linear_image(self, matrix: FloatArray) -> Body:
+        """The hull of the images of the vertices, cut into simplices if symmetric and small."""
+        if not self.symmetric:
+            return VPolytope(self.vertices @ matrix.T)
+        images = image_closed_under_negation(self.vertices, matrix)
+        cut = can_triangulate(*images.shape)
+        return TriangulatedPolytope(images) if cut else VPolytope(images)
 
-        weights = cp.Variable(len(self.vertices), nonneg=True)
-        return [variable == self.vertices.T @ weights, cp.sum(weights) == 1]
+    def gaussian_width(self) -> float | None:
+        """That of a regular simplex, if the vertices form one."""
+        simplex = len(self.vertices) <= self.dimension + 1
+        return regular_simplex_width(self.vertices) if simplex else None

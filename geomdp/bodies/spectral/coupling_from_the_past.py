@@ -1,19 +1,21 @@
 """Exact spectra of uniform points of the symmetric spectral bodies, in any dimension.
 
-A uniform point of a body of symmetric d x d matrices given by its eigenvalues is V diag(lambda) V^T
-with V Haar and lambda of density proportional to prod |lambda_i - lambda_j| on the body's set of
-spectra (JL-COV): d dimensions instead of d (d + 1) / 2. Both bodies start from the log-gas of
-`log_gas`, whose density is prod |lambda_i - lambda_j| e^(-||lambda||_1).
+A uniform point of a body of symmetric d x d matrices given by its eigenvalues is V diag(lambda)
+V^T, where V is Haar and lambda has density proportional to prod |lambda_i - lambda_j| on the body's
+set of spectra (JL-COV): d dimensions instead of d (d + 1) / 2. Spectra of both bodies are made from
+states of the gas of `log_gas`, whose density is prod |lambda_i - lambda_j| e^(-||lambda||_1).
 
-The gas is drawn by coupling from the past. Its density is log-supermodular on the ordered states,
-hence heat baths driven by the same uniform numbers keep ordered states ordered (Propp and Wilson
-1996), and chains from the lowest state (all at -inf) and the highest bound the chain from every
-other. A block is a fixed number of sweeps, after which the two are close, and one sweep of heat
-baths by rejection under an envelope common to all states between them: where the common proposal is
-accepted for all of them, they coalesce exactly. Wilson's read-once algorithm (2000) turns blocks
-into independent exact draws: it returns the state before each block that coalesces.
+States of the gas are drawn by coupling from the past. The density is log-supermodular on ordered
+states, so heat baths driven by the same uniform numbers keep ordered states ordered (Propp and
+Wilson 1996), and the chains from the lowest state (all at -inf) and from the highest bound the
+chain from every other state. A block is a fixed number of sweeps, after which these two chains are
+close, followed by one sweep of heat baths by rejection. That sweep proposes from an envelope common
+to all states between the two chains; if a proposal is accepted for all of these states, they
+coalesce exactly. Wilson's read-once algorithm (2000) turns blocks into independent exact draws: it
+returns the state before each block that coalesces.
 
-Exact in real arithmetic but for the quantiles of single particles, which are computed to rounding.
+The draws are exact in real arithmetic, except that quantiles of single particles are computed to
+rounding.
 
 References
 ----------
@@ -53,12 +55,13 @@ def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of {tr M_+ <= 1, tr M_- <= 1}, by rejection from the gas.
 
-    Let a_i > 0 and -b_j < 0 be the k positive and the other eigenvalues. In each factor a_i + b_j
-    of the density choose one term, a_i with probability a_i / (a_i + b_j): given the choices, the
-    density is homogeneous in a and in b, so that their sums are independent of all else. They are
-    Gamma(p) and Gamma(q) in the gas, p = k (k + 1) / 2 + (choices of a), p + q = D. In the body
-    they are U^(1/p) and U^(1/q), and the mass of (p, q) changes by the factor 1 / (p! q!): accept
-    with probability C(D, p) / C(D, D // 2), about two draws in three at every d.
+    Let a_i > 0 be the k positive eigenvalues and -b_j < 0 the others. In each factor a_i + b_j of
+    the density choose one term, a_i with probability a_i / (a_i + b_j). Given the choices, the
+    density is homogeneous in a and in b, so sum a and sum b are independent of everything else. In
+    the gas they have Gamma(p) and Gamma(q) distributions, p = k (k + 1) / 2 + (choices of a),
+    p + q = D. In the body they are distributed as U^(1/p) and U^(1/q), and the mass of (p, q)
+    changes by the factor 1 / (p! q!). A draw is therefore accepted with probability
+    C(D, p) / C(D, D // 2), about two draws in three at every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
@@ -80,7 +83,7 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     for start in range(0, n, rows):
         part = spectra[start : start + rows]
         above, below = np.maximum(part, 0)[:, :, None], np.maximum(-part, 0)[:, None, :]
-        # 0 for pairs of one sign: the random number is below 1 and the product 0.
+        # Only pairs of opposite signs have such a factor.
         crossing = (above > 0) & (below > 0)
         chosen = crossing & (rng.random(crossing.shape) * (above + below) < above)
         count = (part > 0).sum(axis=1)
@@ -134,17 +137,17 @@ def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 def block_sweeps(d: int) -> int:
-    """Sweeps per block, even. Any number gives exact draws; with these 95 in 100 blocks coalesce.
+    """Sweeps per block, an even number. Any number gives exact draws; with this one 95 % coalesce.
 
-    Bounds contract by a factor after about d sweeps (disturbances spread over the whole gas) and
-    start about d wide; they must come down to a share of the gaps, which are of order 1.
+    The distance of the two chains starts at about d and falls by a constant factor every d sweeps
+    or so, as disturbances spread over the whole gas. It must fall below the gaps, of order 1.
     """
     return 2 * math.ceil(d * math.log(d) + 2)
 
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """States before each coalescing block but the first (n, d)."""
+    """States before each coalescing block, without the first (n, d)."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1
@@ -160,7 +163,7 @@ def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
-    """Whether one block maps all states to one, and where it maps `state` (if that is `needed`)."""
+    """Whether a block maps all states to one, and the image of `state` (only if `needed`)."""
     d = len(state)
     uniforms = np.empty((steps, d))
     for t in range(steps):
@@ -190,8 +193,8 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
 def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
     """A draw from the envelope of the densities of particle i in all states between the bounds.
 
-    For x above lambda_j the factor x - lambda_j is largest at low_j, for x below at high_j: the
-    envelope is the density of particle i among these. With it goes a uniform threshold.
+    For x above lambda_j the factor x - lambda_j is largest at low_j, for x below it at high_j, so
+    the envelope is the density of particle i among these. Also returns a uniform threshold.
     """
     envelope = high.copy()
     envelope[:i] = low[:i]
@@ -200,7 +203,7 @@ def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
-    """Smallest density of particle i at x, over the states between the bounds, to the envelope."""
+    """Least ratio of the density of particle i at x to the envelope, over states in the bounds."""
     chance = 1.0
     for j in range(i):
         chance *= max(x - high[j], 0.0) / (x - low[j])
@@ -211,7 +214,7 @@ def _acceptance(x, low, high, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _finish(rng, x, threshold, low, high, state, i):  # type: ignore[no-untyped-def]
-    """The draw of particle i in `state`, by rejection that begins with the given proposal."""
+    """The draw of particle i in `state`, by rejection starting with the given proposal."""
     while True:
         chance = 1.0
         for j in range(i):

@@ -1,14 +1,57 @@
-"""Eigenvalue decompositions of symmetric matrices in svec coordinates, batched."""
+"""Bodies of symmetric d x d matrices in svec coordinates: dimension, eigenvalues, volumes.
+
+svec is the isometric half-vectorisation of `geomdp._linalg`: symmetric d x d matrices are R^D with
+D = d (d + 1) / 2, and the Euclidean norm is the Frobenius norm.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import multigammaln
 
 from geomdp._linalg import svec, unsvec
 from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.bodies.base import Body
+
+
+@dataclass(frozen=True)
+class MatrixBody(Body):
+    """What bodies of symmetric d x d matrices share.
+
+    Parameters
+    ----------
+    d : int
+        Size of the matrices; the dimension is D = d (d + 1) / 2.
+    """
+
+    d: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "d", whole(self.d, "d"))
+
+    def _summary(self) -> str:
+        return f"{self.d} x {self.d} matrices"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension D = d (d + 1) / 2."""
+        return self.d * (self.d + 1) // 2
+
+
+def spectraplex_volume(d: int) -> float:
+    """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D!, Gamma_d the multivariate gamma function.
+
+    The integral of exp(-tr M) over the cone of psd matrices is D! times the volume; svec
+    coordinates stretch each of the d (d - 1) / 2 off-diagonal entries by sqrt(2).
+    """
+    stretch = d * (d - 1) / 4 * math.log(2)
+    gamma = float(multigammaln((d + 1) / 2, d))
+    return math.exp(stretch + gamma - math.lgamma(d * (d + 1) // 2 + 1))
 
 
 def eigen(vectors: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -4,9 +4,9 @@ d particles lambda_1 < ... < lambda_d on the line have density proportional to
 
     prod over i < j of (lambda_j - lambda_i)  times  prod over i of exp(-|lambda_i|).
 
-Given the others, particle i has density e^(-|x|) prod |x - lambda_j| between its neighbours: it is
-log-concave. Particles may sit at -inf or +inf, where their factor is constant: the lowest and the
-highest state of the gas, from which `perfect_spectra` starts its bounding chains.
+Given the others, particle i has the log-concave density e^(-|x|) prod |x - lambda_j| between its
+neighbours. Particles may be at -inf or +inf, where their factor is constant. The lowest and the
+highest state, from which `coupling_from_the_past` starts its bounding chains, have all there.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: Gauss-Legendre nodes a panel. On a panel the density is near a polynomial of degree below 20,
-#: as few particles are near by, times an exponential that changes by e^4 at most: its
-#: interpolation is accurate to rounding.
+#: Gauss-Legendre nodes per panel. Few particles are near a panel, so the density on it is close to
+#: a polynomial of degree below 20 times an exponential that changes by e^4 at most: interpolation
+#: is accurate to rounding.
 NODES = 24
 #: Longest panel of a short interval, in units in which the density falls as e^(-|x|).
 PANEL = 4.0
 #: Intervals longer than this (those of the outermost particles are infinite) are cut to where the
 #: density is above `NEGLIGIBLE` of its largest value, and into `PANELS` equal panels.
 SHORT, PANELS = 16.0, 5
-#: Below the 1e-16 to which a float64 number in [0, 1) resolves a probability.
+#: Below 1e-16, the resolution of a float64 number in [0, 1).
 NEGLIGIBLE = 1e-17
-#: One more panel for so many particles: their factors vary over the interval too.
+#: One panel is added for each group of this many particles, whose factors vary over the interval.
 CROWD = 32
-#: Bisections for the mode, near enough to scale and centre the panels by.
+#: Bisections for the mode, which need only be accurate enough to place the panels.
 MODE_BISECTIONS = 12
 #: Newton steps of a quantile at most, each safeguarded by bisection; about 5 are taken.
 QUANTILE_STEPS = 60
-#: A step below this share of a panel ends them.
+#: The Newton steps end when one is below this share of a panel.
 QUANTILE_TOLERANCE = 1e-14
 
 _ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
@@ -52,8 +52,9 @@ _INTEGRAL = 1 / (2 * _DEGREES + 1)
 def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
     """Redraw all particles of `points` (d,) by the quantiles `uniforms` (T, d), in place.
 
-    Upwards and downwards in turn. The same uniforms keep two ordered states ordered: the density
-    is log-supermodular, so the quantiles of particle i rise with every other particle.
+    Sweeps go upwards and downwards in turn. Two ordered states stay ordered under the same
+    uniforms: the density is log-supermodular, so the quantiles of particle i rise with every other
+    particle.
     """
     size = len(points)
     for t in range(len(uniforms)):
@@ -68,7 +69,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
     low = points[i - 1] if i > 0 else -np.inf
     high = points[i + 1] if i < len(points) - 1 else np.inf
     if not (low < high and low < np.inf and high > -np.inf):
-        return points[i]  # no room: it shares its place at infinity with a neighbour
+        return points[i]  # no room: particle and neighbour are both at infinity
     if high - low <= SHORT:
         middle = (low + high) / 2
         count = 1 + int((high - low) / PANEL) + len(points) // CROWD
@@ -158,7 +159,7 @@ def _panel_quantile(values, target, mass):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _mode(low, high, points, i):  # type: ignore[no-untyped-def]
-    """Near the mode of particle i in the interval (low, high), an end of which may be infinite."""
+    """A point near the mode of particle i in (low, high), whose ends may be infinite."""
     start, reach = min(high, 0.0), 1.0
     while low == -np.inf and _slope(start - reach, points, i) < 0:
         reach *= 2
@@ -188,7 +189,7 @@ def _slope(x, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _cut(middle, end, points, i):  # type: ignore[no-untyped-def]
-    """A place on the way from the mode to `end` beyond which the density is negligible."""
+    """A point between the mode and `end` beyond which the density is negligible."""
     way = 1.0 if end > middle else -1.0
     step = 1.0
     while step < abs(end - middle):

@@ -6,10 +6,11 @@ over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of
     A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y),
 
 p_0..p_(d-1) polynomials of degrees 0..d-1, bordered by the integrals of p_i w for odd d. Here w is
-e^(-|x|) with the positive half-line turned by e^(i t/2) and the negative one by e^(-i t/2). The
-quotient of the integrals at t and at 0 is E e^(i t (p - D/2)), p the degree in the positive
-eigenvalues of `perfect_spectra`, from which a Fourier sum gives the distribution of p. The
-polynomials are orthonormal for w^2 = e^(-2 |x|), which keeps A well conditioned.
+e^(-|x|) with the positive half-line multiplied by e^(i t/2) and the negative one by e^(-i t/2). The
+quotient of the integrals at t and at 0 is E e^(i t (p - D/2)), where p is the degree in the
+positive eigenvalues (see `coupling_from_the_past.difference_spectra`). A Fourier sum over t gives
+the distribution of p. The polynomials are orthonormal for w^2 = e^(-2 |x|), so A is well
+conditioned.
 
 References
 ----------
@@ -31,19 +32,19 @@ from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]
 
-#: E e^(i t (p - D/2)) falls like that of a normal law; below this it is rounding.
+#: E e^(i t (p - D/2)) falls as for a normal distribution; below this it is rounding.
 NEGLIGIBLE = 1e-15
 
 
 @dataclass(frozen=True)
 class SpectralMoments:
-    """What is known of a symmetric spectral body.
+    """Volume and second moments of a symmetric spectral body.
 
     Parameters
     ----------
     log_integral : float
-        Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, less
-        that over the spectra of the spectraplex.
+        Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, minus
+        that of the integral over the spectra of the spectraplex.
     squares : float
         E tr(M^2) for M uniform.
     squared_trace : float
@@ -85,9 +86,10 @@ def nuclear_moments(d: int) -> SpectralMoments:
 
 @cache
 def difference_moments(d: int) -> SpectralMoments:
-    """Moments of {tr M_+ <= 1, tr M_- <= 1}: C(D, p) reweights the degrees of the gas.
+    """Moments of {tr M_+ <= 1, tr M_- <= 1}: the degrees p of the gas are reweighted by C(D, p).
 
-    The sums become U^(1/p) and V^(1/q), whose squares have means p / (p + 2) and q / (q + 2).
+    The sums of positive and of negative parts become U^(1/p) and V^(1/q), whose squares have means
+    p / (p + 2) and q / (q + 2).
     """
     D = d * (d + 1) // 2
     gas = _gas(d)
@@ -106,7 +108,7 @@ def difference_moments(d: int) -> SpectralMoments:
 
 @dataclass(frozen=True)
 class _Gas:
-    """The gas by degree p = 0..D: P(p), E[sum of a_i^2; p], and its mass to the positive gas's."""
+    """P(p) and E[sum of a_i^2; p] by degree p = 0..D; log of the mass over the positive gas's."""
 
     degrees: FloatArray
     shares: FloatArray
@@ -119,7 +121,7 @@ def _gas(d: int) -> _Gas:
     degrees = np.arange(D + 1.0)
     norms = _recurrence(d)
     plain, squares = _pfaffians(norms, 0.0)
-    count = D + 1 + D % 2  # odd: as many points on either side of 0
+    count = D + 1 + D % 2  # odd, so that the points are symmetric about 0
     shares = np.full(D + 1, 1.0 / count)
     moments = np.full(D + 1, (squares / plain).real / count)
     for k in range(1, count // 2 + 1):
@@ -169,7 +171,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
     moved = square_rows @ first + rows @ second
     moved -= np.outer(square_means, means) + np.outer(means, square_means)
     signs = (-1.0) ** np.arange(d)
-    # The negative half-line mirrors the positive one, turned the other way.
+    # The negative half-line mirrors the positive one, with the conjugate factor.
     mirrored = signs * means.conj()
     cross = np.outer(mirrored, means)
     matrix = within - np.outer(signs, signs) * within.conj() + cross - cross.T
@@ -182,7 +184,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
 
 
 def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
-    """The skew part; for odd order with one more row and column."""
+    """The skew-symmetric part; for odd order with the border as one more row and column."""
     matrix = (matrix - matrix.T) / 2
     if len(matrix) % 2 == 0:
         return np.asarray(matrix)

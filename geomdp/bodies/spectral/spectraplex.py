@@ -1,8 +1,4 @@
-"""The spectraplex, a body of symmetric matrices given by its eigenvalues, in svec coordinates.
-
-svec is the isometric half-vectorisation of `geomdp._linalg`: symmetric d x d matrices are R^D with
-D = d (d + 1) / 2, and the Euclidean norm is the Frobenius norm.
-"""
+"""The spectraplex and its difference body, in svec coordinates."""
 
 from __future__ import annotations
 
@@ -11,27 +7,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import multigammaln
 
 from geomdp._linalg import svec
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_corner
 from geomdp.bodies.spectral.eigenvalues import (
+    MatrixBody,
     assemble,
     eigen,
     eigenvalues,
     half_vector,
+    spectraplex_volume,
     top_projector,
 )
+from geomdp.bodies.spectral.pfaffians import SpectralMoments, difference_moments
+from geomdp.bodies.spectral.symmetric import NuclearBall, SymmetricSpectral
 
 #: Entries of matrices decomposed at a time: 2^20 float64 are 8 MB for d x d input and output each.
 BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Spectraplex(Body):
+class Spectraplex(MatrixBody):
     """The spectraplex {M psd : tr M <= 1} = conv{x x^T : ||x||_2 <= 1} in svec coordinates.
 
     One eigenvalue decomposition, O(d^3), per point or direction.
@@ -46,36 +44,23 @@ class Spectraplex(Body):
     JL-COV, X-SPX.
     """
 
-    d: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "d", whole(self.d, "d"))
-
-    @property
-    def dimension(self) -> int:
-        """Dimension D = d (d + 1) / 2."""
-        return self.d * (self.d + 1) // 2
-
     def support(self, directions: FloatArray) -> FloatArray:
         """max(largest eigenvalue, 0)."""
-        directions = batch(directions, self.dimension, "directions")
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """svec(v v^T) for a top eigenvector v, or 0 if no eigenvalue is above 0."""
-        directions = batch(directions, self.dimension, "directions")
         values, vectors = eigen(directions)
         return top_projector(values, vectors)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no eigenvalue is below -`tolerance` and the trace is at most 1 + `tolerance`."""
-        points = batch(points, self.dimension, "points")
         values = eigenvalues(points)
         return np.asarray((values[:, 0] >= -tolerance) & (values.sum(axis=1) <= 1 + tolerance))
 
     def project(self, points: FloatArray) -> FloatArray:
         """Eigenvalues projected on {x >= 0, sum x <= 1} (JL-COV)."""
-        values, vectors = eigen(batch(points, self.dimension, "points"))
+        values, vectors = eigen(points)
         return assemble(nearest_in_corner(values, 1.0), vectors)
 
     def radius(self) -> float:
@@ -103,9 +88,10 @@ class Spectraplex(Body):
     def second_moment(self) -> FloatArray:
         """(2 (d + 1) I + (d + 1)^2 svec(I) svec(I)^T) / (4 (D + 1) (D + 2)).
 
-        W of X-SPX has E[W_ij W_kl] = k^2 d_ij d_kl + k (d_ik d_jl + d_il d_jk), k = d + 1, and its
-        trace, chi-square with k d = 2 D degrees of freedom, is independent of W / tr W:
-        E[(tr W)^2] = 2 D (2 D + 2). The factor U^(1/D) brings D / (D + 2).
+        The W of `sample_uniform` has E[W_ij W_kl] = k^2 d_ij d_kl + k (d_ik d_jl + d_il d_jk) with
+        k = d + 1. Its trace is chi-square with k d = 2 D degrees of freedom and independent of
+        W / tr W, so E[(tr W)^2] = 2 D (2 D + 2) is divided out. The factor U^(1/D) contributes
+        E[U^(2/D)] = D / (D + 2).
         """
         D, k = self.dimension, self.d + 1
         identity = svec(np.eye(self.d))
@@ -113,15 +99,8 @@ class Spectraplex(Body):
         return np.asarray(moment / (4 * (D + 1) * (D + 2)))
 
     def volume(self) -> float:
-        """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D!, Gamma_d the multivariate gamma function.
-
-        The integral of exp(-tr M) over the cone is D! times the volume; svec coordinates stretch
-        each of the d (d - 1) / 2 off-diagonal entries by sqrt(2).
-        """
-        d = self.d
-        stretch = d * (d - 1) / 4 * math.log(2)
-        gamma = float(multigammaln((d + 1) / 2, d))
-        return math.exp(stretch + gamma - math.lgamma(self.dimension + 1))
+        """`spectraplex_volume`."""
+        return spectraplex_volume(self.d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """One semidefinite cone."""
@@ -129,3 +108,98 @@ class Spectraplex(Body):
 
         matrix = cp.Variable((self.d, self.d), PSD=True)
         return [half_vector(matrix, self.d) == variable, cp.trace(matrix) <= 1]
+
+    def difference(self) -> Body:
+        """A `SpectraplexDifference`."""
+        return SpectraplexDifference(self.d)
+
+    def symmetric_hull(self) -> Body:
+        """A `NuclearBall`."""
+        return NuclearBall(self.d)
+
+    def gaussian_width(self) -> float | None:
+        """Mean of the positive part of the largest eigenvalue, known for d up to 2."""
+        if self.d == 1:
+            return 1 / math.sqrt(2 * math.pi)
+        if self.d == 2:
+            # The largest eigenvalue is (g + r) / sqrt(2), g Gaussian and r the norm of two more;
+            # E max(g + r, 0) = integral of r e^(-r^2/2) (r Phi(r) + phi(r)) over r > 0.
+            return 3 * math.sqrt(math.pi) / 8 + 1 / (2 * math.sqrt(math.pi))
+        return None
+
+
+@dataclass(frozen=True)
+class SpectraplexDifference(SymmetricSpectral):
+    """K - K for the spectraplex K: {M symmetric : tr M_+ <= 1, tr M_- <= 1}, svec coordinates.
+
+    M_+ and M_- are the positive and negative parts, M = M_+ - M_-. See `SymmetricSpectral` for the
+    cost of each verb.
+
+    Parameters
+    ----------
+    d : int
+        Size of the matrices; the dimension is D = d (d + 1) / 2.
+
+    References
+    ----------
+    JL-COV.
+    """
+
+    def _height(self, values: FloatArray) -> FloatArray:
+        return np.asarray(np.maximum(values[:, -1], 0.0) + np.maximum(-values[:, 0], 0.0))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """v v^T - w w^T, top and bottom eigenvectors, each only if its eigenvalue has its sign."""
+        values, vectors = eigen(directions)
+        bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
+        return np.asarray(top_projector(values, vectors) - bottom)
+
+    def _norm(self, values: FloatArray) -> FloatArray:
+        """max(tr M_+, tr M_-)."""
+        above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
+        return np.asarray(np.maximum(above, below))
+
+    def _gradient(self, values: FloatArray) -> FloatArray:
+        """The projector on the positive eigenspace, or minus that on the negative one."""
+        above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
+        signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))
+        return np.asarray(signs, dtype=np.float64)
+
+    def _nearest(self, values: FloatArray) -> FloatArray:
+        """Positive and negative eigenvalues projected separately on {x >= 0, sum x <= 1}."""
+        return nearest_in_corner(values, 1.0) - nearest_in_corner(-values, 1.0)
+
+    def _spectra(self, n: int, rng: np.random.Generator) -> FloatArray:
+        from geomdp.bodies.spectral.coupling_from_the_past import difference_spectra
+
+        return difference_spectra(n, self.d, rng)
+
+    def _moments(self) -> SpectralMoments:
+        return difference_moments(self.d)
+
+    def orbits(self) -> FloatArray:
+        """Eigenvalues of e_1 e_1^T and, for d > 1, of e_1 e_1^T - e_2 e_2^T."""
+        spectra = np.zeros((2, self.d))
+        spectra[:, 0] = 1.0
+        spectra[1, 1:2] = -1.0
+        return spectra
+
+    def radius(self) -> float:
+        """sqrt(2), at v v^T - w w^T with orthogonal unit vectors; 1 for d = 1."""
+        return math.sqrt(2) if self.d > 1 else 1.0
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Two semidefinite cones."""
+        import cvxpy as cp
+
+        above = cp.Variable((self.d, self.d), PSD=True)
+        below = cp.Variable((self.d, self.d), PSD=True)
+        return [
+            half_vector(above - below, self.d) == variable,
+            cp.trace(above) <= 1,
+            cp.trace(below) <= 1,
+        ]
+
+    def width_rule(self) -> tuple[float, Body]:
+        """w(K - K) = 2 w(K)."""
+        return 2.0, Spectraplex(self.d)

@@ -92,8 +92,8 @@ class PointDirections:
 
 def direction_source(body: Body) -> DirectionSource:
     """The best source for `body`: facets, else nearest points, else the points themselves."""
-    if body.implements("facets"):
+    if body.implements(Body.facets):
         return FacetDirections(body)
-    if body.implements("project") or body.implements("extreme_point"):
+    if body.implements(Body.project) or body.implements(Body.extreme_point):
         return NearestPointDirections(body)
     return PointDirections(body)

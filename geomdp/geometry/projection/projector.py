@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, finite_array, positive, vector
-from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.base import Body
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.nearest.point_sets import OracleColumns, VertexColumns
 from geomdp.geometry.results import Projection
 
@@ -138,12 +139,12 @@ class Projector:
                 f"matrix must have shape (d, {body.dimension}), got {self._matrix.shape}"
             )
         self._vertices: VertexColumns | None = None
-        self._closed = self._matrix is None and body.implements("project")
+        self._closed = self._matrix is None and body.implements(Body.project)
         if self._closed:
             return
-        if body.implements("vertex_list"):
+        if body.implements(Body.vertex_list):
             self._vertices = VertexColumns(body.vertex_list(), self._matrix)
-        elif not body.implements("extreme_point"):
+        elif not body.implements(Body.extreme_point):
             raise MissingOracle(body, "projection", "project or extreme_point")
 
     def nearest(

@@ -16,8 +16,9 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, MissingOracle
-from geomdp.bodies.polytopes.facets.on_demand import independent_points
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
+from geomdp.bodies.facets.on_demand import independent_points
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
 

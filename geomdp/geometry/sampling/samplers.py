@@ -12,7 +12,7 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.bodies import Body
-from geomdp.bodies.base import MissingOracle
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Diagnostics, Samples
 from geomdp.geometry.sampling.chains import Mixing, measure_mixing, run_chains
@@ -68,7 +68,7 @@ class ExactSampler:
     body: Body
 
     def __post_init__(self) -> None:
-        if not self.body.implements("sample_uniform"):
+        if not self.body.implements(Body.sample_uniform):
             raise MissingOracle(self.body, "exact sampler", "its own sample_uniform")
 
     @property
@@ -192,7 +192,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
         For n below 1 or an unbounded body.
     """
     n, rng = whole(n, "n"), np.random.default_rng(rng)
-    if body.implements("sample_uniform"):
+    if body.implements(Body.sample_uniform):
         return Samples(body.sample_uniform(n, rng), Exact())
     simplices = triangulated(body)
     if simplices is not None:

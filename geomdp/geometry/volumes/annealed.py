@@ -10,7 +10,8 @@ import scipy.special
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies.base import Body
-from geomdp.bodies.norm_balls.balls import Ball, log_unit_ball_volume
+from geomdp.bodies.norm_balls.balls import Ball
+from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
 from geomdp.bodies.operations.intersection import Intersection
 from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate

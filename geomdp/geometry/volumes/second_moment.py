@@ -8,8 +8,9 @@ import numpy as np
 
 from geomdp._typing import RandomState
 from geomdp._validation import whole
-from geomdp.bodies.base import Body, MissingOracle
+from geomdp.bodies.base import Body
 from geomdp.bodies.operations.products import Product
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.concentration import checked_level, hoeffding_deviation
 from geomdp.geometry.results import Estimate
@@ -57,7 +58,7 @@ def second_moment(
     closed = _closed(body)
     if closed is not None:
         return Estimate.exact(closed)
-    if not body.implements("sample_uniform"):
+    if not body.implements(Body.sample_uniform):
         raise MissingOracle(body, "second moment", "a closed form or an exact uniform sampler")
     points = body.sample_uniform(samples, np.random.default_rng(rng))
     squares = np.einsum("nm,nm->n", points, points)
@@ -73,7 +74,7 @@ def _closed(body: Body) -> float | None:
         parts = [_closed(factor) for factor in body.bodies]
         known = [part for part in parts if part is not None]
         return math.fsum(known) if len(known) == len(parts) else None
-    if body.implements("second_moment"):
+    if body.implements(Body.second_moment):
         return float(np.trace(body.second_moment()))
     simplices = triangulated(body)
     return None if simplices is None else float(np.trace(simplices.second_moment()))

@@ -9,8 +9,9 @@ import scipy.special
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, MissingOracle
-from geomdp.bodies.norm_balls.balls import log_unit_ball_volume
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate
@@ -69,18 +70,18 @@ def volume(
     Clopper and Pearson (1934); formula sheet GEN-4.
     """
     samples, level = whole(samples, "samples", minimum=2), checked_level(level)
-    if body.implements("volume"):
+    if body.implements(Body.volume):
         return Estimate.exact(body.volume())
     simplices = triangulated(body)
     if simplices is not None:
         return Estimate.exact(simplices.volume())
-    if not any(body.implements(verb) for verb in ("contains", "gauge", "project", "separate")):
+    if not body.has_membership:
         raise MissingOracle(
             body, "volume", "a closed form, or contains, gauge, project or separate"
         )
     generator = np.random.default_rng(rng)
     estimate, hits = _by_rejection(body, generator, samples, level)
-    if hits < ENOUGH_HITS and estimate.samples > 0 and body.implements("chord"):
+    if hits < ENOUGH_HITS and estimate.samples > 0 and body.implements(Body.chord):
         return annealed_volume(body, generator, level=level)
     return estimate
 

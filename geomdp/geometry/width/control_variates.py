@@ -8,7 +8,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
-from geomdp.geometry.width.gaussian_vectors import mean_norm
+from geomdp.bodies.gaussian_vectors import mean_norm
 
 #: The ellipsoid is fitted to at most 256 extreme points, and to no more than one per 8 values of
 #: the sample it is used with.
@@ -34,7 +34,7 @@ class EllipsoidControl:
         For a body without extreme points of its own it is the unit ball of the affine hull. The
         directions drawn here are independent of those the control is used with.
         """
-        if not body.implements("extreme_point"):
+        if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
         pilots = min(MOST_PILOTS, 1 + values // VALUES_PER_PILOT)
         corners = body.extreme_point(rng.standard_normal((pilots, body.dimension)))

@@ -12,9 +12,7 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.operations.products import Product
 from geomdp.geometry.concentration import checked_level, gaussian_deviation
 from geomdp.geometry.results import Estimate
-from geomdp.geometry.width.closed_forms import closed_width, exact_width, reduced
 from geomdp.geometry.width.control_variates import EllipsoidControl, controlled
-from geomdp.geometry.width.diameter import half_diameter
 
 #: Entries of one batch of directions: 16 MB of float64.
 BATCH_ENTRIES = 2**21
@@ -74,7 +72,7 @@ def gaussian_width(
     """
     samples, level = whole(samples, "samples", minimum=2), checked_level(level)
     generator = np.random.default_rng(rng)
-    factor, inner = reduced(body)
+    factor, inner = _reduced(body)
     known, rest = _split(inner)
     if rest is None:
         return Estimate.exact(factor * known)
@@ -88,21 +86,30 @@ def gaussian_width(
     )
 
 
+def _reduced(body: Body) -> tuple[float, Body]:
+    """(c, L) with w(K) = c w(L), by applying `Body.width_rule` as long as it simplifies."""
+    factor, inner = body.width_rule()
+    if inner is body:
+        return 1.0, body
+    deeper, innermost = _reduced(inner)
+    return factor * deeper, innermost
+
+
 def _split(body: Body) -> tuple[float, Body | None]:
     """The width of the factors known exactly, and what is left to simulate, if anything."""
-    closed = closed_width(body)
+    closed = body.gaussian_width()
     if closed is not None:
         return closed, None
     if not isinstance(body, Product):
         return 0.0, body
-    widths = [exact_width(factor) for factor in body.bodies]
+    widths = [factor.gaussian_width() for factor in body.bodies]
     unknown = [part for part, width in zip(body.bodies, widths, strict=True) if width is None]
     return math.fsum(width for width in widths if width is not None), Product(unknown)
 
 
 def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:
     """The mean of half the width along Gaussian directions, with an ellipsoid as control."""
-    reach = gaussian_deviation(half_diameter(body), samples, level)
+    reach = gaussian_deviation(body.half_diameter(), samples, level)
     control = EllipsoidControl.of(body, rng, samples)
     rows = max(1, BATCH_ENTRIES // body.dimension)
     parts, followers = [], []

@@ -149,6 +149,6 @@ def cone_lift(workload: Workload) -> Lift | None:
     if isinstance(workload, BoxSecondMoment):
         return Lift(PsdBox(workload.d))
     body = sensitivity_polytope(workload)
-    if all(body.implements(verb) for verb in ("sample_uniform", "second_moment")):
+    if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         return Lift(body)
     return None

@@ -101,7 +101,7 @@ class KNorm(AdditiveMechanism):
         # Above 1 by rounding at most; scaling by it leaves no slack in the privacy claim.
         factor = check_contains_neighbours(body, workload, adjacency)
         self._given = body if factor == 1 else Scaled(body, factor)
-        if exact and not body.implements("sample_uniform"):
+        if exact and not body.implements(Body.sample_uniform):
             names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
             raise ValueError(f"body must have an exact sampler, as have {names}; got {body!r}")
 
@@ -115,7 +115,7 @@ class KNorm(AdditiveMechanism):
             noises = [self._noise_of(named.body) for named in candidates]
             return min(noises, key=lambda noise: noise.second_moment().value)
         body = neighbour_body(self.workload, self._adjacency)
-        if body.implements("sample_uniform"):
+        if body.implements(Body.sample_uniform):
             return self._noise_of(body)
         refined = refine_slabs(
             body,
@@ -130,7 +130,7 @@ class KNorm(AdditiveMechanism):
 
     def _noise_of(self, body: Body) -> KNormNoise:
         sampler: UniformSampler
-        sampler = ExactSampler(body) if body.implements("sample_uniform") else ChainSampler(body)
+        sampler = ExactSampler(body) if body.implements(Body.sample_uniform) else ChainSampler(body)
         return KNormNoise(body, self._privacy.epsilon, sampler)
 
     # A read-only property where the base class has an attribute: known only after the set-up.

@@ -94,7 +94,7 @@ class Projected(Mechanism):
     def diameter(self) -> float:
         """An upper bound on the diameter of K."""
         if isinstance(self.body, MappedElliptope):
-            return self.body.diameter()
+            return 2 * self.body.half_diameter()
         return self.workload.l2_diameter()
 
     @property

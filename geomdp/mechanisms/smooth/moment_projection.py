@@ -81,7 +81,7 @@ class MomentProjection:
             raise ValueError(f"noisy must have shape {self.deviations.shape}, got {noisy.shape}")
         scales = self.deviations.ravel()[1:]
         target = noisy.ravel()[1:] / scales
-        if self.body.implements("project"):
+        if self.body.implements(Body.project):
             nearest = self.body.project(target[None])[0]
         else:
             nearest = self._projector.nearest(target).point

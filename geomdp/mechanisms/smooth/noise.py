@@ -17,7 +17,7 @@ from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.bodies import Scaled, VPolytope, difference_body
-from geomdp.bodies.operations.difference import symmetric_hull
+from geomdp.bodies.operations.scaled import symmetric_hull
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.mechanisms.additive_noise.knorm import slab_budget
 from geomdp.mechanisms.smooth.calibrated import (

@@ -1,15 +1,16 @@
 """Nearest point of the hull of a table of points: Wolfe's active set, compiled.
 
-Wolfe (1976), "Finding the nearest point in a polytope" (formula sheet X-MNP). The iterate is the
-nearest point of the affine hull of its members, with positive weights. A point with positive gain
-<b - x, p - x> joins; if the new affine minimiser has a weight below zero, the iterate moves towards
-it until the first weight vanishes, that member leaves, and so on. The distance falls with every
-exchange, so no set of members returns, in exact arithmetic. In floating point a sweep that lowers
-neither the distance nor the largest gain counts as stalled, PATIENCE stalled sweeps end the search,
-and the caller sees the honest gain.
+Wolfe (1976), "Finding the nearest point in a polytope" (formula sheet X-MNP). The iterate x is the
+nearest point of the affine hull of its members, with positive weights. A point p with positive gain
+<b - x, p - x> joins, b being the target. If the new affine minimiser has a weight below zero, the
+iterate moves towards it until the first weight vanishes, that member leaves, and so on.
 
-Pricing is done in sweeps: gains of the whole table once, then the promising points in order of
-those gains, each with its gain recomputed (O(d)) before it joins.
+In exact arithmetic the distance falls with every exchange, so no set of members returns. In
+floating point a sweep that lowers neither the distance nor the largest gain counts as stalled;
+after PATIENCE stalled sweeps the search ends, and the caller computes the gain that was reached.
+
+A sweep computes the gains of the whole table once and then tries the promising points in that
+order; the gain of each is recomputed (O(d)) before it joins.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, delete, insert
 
-#: Weights at or below this are zero: they move the point by less than rounding does.
+#: Weights at or below this count as zero: they move the point by less than rounding does.
 ZERO_WEIGHT = 1e-15
-#: Sweeps (here) or rounds (in `search`) without progress before the search gives up. On 11,000
-#: degenerate and smooth instances 1, 2, 4, 8 and 16 reached the same tolerances; 2 spares one.
+#: Sweeps (here) or rounds (in `column_generation`) without progress before the search gives up. 1,
+#: 2, 4, 8 and 16 reached the same tolerances on 11,000 degenerate and smooth instances.
 PATIENCE = 2
-#: Progress is a largest gain below this share of the lowest so far, ...
+#: A sweep is progress if the largest gain falls below this share of the lowest so far, ...
 GAIN_DROP = 0.9
-#: ... or a squared distance lower by this share, five times what rounding fakes.
+#: ... or the squared distance falls by this share, five times its rounding error.
 DISTANCE_DROP = 1e-15
 #: Within a sweep only points with at least this share of the largest gain join. Measured on
 #: Gaussian vertices at (50, 1000) to (500, 20000): 0.3 to 0.7 save a quarter of the exchanges of 0.
 JOINING_SHARE = 0.3
-#: Exchanges per dimension after which one call returns whatever it has; 2 to 4 are usual.
+#: Exchanges per dimension after which a call returns the current point; 2 to 4 are usual.
 EXCHANGES_PER_DIMENSION = 50
 
 
@@ -58,7 +59,7 @@ def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def settle(factor: Factor) -> bool:
-    """Go to the nearest point of the members' hull, dropping members; False if nothing moved."""
+    """Move to the nearest point of the members' hull, dropping members; False if nothing moved."""
     moved = False
     while True:
         k = factor.size[0]
@@ -85,7 +86,7 @@ def settle(factor: Factor) -> bool:
 
 @numba.njit(cache=True)
 def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
-    """Exchange until no row of `points` (n, d+1) gains more than `tolerance`; returns how often."""
+    """Exchange until no row of `points` (n, d+1) gains over `tolerance`; return their number."""
     limit = EXCHANGES_PER_DIMENSION * points.shape[1]
     exchanges, stalled = 0, 0
     lowest_gain, lowest_distance = np.inf, np.inf

@@ -1,12 +1,12 @@
-"""Column generation around the active set: few looks at all points, many at a small table.
+"""Nearest point of a hull by column generation: the active set works on a small table of points.
 
 The table holds the members and the points with the largest gains. The active set is improved on the
-table until no gain there exceeds a small share of the gain found among all points; then all points
-are priced again. The search ends when
+table until no gain there exceeds a small share of the largest gain among all points; then the gains
+of all points are computed again (pricing). The search ends when
 
-* the largest gain is within tolerance and the target is proved outside (gain < squared distance:
-  a hyperplane separates it) or reached to rounding, so that a target inside is met exactly;
-* or neither the gain nor the distance improves any more (the caller reports the gap it has).
+* the largest gain is within tolerance and the target is proved outside (the gain is below the
+  squared distance, so a hyperplane separates it) or reached to rounding;
+* or neither the gain nor the distance improves any more (the caller reports the gap reached).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from geomdp.bodies.polytopes.nearest.active_set import (
 from geomdp.bodies.polytopes.nearest.point_sets import Columns, VertexColumns
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load, with_capacity
 
-#: Points taken into the table per pricing: the dimension over this, but at least this many. Half
-#: and all of the dimension spare no pricing worth their gathering at (50, 1000) to (500, 20000).
+#: Points taken into the table per pricing: the dimension over the first number, but at least the
+#: second. Taking more saves no time on (50, 1000) to (500, 20000) points.
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
 #: Gains on the table are brought down to this share of the largest gain overall before all points
-#: are priced again: 0.1 takes a fifth more pricings, 0.01 hardly fewer and more exchanges.
+#: are priced again: 0.1 takes a fifth more pricings, 0.01 about as many and more exchanges.
 INNER_SHARE = 0.03
-#: Further rounds, once within tolerance, to settle whether the target is inside.
+#: Rounds that may follow once the gain is within tolerance, to decide whether the target is inside.
 DECIDING_ROUNDS = 50
 #: A gain below this share of the squared distance proves the target outside; any share below 1
 #: would do in exact arithmetic, and a vertex as target gives exactly 1.
@@ -45,7 +45,7 @@ SEPARATED = 0.5
 REACHED = 1e-14
 #: ... plus this share of the centre's own coordinates, two machine epsilons.
 ROUNDING = 4.4e-16
-#: The unit of length follows the scale of the points known when they outgrow it this much.
+#: The unit of length is reset when the scale of the known points exceeds it by this factor.
 OUTGROWN = 4.0
 
 
@@ -60,7 +60,7 @@ class Found:
 
 
 class Table:
-    """Points in play, in lifted coordinates ((p - centre) / unit, 1), and their active set."""
+    """A table of points, in lifted coordinates ((p - centre) / unit, 1), and its active set."""
 
     def __init__(self, columns: Columns, target: FloatArray) -> None:
         self._columns, self._target = columns, target
@@ -104,7 +104,7 @@ class Table:
             self._set_unit(self._columns.scale)
             self.load(members, weights)
             members, weights = self.members()
-        new = (keys[:, None] != members).all(axis=1)  # sooner than np.isin on such short lists
+        new = (keys[:, None] != members).all(axis=1)  # faster than np.isin on short lists
         points = np.ones((len(members) + np.count_nonzero(new), self._points.shape[1]))
         points[: len(members)] = self._points[self._factor.members[: len(members)]]
         points[len(members) :, :-1] = offsets[new] / self._unit
@@ -134,8 +134,8 @@ def search(
 def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list[Found]:
     """The same for all rows of `targets` (b, d), each from its nearest vertex.
 
-    All searches wait for each other at every pricing, which is one matrix product for all: the
-    vertices are read once for many targets.
+    All searches wait for each other at every pricing, which is one matrix product for all of them:
+    the vertices are read once for many targets.
     """
     starts = columns.start_many(targets)
     searches = [

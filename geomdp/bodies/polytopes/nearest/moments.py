@@ -7,7 +7,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: Sums may be taken in any order, which lets them be vectorised.
+#: Sums may be taken in any order, so that the compiler can vectorise them.
 FREE_ORDER = {"reassoc", "contract"}
 
 

@@ -1,7 +1,7 @@
-"""Where a projection gets its points from: a list of vertices, or extreme points found on demand.
+"""The points whose hull is projected on: a list of vertices, or extreme points found on demand.
 
-Both kinds offer the same few verbs. Points are known by integer keys; an image map A takes them to
-the space in which distances are measured (A = I unless given).
+Both have the same methods. Points are identified by integer keys; distances are measured between
+their images under a matrix A (A = I unless given).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLOCK_ENTRIES = 1 << 22
 
 
 class Columns(Protocol):
-    """A set of points p_j = A s_j with hull A K, seen through linear maximisation.
+    """A set of points p_j = A s_j with hull A K, known through linear maximisation.
 
     Attributes
     ----------
@@ -57,9 +57,8 @@ class VertexColumns:
     """
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
-        from geomdp.bodies.polytopes.nearest.moments import (
-            mean_and_squares,  # compiled: slow import
-        )
+        # Compiled code, slow to import.
+        from geomdp.bodies.polytopes.nearest.moments import mean_and_squares
 
         self._vertices = np.ascontiguousarray(vertices)
         self._images = self._vertices
@@ -99,7 +98,7 @@ class VertexColumns:
         return found
 
     def _blocks(self, rows: int) -> Iterator[slice]:
-        """Rows whose products with all points are held at a time."""
+        """Blocks of rows whose products with all points fit in `BLOCK_ENTRIES`."""
         height = max(1, BLOCK_ENTRIES // len(self))
         for start in range(0, rows, height):
             yield slice(start, start + height)
@@ -142,8 +141,8 @@ class OracleColumns:
         self.scale = 0.0
         if seeds is not None:
             self._append(seeds)
-        # The extreme points along one direction and its opposite tell position and size; for a
-        # direction in general position they coincide only if the image is a single point.
+        # The extreme points along one direction and its opposite show position and size. In a
+        # random direction they coincide only if the image is a single point.
         width = self._images.shape[1]
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))

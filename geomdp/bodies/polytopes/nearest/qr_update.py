@@ -21,8 +21,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: A point nearer than this to the span of the others is dependent on them: 50 machine epsilons,
-#: just above the rounding of one orthogonalisation pass over points of norm about 1.
+#: A point nearer than this to the span of the others counts as dependent on them: 50 machine
+#: epsilons, just above the rounding of one orthogonalisation pass over points of norm about 1.
 DEPENDENT = 1e-14
 #: Orthogonalise once more when a pass shortened the vector below this share (Daniel, Gragg, Kaufman
 #: and Stewart 1976: a threshold near 1/sqrt 2 keeps Q orthonormal to machine precision).
@@ -75,7 +75,7 @@ def empty_factor(target: FloatArray, capacity: int) -> Factor:
 
 
 def with_capacity(factor: Factor, capacity: int) -> Factor:
-    """The same factors with room for `capacity` points: copied, at least doubled, if they grow."""
+    """The same factors with room for `capacity` points: if needed a copy of twice the size."""
     old = len(factor.members)
     if capacity <= old:
         return factor
@@ -89,7 +89,7 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
-    """Make the rows of `points` (k, d+1) the members, as far as independent, with `weights` (k,).
+    """Make independent ones of the rows of `points` (k, d+1) the members, with `weights` (k,).
 
     Weights of dependent rows are dropped and the rest scaled to sum to 1.
     """
@@ -174,8 +174,8 @@ def delete(factor: Factor, position: int) -> None:
 def affine_weights(factor: Factor) -> FloatArray:
     """Weights (k,) of the point of the affine hull nearest to the target.
 
-    They sum to 1 up to rounding, which is relative to the largest of them: between near-duplicate
-    points they are huge, and the caller scales after cutting the step, not before.
+    They sum to 1 up to rounding relative to the largest of them. Between near-duplicate points they
+    are huge, so the caller scales them to sum to 1 only after shortening the step.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()

@@ -1,9 +1,9 @@
-"""Exact ray shooting in polytopes known by their extreme points only: column generation.
+"""Exact ray shooting in polytopes whose extreme points are found on demand: column generation.
 
-The rays are shot in the hull of the points known so far, which is inside the body. The extreme
-point in the direction of the facet found either proves that facet to be one of the body, or lies
-beyond it and is added. Each round adds a new vertex or ends, so it ends after finitely many; in
-practice after as many as there are vertices near the rays. The points are kept from call to call.
+Rays are shot in the hull of the points known so far, which is inside the body. The extreme point in
+the direction of the facet found either proves that the facet is one of the body, or lies beyond it
+and is added. Each round adds a new vertex or ends, so there are finitely many rounds; in practice
+about as many as there are vertices near the rays. The points are kept from call to call.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.polytopes.facets.ray_shooting import Exits, RayShooter
+from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 
-#: A facet is one of the body if no point of it is further out than this share.
+#: A facet of the hull is one of the body if no point of the body is beyond it by this share.
 BEYOND = 1e-10
 #: Rounds of one call before it gives up; a few dozen are usual.
 ROUNDS = 2000
@@ -60,7 +60,7 @@ class OracleShooter:
         """Where the rays p + t u, t >= 0, leave the body; see `RayShooter.exits`."""
         apart = points.any(axis=1)
         if apart.any():
-            # The hull of known points must hold a ray's point before the ray can be shot from it.
+            # A ray can only be shot from a point inside the hull of known points.
             self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
         return self._shoot(points, directions, enough=np.inf)
 
@@ -87,7 +87,7 @@ class OracleShooter:
         return found
 
     def _learn(self, normals: FloatArray) -> BoolArray:
-        """Add extreme points beyond the slabs of `normals`; for which slabs (b,) there were any."""
+        """Add extreme points beyond the slabs of `normals`; which slabs (b,) had such points."""
         directions = normals @ self._frame.basis.T
         best = self._frame.coordinates(self._body.extreme_point(directions))
         worst = self._frame.coordinates(self._body.extreme_point(-directions))
@@ -104,9 +104,9 @@ class OracleShooter:
 def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
-    Each new one is the further of the two in a direction orthogonal to the differences before it:
-    a Gaussian one of fixed, public seed, with its part along them taken off. 2 r extreme points and
-    O(r^3) for the differences, kept orthonormal.
+    Each new one is extreme in a direction orthogonal to the differences found before: a Gaussian
+    direction of fixed, public seed, projected. Of the two extreme points along it the farther one
+    is taken. 2 r extreme points, and O(r^3) to keep the differences orthonormal.
 
     Parameters
     ----------
@@ -136,6 +136,6 @@ def independent_points(body: Body) -> FloatArray:
 
 def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
     """The unit vector along the part of `vector` (r,) orthogonal to orthonormal `rows` (k, r)."""
-    for _ in range(2):  # once more than exact arithmetic needs
+    for _ in range(2):  # the second pass removes the rounding of the first
         vector = vector - (rows @ vector) @ rows
     return np.asarray(vector / np.linalg.norm(vector))

@@ -1,4 +1,4 @@
-"""The linear programs of polytopes, on HiGHS models that are kept and re-solved warm.
+"""The linear programs of polytopes, as HiGHS models that are kept and re-solved from a warm start.
 
 Support functions of H-polytopes and slab bodies (and, by polarity, gauges of V-polytopes):
 
@@ -24,7 +24,7 @@ LP_TOLERANCE = 1e-9
 
 
 class SolverError(RuntimeError):
-    """A solver stopped without an answer it vouches for."""
+    """A solver stopped without a solution of the accuracy asked for."""
 
 
 class ConicProgram:
@@ -32,7 +32,7 @@ class ConicProgram:
 
     Columns, costs and y are scaled by their largest modulus before they reach HiGHS, so bodies of
     any size are solved to the same relative accuracy. The model is built at the first solve, kept,
-    and left out when the object is pickled or copied.
+    and not pickled or copied with the object.
 
     Parameters
     ----------
@@ -121,14 +121,14 @@ def origin_depth(points: FloatArray) -> float:
     """How evenly 0 can be written as a mean of `points` (N, r), from 0 to 1.
 
     max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s}, and 0 if 0 is outside the hull. It is above 0
-    iff 0 is in the interior of the hull relative to its linear span, and at least q / (1 + q) if
-    that interior holds a ball of q times the largest norm of a point.
+    iff 0 is in the interior of the hull relative to its linear span. It is at least q / (1 + q) if
+    that interior contains a ball about 0 of q times the largest norm of a point.
     """
     if points.shape[1] == 0:
         return 1.0
     size = float(np.abs(points).max()) or 1.0
     lifted = np.hstack([points / size, np.ones((len(points), 1))])
-    # a = b + s: the even part is one more column, with N s as its variable.
+    # Write a = b + s with b >= 0: the part s is one more column, with N s as its variable.
     columns = np.vstack([lifted, lifted.mean(axis=0)]).T
     costs = np.append(np.zeros(len(points)), -1.0)
     target = np.append(np.zeros(points.shape[1]), 1.0)
@@ -137,20 +137,21 @@ def origin_depth(points: FloatArray) -> float:
 
 
 def surround(normals: FloatArray) -> bool:
-    """Whether 0 is an interior point of the hull of rows of length 1, in R^m: no direction escapes.
+    """Whether 0 is an interior point of the hull of rows of length 1, in R^m.
 
-    {x : normals @ x <= offsets}, if not empty, is bounded iff this holds.
+    If {x : normals @ x <= offsets} is not empty, it is bounded iff this is true.
     """
     spans = np.linalg.matrix_rank(normals, tol=RANK_TOLERANCE) == normals.shape[1]
     return bool(spans and origin_depth(normals) > RANK_TOLERANCE)
 
 
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
-    """Rows left after dropping some that {x : normals @ x <= offsets} never meets.
+    """Which rows of {x : normals @ x <= offsets} to keep: far redundant ones may be dropped.
 
-    Rows have length 1. The nearest rows that bound a set P are found by doubling their number; a
-    row whose hyperplane is farther from 0 than P reaches cuts nothing. Where the nearest rows have
-    no point in common, they alone are left, and no rows are dropped if all of them are needed.
+    Rows have length 1. The rows nearest to 0 are taken, doubling their number until they bound a
+    set P. A row whose hyperplane is farther from 0 than any point of P is redundant. If the nearest
+    rows have no point in common, only they are kept; if all rows are needed to bound P, all are
+    kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)
@@ -173,7 +174,7 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
 def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:
     """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack.
 
-    A row is slack if some point of the set meets it strictly; the others hold with equality on
+    A row is slack if some point of the set satisfies it strictly; the others hold with equality on
     the whole set. None if the set is empty. Solves the homogenised program
 
         max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9},

@@ -5,31 +5,31 @@ conv(+-v_i) through the facet that solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0,
 
-a linear-fractional programme over the polar body, whose vertices z are the facets; for conv(v_i)
-the bounds are one-sided. It is solved by the simplex method on facets: keep m signed vertices
-b_1..b_m with <z, b_k> = 1 and the inverse of the matrix they form; the coordinates of p + t u in
-them are lambda = B^-T p + t B^-T u. If all are >= 0 the ray leaves here; otherwise drop one that is
-negative and slide z along the edge on which the others stay tight until another vertex becomes
-tight. One pivot costs one product of all N vertices with a vector, O(N m), and one rank-one update
-of the inverse, O(m^2).
+a linear-fractional program over the polar body, whose vertices z are the facets; for conv(v_i) the
+bounds are one-sided. The simplex method on facets solves it. It keeps m signed vertices b_1..b_m
+with <z, b_k> = 1 and the inverse of the matrix B they form. The coordinates of p + t u in them are
+lambda = B^-T p + t B^-T u. If all are >= 0, the ray leaves through this facet. Otherwise drop a
+vertex whose coordinate is negative, and slide z along the edge on which the others stay tight until
+another vertex becomes tight. A pivot costs one product of all N vertices with a vector, O(N m), and
+one rank-one update of the inverse, O(m^2).
 
-* Vertices are first brought to unit second moment, so stretched bodies are no harder than round
-  ones.
-* The vertex to drop is the one with the steepest edge, exactly: the inverse is kept in full, so the
-  edge lengths are its row norms.
-* 0/1-type vertices lie on common facets by the thousand, and then pivots do not move z. Each bound
-  1 is therefore lowered by its own random amount below `PERTURBATION` (public, fixed seed), which
-  makes ties rare; the facet found is recomputed with the true bounds and scaled to hold every
-  vertex, so it is valid whatever happened before, and exact if the ties were exact.
-* The ratio test is that of Harris (1973): among the vertices that become tight within a tolerance
-  far below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
+* The vertices are first brought to unit second moment, so that stretched bodies are no harder than
+  round ones.
+* The vertex to drop is the one with the steepest edge. Edge lengths are the norms of the rows of
+  the inverse, so this rule is exact.
+* Thousands of 0/1 vertices may lie on one facet, and then pivots do not move z. Each bound 1 is
+  therefore lowered by a random amount below `PERTURBATION` (public, fixed seed), which makes ties
+  rare. The facet found is recomputed with the true bounds and scaled to contain every vertex: it is
+  always valid, and exact if the ties were exact.
+* The ratio test is that of Harris (1973): of the vertices that become tight within a tolerance far
+  below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
-* Every ray starts at the facet, among the last ones found in the call, that cuts it shortest. A
-  ray that fails is tried again from the first facet with larger pivots and a fresher inverse, and
-  then given to HiGHS.
+* Every ray starts at that one of the last facets found in the call which cuts it shortest. A ray
+  that fails is tried again from the first facet with larger pivots and more frequent inverses; if
+  it fails again, HiGHS solves it.
 
-K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices do for its up
-to N^2.
+K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices represent its
+up to N^2 vertices.
 
 References
 ----------
@@ -45,15 +45,12 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, finite_array
-from geomdp.bodies.polytopes.linear_programs import ConicProgram
+from geomdp._validation import batch
+from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
+from geomdp.bodies.linear_programs import ConicProgram
 
 #: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
 PERTURBATION = 1e-8
-#: A pivot below this share of the largest one offered is never taken.
-PIVOT = 1e-7
-#: Singular values of the vertices below this share of the largest are rounding.
-DEGENERATE = 1e-13
 
 
 @dataclass(frozen=True)
@@ -82,9 +79,9 @@ class Exits:
 
 @dataclass(frozen=True)
 class RayShooter:
-    """Exact ray shooting in a polytope by warm simplex pivots on its facets (X-RAY).
+    """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY).
 
-    Build one with `hull`, `symmetric_hull` or `difference`. It holds a first facet, found once.
+    Build one with `hull`, `symmetric_hull` or `difference`, which also find a first facet.
 
     Parameters
     ----------
@@ -109,9 +106,9 @@ class RayShooter:
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(PUBLIC_SEED)
-        # Between half and all of the largest amount: no bound stays at 1 and ties stay apart.
+        # At least half of the largest amount, so that no bound stays at 1.
         bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
-        basis, signs = _first_facet(self.columns, bounds, self.lower, rng)
+        basis, signs = first_facet(self.columns, bounds, self.lower, rng)
         object.__setattr__(self, "_bounds", bounds)
         object.__setattr__(self, "_basis", basis)
         object.__setattr__(self, "_signs", signs)
@@ -119,11 +116,11 @@ class RayShooter:
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
         """For conv(v_i), rows of (N, m), with 0 in its interior; ``ValueError`` if it is not."""
-        columns, whitening = _whitened(_distinct(vertices, up_to_sign=False))
+        columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
-            # The mean is inside; the ray from there through 0 must leave behind 0.
-            about_centre = cls(*_whitened(columns - centre), lower=np.inf, section=False)
+            # The mean is inside, so the ray from it through 0 must leave beyond 0.
+            about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
             leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
             if leaves <= 1 + RANK_TOLERANCE:
                 raise ValueError(
@@ -134,14 +131,14 @@ class RayShooter:
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
         """For conv(+-v_i), the rows v_i of (N, m) spanning R^m; ``ValueError`` if they do not."""
-        columns, whitening = _whitened(_distinct(vertices, up_to_sign=True))
+        columns, whitening = whitened(distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
         """For K - K, K = conv of the rows of (N, m), of full dimension; ``ValueError`` if not."""
-        vertices = _distinct(vertices, up_to_sign=False)
-        columns, whitening = _whitened(vertices - vertices.mean(axis=0))
+        vertices = distinct(vertices, up_to_sign=False)
+        columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
         return cls(lifted, whitening, lower=1.0, section=True)
 
@@ -170,7 +167,7 @@ class RayShooter:
         ValueError
             For wrong shapes, NaN, infinity or a zero direction.
         """
-        from geomdp.bodies.polytopes.facets.pivots import shoot  # numba is slow to import
+        from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 
         points = batch(points, self.dimension, "points")
         directions = batch(directions, self.dimension, "directions")
@@ -195,7 +192,7 @@ class RayShooter:
         return Exits(left / reach, normals, pivots, converged)
 
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
-        """The facet normal (R,) from HiGHS, for a ray that defeats the pivots; None if it does too.
+        """The facet normal (R,) from HiGHS, for a ray on which the pivots failed; None if it fails.
 
         max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0} over the columns c_i;
         its dual solution is (-<z, .>, 1) times a positive number.
@@ -217,63 +214,3 @@ class RayShooter:
         if self.section:
             vectors = np.column_stack([vectors / 2, np.zeros(len(vectors))])
         return np.ascontiguousarray(vectors)
-
-
-def _distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The rows of (N, m) without copies of others (or of their negatives), in order.
-
-    Copies lie next to each other when sorted by a product with a random vector. One that rounding
-    takes away from its like stays, and costs time only.
-    """
-    vertices = finite_array(vertices, "vertices", ndim=2)
-    keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
-    signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
-    order = np.argsort(signs * keys, kind="stable")
-    ordered = signs[order, None] * vertices[order]
-    first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
-    return np.asarray(vertices[np.sort(order[first])])
-
-
-def _whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows in coordinates in which their second moment is the identity, and the map to them."""
-    count, dimension = vertices.shape
-    # The triangular factor has the singular values and right singular vectors of the vertices.
-    factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
-    _, singular, rows = np.linalg.svd(factor, full_matrices=False)
-    rank = int(np.count_nonzero(singular > DEGENERATE * singular.max(initial=0.0)))
-    if rank < dimension or rank == 0:
-        raise ValueError(f"vertices must span {dimension} dimensions (at least 1), got {rank}")
-    whitening = rows.T * (np.sqrt(count) / singular)
-    return np.ascontiguousarray(vertices @ whitening), whitening
-
-
-def _first_facet(
-    columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
-) -> tuple[IntArray, FloatArray]:
-    """A vertex of the polar body: from z = 0, walk to R bounds in turn; those met stay tight."""
-    size = columns.shape[1]
-    scale = float(np.linalg.norm(columns, axis=1).max())
-    normal: FloatArray = np.zeros(size)
-    tight: FloatArray = np.zeros((size, 0))
-    basis, signs = np.zeros(size, dtype=np.int64), np.zeros(size)
-    for k in range(size):
-        step = np.asarray(rng.standard_normal(size))
-        for _ in range(2):  # once more than exact arithmetic needs
-            step -= tight @ (tight.T @ step)
-        step /= float(np.linalg.norm(step))
-        slope, value = columns @ step, columns @ normal
-        rising = np.abs(slope) if lower == 1 else slope
-        usable = rising > PIVOT * rising.max()
-        if rising.max() <= DEGENERATE * scale:
-            raise ValueError(f"vertices must surround 0 in {size} dimensions")
-        times = np.full(len(columns), np.inf)
-        gaps = bounds[usable] - np.sign(slope[usable]) * value[usable]
-        times[usable] = gaps / np.abs(slope[usable])
-        entering = int(np.argmin(times))
-        normal += times[entering] * step
-        basis[k], signs[k] = entering, np.sign(slope[entering])
-        rest = columns[entering].copy()
-        for _ in range(2):
-            rest -= tight @ (tight.T @ rest)
-        tight = np.column_stack([tight, rest / np.linalg.norm(rest)])
-    return basis, signs

@@ -12,29 +12,29 @@ import numba
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.bodies.polytopes.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
-from geomdp.bodies.polytopes.facets.ray_shooting import PIVOT
+from geomdp.bodies.facets.first_facet import PIVOT
+from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
 
-#: A coordinate above minus this share of the sum of all their sizes counts as not negative.
+#: A coordinate counts as negative if it is below minus this share of the sum of all moduli.
 NEGATIVE = 1e-11
 #: Pivots between two recomputations of the inverse.
 REFACTOR = 100
-#: The pivot is computed along its row and along its column; where they differ by more than this
-#: share, the inverse has lost its digits.
+#: The pivot is computed twice, from its row and from its column. If the two differ by more than
+#: this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: Most facets of earlier rays among which the next one looks for its start. At most half as many
-#: as there are vertices, which is as dear as one pivot.
+#: Number of facets of earlier rays among which a ray chooses its start. It is capped at half the
+#: number of vertices, where choosing costs as much as one pivot.
 POOL = 512
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
 PIVOTS_PER_DIMENSION = 200
-#: The second try of a ray takes no pivot below this share of the largest one offered, ...
+#: On the second try of a ray no pivot below this share of the largest one is used, ...
 CAREFUL_PIVOT = 1e-5
-#: ... and recomputes the inverse after so many.
+#: ... and the inverse is recomputed after this many pivots.
 CAREFUL_REFACTOR = 10
 
 
 class Facet(NamedTuple):
-    """A facet with the ray that is to leave through it; changed in place.
+    """A facet, with the current ray in its coordinates; changed in place.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ class Facet(NamedTuple):
 
 @numba.njit(cache=True)
 def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
-    """Compute everything from `basis` and `signs` afresh; False if the vertices are dependent."""
+    """Recompute everything from `basis` and `signs`; False if the vertices are dependent."""
     size = columns.shape[1]
     matrix = np.empty((size, size))
     for k in range(size):
         matrix[k] = facet.signs[k] * columns[facet.basis[k]]
     try:
         facet.inverse[:] = np.linalg.inv(matrix).T
-    except Exception:  # numba can tell no kinds apart; the only one is an exactly singular matrix
+    except Exception:  # numba catches no specific exception; the only one is singularity
         return False
     facet.normal[:] = bounds[facet.basis] @ facet.inverse
     facet.along[0] = facet.inverse @ ray[0]
@@ -104,7 +104,7 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
     """Put the vertex with coordinates `column` in the place of `leaving`: rank-one updates."""
     inverse, along, size = facet.inverse, facet.along, len(column)
-    # z moves against the row that leaves, by the length of the step.
+    # z moves by `length` along minus the row of the vertex that leaves.
     for i in range(size):
         facet.normal[i] -= length * inverse[leaving, i]
     pivot = column[leaving]
@@ -125,9 +125,10 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
-    """Pivot `facet` to the one the ray leaves through; pivots used, and whether it was found.
+    """Pivot until `facet` is the one the ray leaves through; pivots used, and whether it worked.
 
-    Slopes below `share` of the largest are not pivots; the inverse is recomputed every `period`.
+    Slopes below `share` of the largest are not used as pivots; the inverse is recomputed every
+    `period` pivots.
     """
     if not _factor(facet, columns, bounds, ray):
         return 0, False
@@ -167,12 +168,14 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
 
 @numba.njit(cache=True)
 def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
-    """The normal with true bounds 1 on the same vertices, scaled to make the slab hold all."""
+    """The normal for the true bounds 1 at the same vertices, scaled to hold for all vertices."""
     normal = np.ones(len(facet.basis)) @ facet.inverse
     rest = np.empty(len(facet.basis))
     for k in range(len(rest)):
         rest[k] = 1.0 - facet.signs[k] * (columns[facet.basis[k]] @ normal)
-    normal += rest @ facet.inverse  # one step of refinement after the updates
+    normal += (
+        rest @ facet.inverse
+    )  # one step of refinement: the inverse was updated, not recomputed
     values = columns @ normal
     height = values.max()
     if two_sided:
@@ -203,8 +206,8 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Exit facets of a batch of rays, each started at the best of the last facets found.
 
-    A ray that fails there is tried once more from the first facet, with larger pivots and a
-    fresher inverse. Normals of rays that fail again are not to be used.
+    A ray that fails is tried once more from the first facet, with larger pivots and more frequent
+    inverses. If it fails again, its normal is undefined and `converged` is False.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

@@ -1,7 +1,7 @@
-"""Which bound stops a facet that slides along an edge: the ratio test of Harris (1973), compiled.
+"""The ratio test of Harris (1973), compiled: which bound stops a facet that slides along an edge.
 
-Compilers do not vectorise a running minimum or maximum of floats, so the loops keep `LANES` of them
-side by side: the bounds are read in rows of so many, one bound to a lane.
+Compilers do not vectorise a running minimum or maximum of floats. The loops therefore read the
+bounds in rows of `LANES` and keep one running extreme for each position in the row.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 #: Slack of the ratio test; far below the perturbation, far above rounding in <z, v_i>.
 HARRIS_SLACK = 1e-11
-#: Running extremes side by side: 32 float64 are 4 registers of 512 bits or 8 of 256.
+#: Number of running extremes: 32 float64 fill 4 registers of 512 bits or 8 of 256.
 LANES = 32
 #: Sums and extremes may be taken in any order; infinities keep their meaning.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
@@ -19,7 +19,7 @@ FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
-    """Largest slope, in size where bounds are two-sided; 0 if none is above."""
+    """Largest slope, or largest modulus if bounds are two-sided; at least 0."""
     largest, least = np.zeros(LANES), np.zeros(LANES)
     whole = len(slopes) - len(slopes) % LANES
     for start in range(0, whole, LANES):
@@ -33,9 +33,10 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
-    """Length of the step to a bound, and by how much the slack lengthens it.
+    """Length of the step until the product meets its bound, and how much the slack adds to it.
 
-    Infinite where a positive slope is at most `rising`, or the size of a negative one `falling`.
+    The length is infinite if a positive slope is at most `rising`, or the modulus of a negative one
+    at most `falling`.
     """
     inverse = 1.0 / abs(slope)
     gap = bound - (value if slope > 0.0 else -value)
@@ -47,9 +48,9 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
     """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step.
 
-    The products stay in [-bound, bound], or only below the bound if not `two_sided`. Slopes up to
-    `smallest` in size never stop z. `times` is room for the length of the step to every bound.
-    Returns -1 if nothing stops z.
+    Products must stay in [-bound, bound], or just below the bound if not `two_sided`. Slopes of
+    modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
+    every bound. The vertex is -1 if nothing stops z.
     """
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)

@@ -7,10 +7,11 @@ import numpy as np
 from geomdp._linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import off_hull, off_span, rays
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, Facets, Halfspace
-from geomdp.bodies.polytopes.facets.on_demand import OracleShooter
-from geomdp.bodies.polytopes.facets.ray_shooting import Exits, RayShooter
-from geomdp.bodies.polytopes.linear_programs import SolverError
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.facets.on_demand import OracleShooter
+from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
+from geomdp.bodies.linear_programs import SolverError
+from geomdp.bodies.oracles import Facets, Halfspace
 
 
 class VertexGauge:
@@ -37,7 +38,9 @@ class VertexGauge:
         assert self._shooter is not None, "a single point has no directions"
         found = self._shooter.exits(points, directions)
         if not found.converged.all():
-            raise SolverError("ray shooting reached its limit of pivots")
+            raise SolverError(
+                "ray shooting failed: neither simplex pivots nor HiGHS found the facet"
+            )
         return found
 
     def solve(self, coordinates: FloatArray) -> Facets:
@@ -50,7 +53,7 @@ class VertexGauge:
         return Facets(gauges, normals)
 
     def facets(self, points: FloatArray, scale: float) -> Facets:
-        """Gauges (b,) and normals (b, m); gauge inf off the span, with the residual as normal."""
+        """Gauges (b,) and normals (b, m); gauge inf outside the span, normal the residual."""
         coordinates = points @ self._basis
         found = self.solve(coordinates)
         outside = off_span(points, self._basis, scale)
@@ -61,7 +64,7 @@ class VertexGauge:
     def span_chord(
         self, points: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends of the chords of rows (b, m) along rows (b, m); 0 for directions off the span."""
+        """Ends of the chords of rows (b, m) along rows (b, m); 0 outside the span."""
         along = ~off_span(directions, self._basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
@@ -72,7 +75,7 @@ class VertexGauge:
 
     def _chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same for rows in the basis (b, r)."""
-        # Both ends in one batch: each starts from the facets found for all before it.
+        # Both ends in one batch, so that later rays can start from the facets of earlier ones.
         both = self._exits(np.vstack([points, points]), np.vstack([-directions, directions]))
         backward, forward = np.split(both.times, 2)
         return -backward, forward
@@ -123,6 +126,6 @@ class CentredGauge:
         return Halfspace(normals[0], float(self._body.support(normals)[0]))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the chords of rows (b, m) along rows (b, m); 0 off the span."""
+        """Ends of the chords of rows (b, m) along rows (b, m); 0 outside the span."""
         points, directions = rays(points, directions, self._body.dimension)
         return self._gauge.span_chord(points - self._centre, directions)

@@ -1,0 +1,77 @@
+"""Preparations for ray shooting: distinct vertices, whitened coordinates and a first facet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from geomdp._seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray
+from geomdp._validation import finite_array
+
+#: A pivot below this share of the largest one offered is never taken.
+PIVOT = 1e-7
+#: Singular values of the vertices below this share of the largest are rounding.
+DEGENERATE = 1e-13
+
+
+def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
+    """The rows of (N, m) without copies of others (or of their negatives), in order.
+
+    Copies become neighbours when the rows are sorted by their product with a random vector. If
+    rounding separates two copies, both stay; that only costs time.
+    """
+    vertices = finite_array(vertices, "vertices", ndim=2)
+    keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
+    signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
+    order = np.argsort(signs * keys, kind="stable")
+    ordered = signs[order, None] * vertices[order]
+    first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
+    return np.asarray(vertices[np.sort(order[first])])
+
+
+def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows in coordinates in which their second moment is the identity, and the map to them."""
+    count, dimension = vertices.shape
+    # The triangular factor has the singular values and right singular vectors of the vertices.
+    factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
+    _, singular, rows = np.linalg.svd(factor, full_matrices=False)
+    rank = int(np.count_nonzero(singular > DEGENERATE * singular.max(initial=0.0)))
+    if rank < dimension or rank == 0:
+        raise ValueError(f"vertices must span {dimension} dimensions (at least 1), got {rank}")
+    whitening = rows.T * (np.sqrt(count) / singular)
+    return np.ascontiguousarray(vertices @ whitening), whitening
+
+
+def first_facet(
+    columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray]:
+    """A vertex of the polar body, by its R tight vertices and their signs.
+
+    Starting from z = 0, z moves until it meets a bound, which then stays tight, R times.
+    """
+    size = columns.shape[1]
+    scale = float(np.linalg.norm(columns, axis=1).max())
+    normal: FloatArray = np.zeros(size)
+    tight: FloatArray = np.zeros((size, 0))
+    basis, signs = np.zeros(size, dtype=np.int64), np.zeros(size)
+    for k in range(size):
+        step = np.asarray(rng.standard_normal(size))
+        for _ in range(2):  # the second pass removes the rounding of the first
+            step -= tight @ (tight.T @ step)
+        step /= float(np.linalg.norm(step))
+        slope, value = columns @ step, columns @ normal
+        rising = np.abs(slope) if lower == 1 else slope
+        usable = rising > PIVOT * rising.max()
+        if rising.max() <= DEGENERATE * scale:
+            raise ValueError(f"vertices must surround 0 in {size} dimensions")
+        times = np.full(len(columns), np.inf)
+        gaps = bounds[usable] - np.sign(slope[usable]) * value[usable]
+        times[usable] = gaps / np.abs(slope[usable])
+        entering = int(np.argmin(times))
+        normal += times[entering] * step
+        basis[k], signs[k] = entering, np.sign(slope[entering])
+        rest = columns[entering].copy()
+        for _ in range(2):
+            rest -= tight @ (tight.T @ rest)
+        tight = np.column_stack([tight, rest / np.linalg.norm(rest)])
+    return basis, signs

@@ -1,0 +1,43 @@
+"""The Euclidean unit ball: volume, uniform points and chords, shared by balls and ellipsoids."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import whole
+from geomdp.bodies.norm_balls.lp_balls import log_lp_ball_volume
+
+
+def log_unit_ball_volume(dimension: int) -> float:
+    """Logarithm of kappa_m = pi^(m/2) / Gamma(m/2 + 1), the volume of the unit ball (GEN-4)."""
+    return log_lp_ball_volume(dimension, 2.0)
+
+
+def unit_ball_volume(dimension: int) -> float:
+    """Volume kappa_m = pi^(m/2) / Gamma(m/2 + 1) of the Euclidean unit ball of R^m (GEN-4)."""
+    return math.exp(log_unit_ball_volume(whole(dimension, "dimension")))
+
+
+def unit_ball_points(n: int, dimension: int, rng: np.random.Generator) -> FloatArray:
+    """Independent uniform points (n, dimension) of the unit ball: P(norm <= s) = s^dimension."""
+    points = rng.standard_normal((n, dimension))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    return np.asarray(points * rng.random((n, 1)) ** (1 / dimension))
+
+
+def ball_chord(points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ends (lo, hi) of {t : ||x + t u||_2 <= 1} for rows x in the unit ball, u != 0.
+
+    The root of larger modulus has a formula without cancellation; the other follows from the
+    product of the two roots.
+    """
+    square = np.einsum("bm,bm->b", directions, directions)
+    slope = np.einsum("bm,bm->b", points, directions)
+    below = np.minimum(np.einsum("bm,bm->b", points, points) - 1, 0.0)
+    far = -(slope + np.copysign(np.sqrt(slope**2 - square * below), slope))
+    first = far / square
+    second = np.divide(below, far, out=np.zeros_like(far), where=far != 0)
+    return np.minimum(first, second), np.maximum(first, second)

@@ -1,0 +1,204 @@
+"""Scaled bodies, and the symmetric bodies K - K and conv(K u -K) of any body."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp._validation import positive
+from geomdp.bodies.arguments import Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
+from geomdp.bodies.oracles import Facets, Halfspace
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Body):
+    """The body factor K = {factor x : x in K}; every verb asks K for the same verb.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+    factor : float
+        Finite and above 0.
+    """
+
+    body: Body
+    factor: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", positive(self.factor, "factor"))
+
+    def _summary(self) -> str:
+        return f"{self.factor:g} times {self.body!r}"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m."""
+        return self.body.dimension
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the inner body is."""
+        return self.body.symmetric
+
+    def implements(self, verb: Verb) -> bool:
+        """Whether the inner body does."""
+        return self.body.implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Support function of K times the factor."""
+        return self.factor * self.body.support(directions)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """Breadth of K times the factor."""
+        return self.factor * self.body.breadth(directions)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Extreme point of K times the factor."""
+        return self.factor * self.body.extreme_point(directions)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """Gauge in K over the factor."""
+        return self.body.gauge(points) / self.factor
+
+    def facets(self, points: FloatArray) -> Facets:
+        """Gauges and normals of K over the factor."""
+        found = self.body.facets(points)
+        return Facets(found.gauges / self.factor, found.normals / self.factor)
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether K holds the point over the factor."""
+        return self.body.contains(points / self.factor, tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """Separator of K from the point over the factor, its offset times the factor."""
+        found = self.body.separate(point / self.factor)
+        return None if found is None else Halfspace(found.normal, self.factor * found.offset)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chord of K through the point and direction over the factor."""
+        return self.body.chord(points / self.factor, directions / self.factor)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Projection on K of the point over the factor, times the factor."""
+        return self.factor * self.body.project(points / self.factor)
+
+    def radius(self) -> float:
+        """Radius of K times the factor."""
+        return self.factor * self.body.radius()
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of K with its offset times the factor."""
+        hull = self.body.affine_hull()
+        return AffineHull(self.factor * hull.offset, hull.basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Uniform points of K times the factor."""
+        return self.factor * self.body.sample_uniform(n, rng)
+
+    def centroid(self) -> FloatArray:
+        """Centroid of K times the factor."""
+        return self.factor * self.body.centroid()
+
+    def second_moment(self) -> FloatArray:
+        """Second moment of K times factor^2."""
+        return self.factor**2 * self.body.second_moment()
+
+    def volume(self) -> float:
+        """Volume of K times factor^r, r the dimension of its affine hull."""
+        rank = self.body.affine_hull().dimension
+        return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
+
+    def vertex_list(self) -> FloatArray:
+        """Listed points of K times the factor."""
+        return self.factor * self.body.vertex_list()
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """The constraints of K on variable / factor."""
+        return self.body.cvxpy_constraints(variable / self.factor)
+
+    def half_diameter(self) -> float:
+        """Half the diameter of K times the factor."""
+        return self.factor * self.body.half_diameter()
+
+    def difference(self) -> Body:
+        """K - K times the factor."""
+        return Scaled(difference_body(self.body), self.factor)
+
+    def symmetric_hull(self) -> Body:
+        """conv(K u -K) times the factor."""
+        return Scaled(symmetric_hull(self.body), self.factor)
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The image of K times the factor."""
+        inner = self.body.linear_image(matrix)
+        return None if inner is None else Scaled(inner, self.factor)
+
+    def width_rule(self) -> tuple[float, Body]:
+        """w(cK) = c w(K)."""
+        return self.factor, self.body
+
+    def largest_gauge(self, support: SupportFunction) -> float | None:
+        """Largest gauge in K over the factor."""
+        inner = self.body.largest_gauge(support)
+        return None if inner is None else inner / self.factor
+
+    def gauge_bound(self, l1: float, l2: float) -> float | None:
+        """Bound for K over the factor."""
+        inner = self.body.gauge_bound(l1, l2)
+        return None if inner is None else inner / self.factor
+
+
+def difference_body(body: Body) -> Body:
+    """The difference body K - K = {x - y : x, y in K}.
+
+    The closed form of the body (`Body.difference`) where there is one; 2 K for other bodies known
+    to be symmetric; the wrapper `Difference` otherwise.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m.
+
+    Returns
+    -------
+    Body
+        K - K in R^m, symmetric.
+    """
+    if not isinstance(body, Body):
+        raise ValueError(f"body must be a Body, got {type(body).__name__}")
+    closed = body.difference()
+    if closed is not None:
+        return closed
+    return Scaled(body, 2.0) if body.symmetric else Difference(body)
+
+
+def symmetric_hull(body: Body) -> Body:
+    """The symmetric hull conv(K u -K), in the linear span of K.
+
+    The closed form of the body (`Body.symmetric_hull`) where there is one; K itself if it is known
+    to be symmetric; the wrapper `SymmetricHull` otherwise.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m.
+
+    Returns
+    -------
+    Body
+        conv(K u -K) in R^m, symmetric.
+    """
+    if not isinstance(body, Body):
+        raise ValueError(f"body must be a Body, got {type(body).__name__}")
+    closed = body.symmetric_hull()
+    if closed is not None:
+        return closed
+    return body if body.symmetric else SymmetricHull(body)

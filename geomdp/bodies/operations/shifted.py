@@ -1,0 +1,135 @@
+"""Shifted bodies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import BoolArray, FloatArray
+from geomdp.bodies.arguments import Verb, frozen_array
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.operations.scaled import difference_body
+from geomdp.bodies.oracles import Halfspace
+
+#: Verbs about 0 rather than about the body: shifting changes them, and they are derived anew.
+ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted(Body):
+    """The body K + offset. Its gauge, which is not that of K, is derived from `chord`.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+    offset : (m,) array
+        The shift.
+    """
+
+    body: Body
+    offset: FloatArray
+
+    def __post_init__(self) -> None:
+        offset = frozen_array(self.offset, "offset", ndim=1)
+        if offset.shape != (self.body.dimension,):
+            raise ValueError(f"offset must have shape ({self.body.dimension},), got {offset.shape}")
+        object.__setattr__(self, "offset", offset)
+
+    def _summary(self) -> str:
+        return f"a shift of {self.body!r}"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m."""
+        return self.body.dimension
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the inner body is and the shift is 0."""
+        return self.body.symmetric and not self.offset.any()
+
+    def implements(self, verb: Verb) -> bool:
+        """Whether the inner body does, for all verbs but gauges."""
+        return verb not in ABOUT_THE_ORIGIN and self.body.implements(verb)
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """h_K(u) + <u, offset>."""
+        return np.asarray(self.body.support(directions) + directions @ self.offset)
+
+    def breadth(self, directions: FloatArray) -> FloatArray:
+        """Breadth of K."""
+        return self.body.breadth(directions)
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Extreme point of K plus the offset."""
+        return self.body.extreme_point(directions) + self.offset
+
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether K holds the point minus the offset."""
+        return self.body.contains(points - self.offset, tolerance)
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """Separator of K from the point minus the offset, shifted with K."""
+        found = self.body.separate(point - self.offset)
+        if found is None:
+            return None
+        return Halfspace(found.normal, found.offset + float(found.normal @ self.offset))
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Chord of K through the point minus the offset."""
+        return self.body.chord(points - self.offset, directions)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Projection on K of the point minus the offset, plus the offset."""
+        return self.body.project(points - self.offset) + self.offset
+
+    def radius(self) -> float:
+        """Upper bound: radius of K plus the length of the shift."""
+        return self.body.radius() + float(np.linalg.norm(self.offset))
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of K, shifted."""
+        hull = self.body.affine_hull()
+        return AffineHull(hull.offset + self.offset, hull.basis)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Uniform points of K plus the offset."""
+        return self.body.sample_uniform(n, rng) + self.offset
+
+    def centroid(self) -> FloatArray:
+        """Centroid of K plus the offset."""
+        return self.body.centroid() + self.offset
+
+    def second_moment(self) -> FloatArray:
+        """S + c o^T + o c^T + o o^T for second moment S and centroid c of K, o the offset."""
+        cross = np.outer(self.body.centroid(), self.offset)
+        square = np.outer(self.offset, self.offset)
+        return np.asarray(self.body.second_moment() + cross + cross.T + square)
+
+    def volume(self) -> float:
+        """Volume of K."""
+        return self.body.volume()
+
+    def vertex_list(self) -> FloatArray:
+        """Listed points of K plus the offset."""
+        return self.body.vertex_list() + self.offset
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """The constraints of K on variable - offset."""
+        return self.body.cvxpy_constraints(variable - self.offset)
+
+    def half_diameter(self) -> float:
+        """Half the diameter of K."""
+        return self.body.half_diameter()
+
+    def difference(self) -> Body:
+        """K - K, as the shift cancels."""
+        return difference_body(self.body)
+
+    def width_rule(self) -> tuple[float, Body]:
+        """w(K + v) = w(K)."""
+        return 1.0, self.body

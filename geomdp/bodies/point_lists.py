@@ -1,0 +1,59 @@
+"""Properties of the hull of a list of points: symmetry, diameter, equal edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+#: Below this many multiplications the diameter is found pair by pair.
+PAIRS_WORK = 10**8
+#: Lengths that agree to this share count as equal: rounding of inner products and decompositions.
+EQUAL_LENGTHS = 1e-12
+#: Longer lists are not tested for equal edges: the test takes O(N^2 m).
+LARGEST_TESTED = 2048
+
+
+def closed_under_negation(points: FloatArray) -> bool:
+    """Whether the set of rows equals the set of their negatives, entry for entry."""
+    # Adding 0 turns -0 into 0, which compares the same but has other bits.
+    return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
+
+
+def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Distinct rows points @ matrix^T, closed under negation to the last bit as the points are."""
+    first = np.argmax(points != 0, axis=1)
+    # One of each pair of opposite points: that whose first nonzero entry is above 0.
+    half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
+    return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
+
+
+def half_diameter_of(points: FloatArray) -> float:
+    """Half the largest distance; if there are too many pairs, the largest distance from the mean.
+
+    The second is an upper bound on the first.
+    """
+    centred = points - points.mean(axis=0)
+    squares = np.einsum("nm,nm->n", centred, centred)
+    if len(points) * points.size > PAIRS_WORK:
+        return math.sqrt(squares.max())
+    largest = (squares[:, None] + squares - 2 * centred @ centred.T).max()
+    return math.sqrt(max(largest, 0.0)) / 2
+
+
+def common_edge(vertices: FloatArray) -> float | None:
+    """Distance of all pairs if equal, 0 for one point; None if not, or if too many to test."""
+    count = len(vertices)
+    if count == 1:
+        return 0.0
+    if count > LARGEST_TESTED:
+        return None
+    centred = vertices - vertices.mean(axis=0)
+    products = centred @ centred.T
+    squares = np.diag(products)[:, None] + np.diag(products) - 2 * products
+    squares = squares[np.triu_indices(count, 1)]
+    if np.ptp(squares) > EQUAL_LENGTHS * squares.max():
+        return None
+    return math.sqrt(squares.mean())

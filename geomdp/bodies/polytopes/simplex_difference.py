@@ -1,0 +1,152 @@
+"""The difference body of a simplex: every verb but projection in closed form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from geomdp._linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp.bodies.arguments import off_span
+from geomdp.bodies.base import Body
+from geomdp.bodies.norm_balls.positive_parts import exit_time
+from geomdp.bodies.operations.symmetrised import Difference
+from geomdp.bodies.oracles import Facets
+from geomdp.bodies.polytopes.barycentric import BarycentricBody, log_simplex_volume
+from geomdp.bodies.polytopes.vpolytope import VPolytope
+
+
+@dataclass(frozen=True, eq=False)
+class SimplexDifference(BarycentricBody):
+    """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
+
+    K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1}. It lies in the r-dimensional span of the
+    differences, on which y is unique.
+
+    Parameters
+    ----------
+    vertices : (r + 1, m) array
+        Affinely independent rows.
+
+    Raises
+    ------
+    ValueError
+        Vertices that are not affinely independent (found when first needed).
+
+    References
+    ----------
+    X-SIM.
+    """
+
+    symmetric = True
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """max_i <u, v_i> - min_i <u, v_i>."""
+        return np.asarray(np.ptp(directions @ self.vertices.T, axis=1))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """Difference of the best and the worst vertex, the first ones among ties."""
+        scores = directions @ self.vertices.T
+        return np.asarray(
+            self.vertices[scores.argmax(axis=1)] - self.vertices[scores.argmin(axis=1)]
+        )
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """max(sum y_+, sum y_-) with the y of the class (sum y = 0); inf outside the span."""
+        weights = points @ self._map.linear.T
+        gauges = np.maximum(np.maximum(weights, 0).sum(axis=1), np.maximum(-weights, 0).sum(axis=1))
+        return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
+
+    def facets(self, points: FloatArray) -> Facets:
+        """z with <z, v_i> constant on y_i > 0 and 1 less elsewhere: h(z) = 1, <z, x> = sum y_+."""
+        signs = (points @ self._map.linear.T > 0).astype(np.float64)
+        return Facets(self.gauge(points), signs @ self._map.linear)
+
+    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of {t : sum (y + t w)_+ <= 1} by sorting the sign changes; 0 outside the span."""
+        weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
+        flat = off_span(directions, self._map.basis)
+        low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)
+        return np.where(flat, 0.0, -low), np.where(flat, 0.0, high)
+
+    def radius(self) -> float:
+        """Upper bound: twice the largest distance of a vertex from the mean."""
+        return 2 * float(np.linalg.norm(self.vertices - self.vertices.mean(axis=0), axis=1).max())
+
+    def affine_hull(self) -> AffineHull:
+        """The span of the differences of vertices."""
+        return AffineHull(np.zeros(self.dimension), self._map.basis)
+
+    @cached_property
+    def _cell_shares(self) -> FloatArray:
+        """Shares (r,) of the volume that cells with |I| = 1, .., r have; see `sample_uniform`."""
+        rank = len(self.vertices) - 1
+        total = math.comb(2 * rank, rank)
+        shares = [
+            math.comb(rank + 1, k) * math.comb(rank - 1, k - 1) / total for k in range(1, rank + 1)
+        ]
+        return np.array(shares) / math.fsum(shares)
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Exact, O(r) and one product per draw.
+
+        The body splits into cells s (sum_I a_i v_i - sum_J b_j v_j), I and J a partition into
+        non-empty sets, a and b in their simplices, s in [0, 1]. A cell with |I| = k is drawn with
+        probability C(r+1, k) C(r-1, k-1) / C(2r, r), then I, a, b uniformly and s = U^(1/r).
+        """
+        count = len(self.vertices)
+        rank = count - 1
+        if rank == 0:
+            return np.zeros((n, self.dimension))
+        sizes = 1 + rng.choice(rank, size=n, p=self._cell_shares)
+        positive = rng.permuted(np.arange(count) < sizes[:, None], axis=1)
+        parts = rng.standard_exponential((n, count))
+        above = np.where(positive, parts, 0.0)
+        below = parts - above
+        weights = above / above.sum(axis=1, keepdims=True) - below / below.sum(
+            axis=1, keepdims=True
+        )
+        return np.asarray(rng.random((n, 1)) ** (1 / rank) * weights @ self.vertices)
+
+    def second_moment(self) -> FloatArray:
+        """4 (2 r + 1) / ((r + 1) (r + 2)^2) times sum (v_i - c)(v_i - c)^T, c their mean.
+
+        By symmetry E[y y^T] = alpha (I - 1 1^T / (r + 1)) with alpha r = E ||y||^2. Given the cell,
+        E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2) with E[s^2] = r / (r + 2) and
+        E ||a||^2 = 2 / (k + 1); Vandermonde's identity sums over k to
+        E ||y||^2 = 4 r (2 r + 1) / ((r + 1) (r + 2)^2).
+        """
+        rank = len(self.vertices) - 1
+        centred = self.vertices - self._map.centre
+        alpha = 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
+        return np.asarray(alpha * centred.T @ centred)
+
+    def volume(self) -> float:
+        """C(2 r, r) vol(K) (Rogers and Shephard 1957)."""
+        rank = len(self.vertices) - 1
+        ratio = math.lgamma(2 * rank + 1) - 2 * math.lgamma(rank + 1)
+        return math.exp(ratio + log_simplex_volume(self._map.singular))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Two vectors of non-negative weights with equal sums of at most 1."""
+        import cvxpy as cp
+
+        above = cp.Variable(len(self.vertices), nonneg=True)
+        below = cp.Variable(len(self.vertices), nonneg=True)
+        return [
+            variable == self.vertices.T @ (above - below),
+            cp.sum(above) == cp.sum(below),
+            cp.sum(above) <= 1,
+        ]
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The difference body of the images of the vertices, in more than one dimension."""
+        return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
+
+    def width_rule(self) -> tuple[float, Body]:
+        """w(K - K) = 2 w(K)."""
+        return 2.0, VPolytope(self.vertices)
