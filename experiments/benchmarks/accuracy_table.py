@@ -54,8 +54,12 @@ from experiments.engine.checks import (
 )
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
+from experiments.engine.script import Needs
 from experiments.engine.statistics import MeanSquare, pooled_by
 from geomdp.workloads import MarginalTables
+
+#: The graphical model.
+NEEDS = Needs(("mbi", "jax"), extra="bench")
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
