@@ -53,7 +53,7 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.script import Needs
 from experiments.engine.statistics import MeanSquare, pooled_by
 from geomdp.workloads import MarginalTables
@@ -282,18 +282,11 @@ def plot(table: pd.DataFrame) -> Figure:
     for height, row in enumerate(found.itertuples()):
         mine = table[(table.line == row.line) & (table.n == row.n)]
         for (method,), mean in pooled_by(mine, ["method"]).items():
-            look = LABELS[label_of(method)]
-            low, high = np.array(mean.root_interval(BAND_LEVEL)) / row.peer_error
+            label = label_of(method)
+            interval = np.array(mean.root_interval(BAND_LEVEL)) / row.peer_error
+            place = height - 0.12 + 0.24 * (method in PROJECTED)
             ratio = mean.root / row.peer_error
-            axes.errorbar(
-                ratio,
-                height - 0.12 + 0.24 * (method in PROJECTED),
-                xerr=[[max(ratio - low, 0.0)], [max(high - ratio, 0.0)]],
-                fmt=look.marker,
-                color=look.colour,
-                markerfacecolor=look.colour if look.filled else "white",
-                label=label_of(method),
-            )
+            draw_intervals(axes, ratio, interval, place, LABELS[label], label)
         axes.plot([row.goal] * 2, [height - 0.35, height + 0.35], color="black", lw=2, label=GOAL)
         names.append(f"{row.line}, $n={row.n}$")
     axes.axvline(1, color="0.6", lw=0.8, zorder=0)

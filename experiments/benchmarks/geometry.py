@@ -26,7 +26,7 @@ from rich.table import Table
 from experiments.benchmarks.geometry_instances import GEOMDP, Config, Vertices, Work
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import shared_legend
+from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.engine.provenance import versions
 from experiments.engine.script import Needs
 
@@ -161,17 +161,11 @@ def plot(table: pd.DataFrame) -> Figure:
     lines = list(dict.fromkeys(best.line))
     figure = Figure(figsize=(7.2, 1.6 + 0.19 * len(lines)))
     axes = figure.subplots()
-    for number, (kind, marker) in enumerate(zip(Vertices, "osD", strict=True)):
+    for kind, look in LOOKS.items():
         rows = best[best.vertices == kind]
         if not rows.empty:
-            axes.plot(
-                rows.ratio,
-                [len(lines) - lines.index(name) for name in rows.line],
-                marker,
-                color=f"C{number}",
-                markerfacecolor="white" if number else f"C{number}",
-                label=LABELS[kind],
-            )
+            heights = [len(lines) - lines.index(name) for name in rows.line]
+            draw_points(axes, rows.ratio, heights, look, LABELS[kind], line="none")
     aimed = best.dropna(subset="goal")
     heights = [len(lines) - lines.index(name) for name in aimed.line]
     axes.plot(aimed.goal, heights, "|", color="black", markersize=11, label=AIMED_AT)
@@ -186,6 +180,11 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
+LOOKS = {
+    Vertices.GAUSSIAN: Look("C0", "o"),
+    Vertices.MARGINALS: Look("C1", "s", filled=False),
+    Vertices.NONE: Look("C2", "D", filled=False),
+}
 LABELS = {
     Vertices.GAUSSIAN: "Gaussian vertices",
     Vertices.MARGINALS: "0/1 marginals with duplicates",

@@ -36,7 +36,7 @@ from experiments.benchmarks.accuracy_lines import PRIVACY, Line
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
 from experiments.shared.frontier_errors import (
     EXACT,
@@ -227,16 +227,7 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
         height = list(ROWS).index(Source.PAIRED if source is Source.CUT else source)
         label = PEER if source is Source.MATRIX else CHAINS if source in HEURISTIC else EXACTLY
         look = LOOKS[label]
-        low, high = ratio.root_interval(BAND_LEVEL)
-        axes.errorbar(
-            ratio.root,
-            height,
-            xerr=[[ratio.root - low], [high - ratio.root]],
-            fmt=look.marker,
-            color=look.colour,
-            markerfacecolor=look.colour if look.filled else "white",
-            label=label,
-        )
+        draw_intervals(axes, ratio.root, ratio.root_interval(BAND_LEVEL), height, look, label)
         if label == CHAINS:
             row = table[table.source == source].iloc[0]
             note = f"ESS {row.bulk_ess:.0f}, $\\hat R$ {row.split_r_hat:.2f}"

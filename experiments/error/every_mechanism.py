@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 from geomdp.advice import Quantity, error_table
 
@@ -245,17 +245,15 @@ def draw(axes: Axes, table: pd.DataFrame, found: dict[str, Look]) -> None:
         for (noise, curve), mine in rows.groupby(["noise", "curve"]):
             look, projected = found[str(noise)], curve != noise
             mine = mine.sort_values("n")
-            face = look.colour if look.filled and not projected else "white"
-            style = {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
             if quantity == Quantity.MEASURED:
-                axes.plot(mine.n, mine.rmse, ls="none", **style)
+                marked = replace(look, filled=look.filled and not projected)
+                draw_points(axes, mine.n, mine.rmse, marked, "_", line="none")
             elif projected:
                 draw_theory(axes, mine.n, mine.rmse, look.colour, "_")
             else:
                 axes.plot(mine.n, mine.rmse, color=look.colour, lw=1.1)
     for name, look in found.items():
-        face = look.colour if look.filled else "white"
-        axes.plot([], [], color=look.colour, marker=look.marker, mfc=face, label=name)
+        draw_points(axes, [], [], look, name)
     axes.set_ylim(bottom=floor)
 
 

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL
 
 #: Random sign queries over a growing universe.
@@ -210,8 +210,7 @@ def draw(axes: Axes, table: pd.DataFrame, family: Family) -> None:
         rate = np.sqrt(x * table.queries)
         draw_theory(axes, x, rate * table.width.iloc[-1] / rate.iloc[-1], look.colour, "_", (1, 2))
         draw_theory(axes, [], [], "black", RATE, (1, 2))
-    axes.fill_between(x, table.low, table.high, color=look.colour, alpha=0.25, lw=0)
-    axes.plot(x, table.width, color=look.colour, marker=look.marker, label=family)
+    draw_points(axes, x, table.width, look, family, band=(table.low, table.high))
 
 
 def grid(

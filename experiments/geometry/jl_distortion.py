@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -31,6 +31,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
     BAND_LEVEL,
     Look,
+    draw_points,
     draw_theory,
     log_axes,
     shared_legend,
@@ -192,17 +193,15 @@ def plot(table: pd.DataFrame) -> Figure:
     for (points, kind), rows in table.groupby(["points", "kind"], sort=False):
         look, mine = LOOKS[Points(points)], rows.sort_values("rows")
         filled = kind == Map.GAUSSIAN
-        style = {"color": look.colour, "marker": look.marker, "ls": "-" if filled else ":"}
-        style["markerfacecolor"] = look.colour if filled else "white"
+        look, line = replace(look, filled=filled), "-" if filled else ":"
         for axes, column in ((change, "change"), (image, "image_width")):
             values, spread = mine[column] / mine.width, reach(mine, column, BAND_LEVEL) / mine.width
             label = points if filled else "_"
-            axes.plot(mine.rows, values, label=label, **style)
-            low, high = values - spread, values + spread
-            axes.fill_between(mine.rows, low, high, color=look.colour, alpha=0.2, lw=0)
+            band = values - spread, values + spread
+            draw_points(axes, mine.rows, values, look, label, line, band)
         if filled:
             draw_theory(change, mine.rows, bound(mine) / mine.width, look.colour, "_")
-    change.plot([], [], color="black", marker="o", markerfacecolor="white", ls=":", label=OPEN)
+    draw_points(change, [], [], Look("black", "o", filled=False), OPEN, line=":")
     draw_theory(change, [], [], "black", BOUND)
     m = np.unique(table.rows)
     norms = [gd.geometry.mean_gaussian_norm(int(each)) / math.sqrt(each) for each in m]

@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 
 
@@ -188,14 +188,12 @@ def plot(table: pd.DataFrame) -> Figure:
     found = ratios(table)
     for family, look in LOOKS.items():
         means = table[table.family == family].groupby("d")[["relaxed", "true"]].mean()
-        style = {"color": look.colour, "marker": look.marker}
-        style["markerfacecolor"] = look.colour if look.filled else "white"
-        widths.plot(means.index, means.relaxed, label=family, **style)
+        draw_points(widths, means.index, means.relaxed, look, family)
         widths.plot(means.index, means.true, color="black", lw=0.8, ls=(0, (4, 2)), label="_")
         points = {d: ratio for (name, d), ratio in found.items() if name is family}
         low, high = np.array([ratio.interval(BAND_LEVEL) for ratio in points.values()]).T
-        shares.fill_between([*points], low, high, color=look.colour, alpha=0.25, lw=0)
-        shares.plot([*points], [ratio.value for ratio in points.values()], label="_", **style)
+        values = [ratio.value for ratio in points.values()]
+        draw_points(shares, [*points], values, look, "_", band=(low, high))
     draw_theory(widths, [], [], "black", EQUAL)
     shares.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)))
     widths.set_yscale("log")

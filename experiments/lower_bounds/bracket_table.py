@@ -28,7 +28,7 @@ from rich.table import Table
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, shared_legend
+from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.shared.bracket_problems import BUILDERS, METRICS, Error, Queries, Size
 from experiments.shared.certified_bounds import confirmed_records
 
@@ -263,9 +263,7 @@ def draw(
         axes.hlines(y, low, mine.upper, color=look.colour, linewidth=3.2, alpha=0.45)
         axes.plot(low, y, linestyle="none", marker="|", color=look.colour, markersize=8)
         label = alpha_label(value) if isinstance(value, float) else str(value)
-        axes.plot(
-            mine.upper, y, linestyle="none", marker=look.marker, color=look.colour, label=label
-        )
+        draw_points(axes, mine.upper, y, look, label, line="none")
 
 
 def grid(

@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 
 wl = gd.workloads
 #: Range of the multiple of D / alpha between the two sides: the larger is that of the theorem as
@@ -222,13 +222,8 @@ def plot(table: pd.DataFrame) -> Figure:
         mine = finest[finest.queries == queries].sort_values("scale")
         draw_scales(scales, mine, look)
         points = nets(table[table.queries == queries]).sort_values("alpha")
-        ratio.plot(
-            points.diameter / points.alpha,
-            points.upper / (points.lower + 1),
-            color=look.colour,
-            marker=look.marker,
-            label=str(queries),
-        )
+        shares = points.upper / (points.lower + 1)
+        draw_points(ratio, points.diameter / points.alpha, shares, look, str(queries))
     draw_theory(scales, [], [], "black", PACKING)
     scales.plot([], [], color="black", label=LINK)
     steps = np.array([2.0, 2.0 ** table.halvings.max()])
@@ -252,7 +247,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def draw_scales(axes: Axes, table: pd.DataFrame, look: Look) -> None:
     """The squared links and the packings of one net."""
-    axes.plot(table.scale, in_records(table), color=look.colour, marker=look.marker, label="_")
+    draw_points(axes, table.scale, in_records(table), look, "_")
     draw_theory(axes, table.scale, table.records, look.colour, "_")
 
 

@@ -29,7 +29,7 @@ from rich.table import Table
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.shared.certified_bounds import certificates_hold, confirmed_records, exact_slope
 from geomdp import bounds
 from geomdp.bounds.upper import offline as upper
@@ -228,7 +228,7 @@ def draw(axes: Axes, table: pd.DataFrame, regime: Regime) -> None:
     floor = ordered.lower.min() / 3
     axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
     axes.set_ylim(bottom=floor)
-    axes.plot(ordered.x, ordered.lower, color="C2", marker="o", label=LOWER, zorder=3)
+    draw_points(axes, ordered.x, ordered.lower, Look("C2", "o"), LOWER)
 
 
 def grid(steps: int) -> tuple[Config, ...]:

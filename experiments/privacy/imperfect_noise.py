@@ -32,7 +32,14 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    BAND_LEVEL,
+    Look,
+    draw_points,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import LEVEL
 from geomdp.noise import LaplaceNoise
 
@@ -246,9 +253,8 @@ def plot(table: pd.DataFrame) -> Figure:
     variations.set_ylabel(r"$\delta$ at $\varepsilon=1$")
     variations.set_title("(a) in variation")
     stair = table[table.flaw == Flaw.STAIRS].sort_values("size")
-    losses.plot(
-        stair["size"] / 2, stair.exact, label=Flaw.STAIRS, ls="none", ms=3, **style(Flaw.STAIRS)
-    )
+    look = LOOKS[Flaw.STAIRS]
+    draw_points(losses, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
     draw_theory(losses, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
     losses.set_xlabel(r"log of density off by $\tau$")
     losses.set_ylabel("privacy loss")
@@ -270,16 +276,8 @@ def frequencies(axes: Axes, mine: pd.DataFrame, flaw: Flaw) -> None:
     """Shares of impossible outputs with 95% intervals."""
     pairs = zip(mine.hits.astype(int), mine.draws, strict=True)
     bands = np.array([clopper_pearson(h, n, BAND_LEVEL) for h, n in pairs])
-    axes.fill_between(mine["size"], *bands.T, color=LOOKS[flaw].colour, alpha=0.25, lw=0)
-    line = "-" if flaw is Flaw.FLOATS else "none"
-    axes.plot(mine["size"], mine.hits / mine.draws, linestyle=line, label=flaw, **style(flaw))
-
-
-def style(flaw: Flaw) -> dict[str, str]:
-    """Colour and marker."""
-    look = LOOKS[flaw]
-    face = look.colour if look.filled else "white"
-    return {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
+    line, band = "-" if flaw is Flaw.FLOATS else "none", (bands[:, 0], bands[:, 1])
+    draw_points(axes, mine["size"], mine.hits / mine.draws, LOOKS[flaw], flaw, line, band)
 
 
 def grid(draws: int, outputs: int) -> tuple[Config, ...]:

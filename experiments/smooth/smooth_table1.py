@@ -36,7 +36,14 @@ from rich.table import Table
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import slopes_by
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    Look,
+    draw_measured,
+    draw_points,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import MeanSquare, Slope, pooled_by
 from experiments.shared import smooth_exponents
 from experiments.shared import smooth_releases as releases
@@ -237,8 +244,7 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
     """Curves of one measure for every K; rates start at its first points."""
     marker, filled = ("^", False) if measure in PAPERS else ("o", True)
-    face = "0.3" if filled else "white"
-    axes.plot([], [], color="0.3", marker=marker, markerfacecolor=face, label=str(measure))
+    draw_points(axes, [], [], Look("0.3", marker, filled), str(measure))
     draw_theory(axes, [], [], "0.3", RATE)
     for K, colour in COLOURS.items():
         axes.plot([], [], color=colour, label=f"$K={K}$")
@@ -249,8 +255,7 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
             draw_measured(axes, [*means], [*means.values()], Look(colour, marker, filled), "_")
         else:  # a band for the mean of five times would say little
             times = [mean.root for mean in means.values()]
-            face = colour if filled else "white"
-            axes.plot([*means], times, color=colour, marker=marker, markerfacecolor=face)
+            draw_points(axes, [*means], times, Look(colour, marker, filled), "_")
         if measure in ANCHORED:
             n = np.array([min(means), max(means)], dtype=float)
             rate = means[min(means)].root * (n / n[0]) ** theory(measure, K)
