@@ -37,7 +37,7 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, deviation, pooled_by, quantile
-from experiments.shared.problems import Data, Queries, draw_records, workload
+from experiments.shared.records import Data, Queries, draw_records, workload
 from geomdp.geometry.outer_slabs.refine import refine_slabs
 from geomdp.workloads.structure.symmetries import random_symmetry
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.benchmarks.accuracy_lines import Config, Line, Method
+from experiments.shared.accuracy_lines import Config, Method
+from experiments.shared.workloads import Line
 
 #: Numbers of records at least this large are compared before projection, but for random signs:
 #: their noise exceeds the body by far.

@@ -31,17 +31,6 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.benchmarks.accuracy_grid import MANY, compared_before, full_grid, quick_grid
-from experiments.benchmarks.accuracy_lines import (
-    PEERS,
-    PROJECTED,
-    Config,
-    Line,
-    Method,
-    draw_records,
-    excluded_error,
-    for_records,
-    workload,
-)
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
@@ -56,6 +45,16 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.script import Needs
 from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.accuracy_lines import (
+    PEERS,
+    PROJECTED,
+    Config,
+    Method,
+    draw_records,
+    excluded_error,
+    for_records,
+)
+from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
 
 #: The graphical model.
@@ -65,7 +64,7 @@ NEEDS = Needs(("mbi", "jax"), extra="bench")
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Squared errors of one mechanism, with its prediction and seconds."""
     start = time.perf_counter()
-    M, Q = for_records(config.line, config.method, config.n), workload(config.line)
+    M, Q = for_records(config.line, config.method, config.n), line_workload(config.line)
     predicted = predicted_columns(M.predicted_rmse)
     setup, seconds = time.perf_counter() - start, 0.0
     squares = np.empty(config.releases_per_trial)

@@ -32,13 +32,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.benchmarks.accuracy_lines import PRIVACY, Line
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
-from experiments.shared.frontier_errors import (
+from experiments.error.frontier_errors import (
     EXACT,
     EXCLUDED,
     HEURISTIC,
@@ -50,6 +49,8 @@ from experiments.shared.frontier_errors import (
     predicted,
     walked,
 )
+from experiments.shared.accuracy_lines import PRIVACY
+from experiments.shared.workloads import Line
 
 #: Split R-hat from which on nothing is said of chains against a goal.
 MIXED = 1.3

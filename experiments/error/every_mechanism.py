@@ -16,7 +16,6 @@ full 2 minutes.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +28,8 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 from geomdp.advice import Quantity, error_table
 
 EPSILON = 1.0
@@ -71,12 +72,10 @@ class Config:
 
 def workload(config: Config) -> gd.workloads.Workload:
     """The workload of a panel."""
-    builders: dict[Problem, Callable[[], gd.workloads.Workload]] = {
-        Problem.TABLES: lambda: gd.workloads.MarginalTables([2] * config.columns, 2),
-        Problem.PREFIXES: lambda: gd.workloads.Prefixes(2**config.columns),
-        Problem.HISTOGRAM: lambda: gd.workloads.Histogram(2**config.columns),
-    }
-    return builders[config.problem]()
+    if config.problem is Problem.TABLES:
+        return gd.workloads.MarginalTables([2] * config.columns, 2)
+    kind = Kind.PREFIXES if config.problem is Problem.PREFIXES else Kind.HISTOGRAM
+    return shared.workload(kind, 2**config.columns)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

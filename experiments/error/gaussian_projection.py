@@ -38,6 +38,8 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 from geomdp.bounds.upper.offline import gaussian_projection
 
 QUERIES = 200
@@ -93,8 +95,8 @@ class Config:
 
 @cache
 def workload(size: int) -> gd.workloads.Workload:
-    """Random sign queries; which ones is part of the problem, so their seed is fixed."""
-    return gd.workloads.RandomSigns(QUERIES, size, rng=0)
+    """Random sign queries."""
+    return shared.workload(Kind.SIGNS, QUERIES, size)
 
 
 @cache

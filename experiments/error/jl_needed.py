@@ -55,7 +55,7 @@ from experiments.engine.statistics import (
     log_log_slope,
     pooled_by,
 )
-from experiments.shared.jl_problems import (
+from experiments.error.jl_problems import (
     Family,
     Noise,
     Route,

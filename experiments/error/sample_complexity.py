@@ -29,6 +29,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared.workloads import Kind, workload
 
 EPSILON = 1.0
 #: Elements that data sets are made of: one, ten, all.
@@ -59,7 +60,7 @@ class Config:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """The bracket, and the error of its best mechanism measured at that n."""
-    Q = gd.workloads.RandomSigns(config.queries, 2**config.log_size, rng=0)
+    Q = workload(Kind.SIGNS, config.queries, 2**config.log_size)
     found = gd.sample_complexity_bracket(Q, EPSILON, config.alpha, rng=rng)
     M = found.upper.certificate
     if not isinstance(M, gd.mechanisms.Mechanism):

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -37,6 +36,7 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared.workloads import Kind, workload
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -47,6 +47,13 @@ class Points(enum.StrEnum):
     SIGNS = "random signs"
     CUBE = "cube corners"
     SIMPLEX = "simplex vertices"
+
+
+WORKLOADS = {
+    Points.SIGNS: (Kind.SIGNS, 200, 256),
+    Points.CUBE: (Kind.PARITIES_1, 8),
+    Points.SIMPLEX: (Kind.HISTOGRAM, 256),
+}
 
 
 class Map(enum.StrEnum):
@@ -81,12 +88,7 @@ class Config:
 @cache
 def vertices(points: Points) -> FloatArray:
     """The set S, rows (N, k): 256 points in R^200, R^8 and R^256."""
-    builders: dict[Points, Callable[[], gd.workloads.Workload]] = {
-        Points.SIGNS: lambda: gd.workloads.RandomSigns(200, 256, rng=0),
-        Points.CUBE: lambda: gd.workloads.Parities(8, 1),
-        Points.SIMPLEX: lambda: gd.workloads.Histogram(256),
-    }
-    return gd.workloads.explicit_answers(builders[points]())
+    return gd.workloads.explicit_answers(workload(*WORKLOADS[points]))
 
 
 @cache

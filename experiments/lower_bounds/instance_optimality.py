@@ -16,9 +16,7 @@ core: quick 2 s, full 1 min.
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -32,8 +30,9 @@ import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.lower_bounds.bracket_problems import Size
+from experiments.shared.workloads import Kind, workload
 
-wl = gd.workloads
 #: Range of the multiple of D / alpha between the two sides: the larger is that of the theorem as
 #: the lower bound grows, 8 / (sqrt(2) - 1)^2.
 LEAST, MOST = 0.5, 8 / (math.sqrt(2) - 1) ** 2
@@ -41,34 +40,18 @@ LEAST, MOST = 0.5, 8 / (math.sqrt(2) - 1) ** 2
 LEVEL = 1e-6
 
 
-class Queries(enum.StrEnum):
-    """Workloads."""
-
-    PREFIXES = "prefixes"
-    MARGINALS_1 = "1-way marginals"
-    MARGINALS_2 = "2-way marginals"
-    SIGNS = "random signs"
-
-
-class Size(enum.StrEnum):
-    """How large the workloads are."""
-
-    SMALL = "small"
-    STANDARD = "standard"
-
-
-BUILDERS: dict[Size, dict[Queries, Callable[[], wl.Workload]]] = {
+SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
     Size.SMALL: {
-        Queries.PREFIXES: lambda: wl.Prefixes(64),
-        Queries.MARGINALS_1: lambda: wl.Marginals(7, 1),
-        Queries.MARGINALS_2: lambda: wl.Marginals(7, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(30, 120, rng=0),
+        Kind.PREFIXES: (64,),
+        Kind.MARGINALS_1: (7,),
+        Kind.MARGINALS_2: (7,),
+        Kind.SIGNS: (30, 120),
     },
     Size.STANDARD: {
-        Queries.PREFIXES: lambda: wl.Prefixes(512),
-        Queries.MARGINALS_1: lambda: wl.Marginals(11, 1),
-        Queries.MARGINALS_2: lambda: wl.Marginals(11, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(60, 2000, rng=0),
+        Kind.PREFIXES: (512,),
+        Kind.MARGINALS_1: (11,),
+        Kind.MARGINALS_2: (11,),
+        Kind.SIGNS: (60, 2000),
     },
 }
 
@@ -79,7 +62,7 @@ class Config:
 
     Parameters
     ----------
-    queries : Queries
+    queries : Kind
         Workload.
     size : Size
         How large it is.
@@ -89,16 +72,21 @@ class Config:
         Pure differential privacy.
     """
 
-    queries: Queries
+    queries: Kind
     size: Size
     halvings: int
     epsilon: float
 
 
+def asked(queries: Kind, size: Size) -> gd.workloads.Workload:
+    """The workload of a size."""
+    return workload(queries, *SIZES[size][queries])
+
+
 @cache
-def answers(queries: Queries, size: Size) -> npt.NDArray[np.float64]:
+def answers(queries: Kind, size: Size) -> npt.NDArray[np.float64]:
     """The distinct answer vectors of a workload: (N, k)."""
-    return np.unique(wl.explicit_answers(BUILDERS[size][queries]()), axis=0)
+    return np.unique(gd.workloads.explicit_answers(asked(queries, size)), axis=0)
 
 
 def width(config: Config, alpha: float) -> float:
@@ -112,7 +100,7 @@ def width(config: Config, alpha: float) -> float:
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """One row for each scale of the chain."""
     del rng  # nets are greedy
-    Q = BUILDERS[config.size][config.queries]()
+    Q = asked(config.queries, config.size)
     diameter = Q.l2_diameter() / math.sqrt(Q.n_queries)
     found = gd.bounds.instance_optimality(
         Q, epsilon=config.epsilon, alpha=diameter / 2**config.halvings
@@ -203,10 +191,10 @@ def stays_within(table: pd.DataFrame) -> Claim:
 
 
 LOOKS = {
-    Queries.PREFIXES: Look("C0", "o"),
-    Queries.MARGINALS_1: Look("C1", "s"),
-    Queries.MARGINALS_2: Look("C2", "D"),
-    Queries.SIGNS: Look("C3", "^"),
+    Kind.PREFIXES: Look("C0", "o"),
+    Kind.MARGINALS_1: Look("C1", "s"),
+    Kind.MARGINALS_2: Look("C2", "D"),
+    Kind.SIGNS: Look("C3", "^"),
 }
 PACKING = "packing, certified"
 LINK = "chaining link, squared"
@@ -253,7 +241,7 @@ def draw_scales(axes: Axes, table: pd.DataFrame, look: Look) -> None:
 
 def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config, ...]:
     """All workloads at all separations."""
-    return tuple(Config(name, size, count, epsilon) for name in Queries for count in halvings)
+    return tuple(Config(name, size, count, epsilon) for name in SIZES[size] for count in halvings)
 
 
 QUICK = Sweep(grid(Size.SMALL, (1, 2, 3), 0.1), trials=1, seed=0)

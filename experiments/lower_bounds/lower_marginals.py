@@ -29,7 +29,11 @@ from matplotlib.figure import Figure
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
-from experiments.shared.certified_bounds import certificates_hold, confirmed_records, exact_slope
+from experiments.lower_bounds.certified_bounds import (
+    certificates_hold,
+    confirmed_records,
+    exact_slope,
+)
 from geomdp import bounds
 from geomdp.bounds.upper import offline as upper
 

@@ -39,8 +39,8 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import Slope, pooled_by
-from experiments.shared import smooth_exponents
-from experiments.shared.smooth_releases import SPREAD, Config, Method, worst_errors
+from experiments.smooth import smooth_exponents
+from experiments.smooth.smooth_releases import SPREAD, Config, Method, worst_errors
 
 #: Largest n with enough releases for comparing methods.
 COMPARED = 10**4

@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 
 PRIVACY = gd.PureDP(1.0)
-#: Seeds of the public map and of the random signs, which are part of the problem.
-MAP_SEED, SIGNS_SEED = 0, 0
+#: Seed of the public map.
+MAP_SEED = 0
 
 
 class Family(enum.StrEnum):
@@ -59,15 +61,15 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
     its first axis, of length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
-        Family.SIGNS: lambda: gd.workloads.RandomSigns(size, 4 * size, rng=SIGNS_SEED),
-        Family.MARGINALS: lambda: gd.workloads.Marginals(size, 2),
-        Family.PARITIES: lambda: gd.workloads.Parities(size, 3),
+        Family.SIGNS: lambda: shared.workload(Kind.SIGNS, size, 4 * size),
+        Family.MARGINALS: lambda: shared.workload(Kind.MARGINALS_2, size),
+        Family.PARITIES: lambda: shared.workload(Kind.PARITIES_3, size),
         Family.REPEATED: lambda: repeated(size),
         Family.DECAYING: lambda: scaled_signs(1 / np.sqrt(np.arange(1, size + 1))),
         Family.LONG: lambda: scaled_signs(long_rows(size, 1)),
         Family.GLUED: lambda: scaled_signs(long_rows(size, size // 8)),
         Family.NEEDLE: lambda: gd.workloads.LinearMap(
-            gd.workloads.Means(size), np.diag(long_rows(size, 1))
+            shared.workload(Kind.MEANS, size), np.diag(long_rows(size, 1))
         ),
     }
     return builders[family]()
@@ -81,13 +83,13 @@ def long_rows(m: int, count: int) -> npt.NDArray[np.float64]:
 def scaled_signs(scales: npt.NDArray[np.float64]) -> gd.workloads.Workload:
     """Random signs, each query in units of its own."""
     m = len(scales)
-    matrix = gd.workloads.RandomSigns(m, 4 * m, rng=SIGNS_SEED).matrix
+    matrix = shared.random_signs(m, 4 * m).matrix
     return gd.workloads.Explicit(scales[:, None] * matrix)
 
 
 def repeated(m: int) -> gd.workloads.Workload:
     """Random signs, half of the m rows copies of the first."""
-    matrix = gd.workloads.RandomSigns(m - m // 2, 4 * m, rng=SIGNS_SEED).matrix
+    matrix = shared.random_signs(m - m // 2, 4 * m).matrix
     return gd.workloads.Explicit(np.vstack([matrix, np.repeat(matrix[:1], m // 2, axis=0)]))
 
 

@@ -1,9 +1,8 @@
-"""Problems that several scripts share: workloads, and records placed in various ways."""
+"""Two workloads with records placed in various ways: real, uniform, or at a point of the body."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -11,24 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
+from experiments.shared.rand_sample import real_sample
+from experiments.shared.workloads import Line, line_workload
 
-#: The ten columns of the RAND health insurance sample, two levels each. The cuts are public: any
-#: visits to a doctor, any coinsurance, any incentive, any expenditure limit, physical limitation,
-#: ten or more on the index of chronic diseases.
-RAND_SCHEMA = gd.data.Schema(
-    (
-        gd.data.NumericColumn("mdvis", (0, 1, 100)),
-        gd.data.NumericColumn("lncoins", (0, 2, 4.62)),
-        gd.data.BooleanColumn("idp"),
-        gd.data.NumericColumn("lpi", (0, 1, 8)),
-        gd.data.NumericColumn("fmde", (0, 1, 9)),
-        gd.data.NumericColumn("physlm", (0, 0.5, 1)),
-        gd.data.NumericColumn("disea", (0, 10, 60)),
-        gd.data.BooleanColumn("hlthg"),
-        gd.data.BooleanColumn("hlthf"),
-        gd.data.BooleanColumn("hlthp"),
-    )
-)
 #: Elements of a mix: the second of three positions between a vertex and the centre.
 MIXED = 10
 
@@ -50,27 +34,15 @@ class Data(enum.StrEnum):
     CENTRE = "all elements equally"
 
 
-@cache
 def workload(queries: Queries) -> gd.workloads.Workload:
-    """The workload; which random signs is part of the problem, so their seed is fixed."""
-    builders: dict[Queries, Callable[[], gd.workloads.Workload]] = {
-        Queries.MARGINALS: lambda: gd.workloads.MarginalTables(RAND_SCHEMA.levels, k=2),
-        Queries.SIGNS: lambda: gd.workloads.RandomSigns(200, 1000, rng=0),
-    }
-    return builders[queries]()
+    """The workload, one of the lines of the accuracy tables."""
+    return line_workload(Line.BINARY if queries is Queries.MARGINALS else Line.SIGNS)
 
 
 @cache
 def dimension(queries: Queries) -> int:
     """Dimension of the space in which answers move: 55 and 200."""
     return int(workload(queries).affine_hull().dimension)
-
-
-@cache
-def real_sample() -> npt.NDArray[Any]:
-    """All 20190 records of the real sample, encoded for the marginals: (20190, 10)."""
-    frame = gd.data.rand_health_insurance().frame
-    return np.concatenate([*gd.data.encode(frame, RAND_SCHEMA, RAND_SCHEMA.universe())])
 
 
 def draw_records(
