@@ -259,8 +259,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Ours is released more often where its errors are skewed: after shrinkage, which rarely leaves a
-#: release alone that it should not have, and from few records.
+#: Ours is released more often where few releases dominate its mean square: after shrinkage, which
+#: in rare releases does not shrink where it should, and from few records.
 FEW, FEW_FACTOR = 100, 6
 
 

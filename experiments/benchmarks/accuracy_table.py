@@ -79,7 +79,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         seconds += time.perf_counter() - start
         squares[i] = np.mean((answers - truth) ** 2)
     if config.method is Method.GRAPHICAL:
-        # Nothing is known before the data are seen but for the noise.
+        # The error of a fitted model depends on the data: nothing is predicted.
         predicted["prediction"] = "none"
     return [
         {

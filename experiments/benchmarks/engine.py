@@ -88,7 +88,7 @@ def trivial(task: Task, rng: np.random.Generator) -> list[Row]:
 
 
 def sleeping(task: Task, rng: np.random.Generator) -> list[Row]:
-    """Sleep: as many processes as there are can do so at once, whatever else runs."""
+    """Sleep: unlike computing, any number of processes can sleep at once on a busy machine."""
     time.sleep(task.seconds)
     return trivial(task, rng)
 

@@ -120,8 +120,8 @@ def sparse_queries(config: Config, rng: np.random.Generator) -> list[SparseQuery
 def timed(seconds: list[float]) -> Iterator[None]:
     """Append the processor seconds of the block.
 
-    What the process held before, of other scripts too, is kept from the garbage collector: after
-    thirty scripts its searches took three quarters of the time.
+    Objects that existed before are hidden from the garbage collector: after thirty scripts in one
+    process, its searches through them took three quarters of the time.
     """
     gc.freeze()
     try:

@@ -63,7 +63,7 @@ class Reports(Protocol):
 class TakesTime(Protocol):
     """A script that measures time: its cells run one by one, whatever the executor.
 
-    ``TIMED`` says in words what would be disturbed.
+    ``TIMED`` names what is timed, and would be disturbed by other work.
     """
 
     TIMED: str
@@ -176,7 +176,7 @@ def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
     """
     names = {module.rpartition(".")[2]: module for module in catalogue}
     if name not in names:
-        # Parts of names first: they are what people remember.
+        # Names that contain what was typed come first: people remember parts of names.
         near = [known for known in names if name.lower() in known]
         near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
         if not name or not near:

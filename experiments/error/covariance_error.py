@@ -12,8 +12,8 @@ the records at hand. Records: uniform on the sphere (isotropic), and directions 
 with standard deviations 2^-i (decaying).
 
 All noise has an exact sampler, so every release is 1-DP under replace-one. Answering 0 to every
-entry errs by the norm of the matrix: at d = 20 and n = 100 that is less than every mechanism does
-on isotropic records. It is drawn beside them.
+entry is drawn too. Its error is the norm of the matrix, which at d = 20 and n = 100 is less than
+the error of every mechanism on isotropic records.
 
 Run time on one core: quick 5 s, full some minutes.
 """
@@ -123,7 +123,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     Q, records = gd.workloads.SecondMoment(config.d), draw_records(config, rng)
     truth = Q.answers(records)
     if config.family is Family.ZERO:
-        # Not random, so without spread; nothing is predicted but that the norm is at most 1.
+        # The answer 0 is not random, so its error has no spread. The norm is at most 1.
         norm = MeanSquare.of(np.full(2, truth @ truth)).columns()
         return [{**norm, "predicted": 1.0, "predicted_stderr": 0.0, "prediction": "upper_bound"}]
     if config.family is Family.COVARIANCE:

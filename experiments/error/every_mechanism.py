@@ -149,7 +149,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def nothing_excluded(table: pd.DataFrame) -> Claim:
-    """No proved error is below the one excluded at that n or at any larger one stated."""
+    """At every n the least proved error is at least the largest excluded one."""
     proved = table[
         (table.quantity == Quantity.PREDICTED) & table.kind.isin(["exact", "upper_bound"])
     ]

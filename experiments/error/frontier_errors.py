@@ -79,7 +79,7 @@ class Config:
 
 
 def excluded(config: Config) -> Row:
-    """The square of an error that no mechanism has, or none of noise added to the answers."""
+    """The square of an error that is excluded: for all mechanisms, or for all additive noise."""
     if config.source is Source.ALL:
         error = excluded_error(config.line, RECORDS)
     else:

@@ -1,4 +1,4 @@
-"""Workloads, mechanisms and bad data on which projection alone is set against the map."""
+"""Workloads, mechanisms and worst-case data that compare projection alone with the map."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def squared_errors(
 
 @dataclass(frozen=True)
 class Judgement:
-    """What common noise says of some records.
+    """Error and mean release of some records under noise that is common to all data.
 
     Parameters
     ----------
@@ -183,10 +183,10 @@ def judged(M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], seeds: range) 
 class Search:
     """A local search for the worst data, from one, ten and all elements, several times over.
 
-    An exchange gives a share of the records one new element and stays if that raises the error
-    under common noise. The element is drawn at random, or, every other time, is the one among 64
-    that is furthest from what is released, on average: data far from there would have the largest
-    error if releases stayed where they are.
+    An exchange replaces a share of the records by one new element; it is kept if it raises the error
+    under common noise. Every other time the element is drawn at random. The other times it is the
+    one among 64 that is furthest from the mean of the releases: if releases did not move, data there
+    would have the largest error.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class Search:
     exchanges : int
         Exchanges tried from the worst start.
     restarts : int
-        Independent searches; the worst under other noise than they used is kept.
+        Independent searches; the result is the worst of theirs, judged by noise that none has used.
     """
 
     family: Family

@@ -166,7 +166,7 @@ def count_updates(config: Config, rng: np.random.Generator) -> int:
     while idle < PATIENCE:
         queries = stream.candidates(hypothesis)
         gaps = np.array([stream.truth(q) - hypothesis.evaluate(q) for q in queries])
-        # The smallest gap that still counts forces the least progress.
+        # Of all gaps that count as an update, the smallest makes the rule learn least.
         allowed = np.flatnonzero(np.abs(gaps) >= config.alpha)
         if len(allowed) == 0:
             idle += 1

@@ -64,7 +64,7 @@ class Config:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Both sides with their arguments; the lower one checked from its file."""
-    del rng  # all rows search among the same elements, so that they can be compared
+    del rng  # with a fixed seed all rows search the same elements and can be compared
     Q = workload(config.queries, *SIZES[config.size][config.queries])
     metric = METRICS[config.error]
     found = gd.sample_complexity_bracket(Q, config.epsilon, config.alpha, metric, rng=0)
@@ -176,7 +176,7 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
 
 
 def is_narrow(table: pd.DataFrame) -> Claim:
-    """The gap, where the lower bound says something."""
+    """The two sides are close wherever the lower bound excludes enough records."""
     mine = table[(table.error == Error.MEAN_L2) & (table.lower >= FROM)]
     wide = ratio(mine)
     return Claim(

@@ -7,8 +7,8 @@ Claim: the width of an alpha-net of answers is at most the sum of its chaining l
 link at scale t, squared, is at most 8 t / alpha times the certified packing bound at that scale,
 up to its rounding; so the upper bound w^2 / (k alpha^2 epsilon) of the coarsened mechanism exceeds
 the lower bound at error alpha / 4 by a multiple of D / alpha at most, D the diameter of the answers
-(Theorem 4): the multiple is between 0.5 and 46.6 for all workloads and all alpha tried. That
-factor is what separates the two: they are within a constant of each other for constant alpha only.
+(Theorem 4): the multiple is between 0.5 and 46.6 for all workloads and all alpha tried. So the two
+bounds are within a constant of each other for constant alpha only.
 
 The upper bound is a shape, its constant is open; the lower bounds are certified. Run time on one
 core: quick 2 s, full 1 min.

@@ -3,12 +3,12 @@
 Papers: Nikolov 2022 (arXiv 2208.07410), Theorems 1 and 24; formula sheet JL-T1, JL-T24, JL-L6.
 
 Claim: for at least half of all workloads of k random sign queries on N elements, no mechanism is
-more accurate than Theorem 1 promises by more than a constant: along k while k is the smallest of
-k, sqrt(k ln N) and ln N / alpha, along k again while the second is, and along 1 / alpha while the
-third is, the ratio of Theorem 1 (with constant 1) to the certified lower bound has a log-log slope
-within 0.1 of 0. The first regime is won by single elements, the others by Reed-Solomon families of
-sets of about k / ln N and 1 / alpha^2 elements, whose e^400 to e^(4 x 10^6) members are never
-listed. Every certificate is written to a file and checked again by code that shares nothing with
+more accurate than Theorem 1 promises by more than a constant. The theorem has three regimes, by
+which of k, sqrt(k ln N) and ln N / alpha is the smallest. In each of them the ratio of Theorem 1
+(with constant 1) to the certified lower bound has a log-log slope within 0.1 of 0: along k in the
+first two regimes, along 1 / alpha in the third. The best packing consists of single elements in the
+first regime, and of Reed-Solomon families of sets of about k / ln N and 1 / alpha^2 elements in the
+others, whose e^400 to e^(4 x 10^6) members are never listed. Every certificate is written to a file and checked again by code that shares nothing with
 the construction. The older bounds (SmallDB, projection) are drawn beside Theorem 1, also with
 constant 1.
 

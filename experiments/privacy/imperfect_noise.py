@@ -9,9 +9,9 @@ e^epsilon tau where draws are clamped from one side, tau where a chain stays at 
 probability tau, tau (e^epsilon - 1) / (2 (1 - tau)) where draws beyond a limit are drawn again; in
 all three some outputs are impossible for the neighbour. Where the density is off by a factor
 e^(+-tau) at most, privacy stays pure, (epsilon + 2 tau)-DP: a staircase of steps h in place of the
-exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). And in float64 all of this is
-for real arithmetic only: four in five noisy answers 0 can come from an answer 1 by no draw, so
-every privacy record carries that caveat.
+exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). All of this holds in real
+arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1 by any
+draw, so every privacy record of float64 noise carries that caveat.
 
 Exact but for simulated frequencies. Run time on one core: quick 2 s, full 20 s.
 """
@@ -82,7 +82,7 @@ class Config:
 
 
 def limit(flaw: Flaw, tau: float) -> float:
-    """Where draws are clamped or refused, so that the total variation is tau."""
+    """The limit beyond which draws are clamped or drawn again, for total variation tau."""
     return -math.log(2 * tau if flaw is Flaw.CLAMPED else tau) / EPSILON
 
 
@@ -146,7 +146,7 @@ def stairs(config: Config, rng: np.random.Generator) -> Row:
 
 
 def floats(config: Config, rng: np.random.Generator) -> Row:
-    """Noisy answers to 0 that no draw explains, from the answer 0 itself and from 1."""
+    """Count noisy answers to 0 that no draw can give: from the answer 0 itself, and from 1."""
     released = 0.0 + LaplaceNoise(1, config.size).sample(rng, config.draws)[:, 0]
     explained = {a: [possible(y, a, config.size) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}

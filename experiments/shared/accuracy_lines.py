@@ -22,7 +22,7 @@ CLASSES, CLASS_SEED = 4, 0
 
 
 class Method(enum.StrEnum):
-    """What answers, ours first."""
+    """Mechanisms, ours first."""
 
     CONE = "cone"
     TIGHT_CONE = "cone, cut"
@@ -128,7 +128,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.HIERARCHICAL: lambda: M.Hierarchical(Q, n=1, privacy=PRIVACY),
         Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
     }
-    # Many columns are not cut.
+    # With a hundred columns the cone is not cut.
     cone = Method.CONE if line is Line.HUNDRED else Method.TIGHT_CONE
     after: Mapping[Method, tuple[Callable[..., gd.mechanisms.Mechanism], Method]] = {
         Method.PROJECTED_CONE: (M.Projected, cone),

@@ -70,8 +70,8 @@ TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
 #: Its cells run one by one.
 TIMED = "summaries and answers"
-#: Excess of a fitted exponent of time over one decade of n or more that a busy machine explains:
-#: a factor of 2.
+#: How much a busy machine can raise a fitted exponent of time: by a factor of 2 in time over one
+#: decade of n.
 CLOCK = 0.3
 
 
@@ -195,7 +195,7 @@ def beside(found: dict[int, Slope], measure: Measure) -> str:
 
 
 def mean_only(table: pd.DataFrame) -> Claim:
-    """With t <= r the Jackson operator keeps the mean alone, and the error cannot fall."""
+    """With t <= r the Jackson operator keeps nothing but the mean, so the error cannot fall."""
     largest = int(table.smoothness.max())
     slope = fitted(table)[Measure.JACKSON, largest]
     return Claim(

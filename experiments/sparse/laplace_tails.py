@@ -41,7 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: Tails up to this count as small.
 SMALL = 0.01
-#: Simulated tails of fewer hits are neither drawn nor compared in words.
+#: Simulated tails with fewer hits are neither drawn nor named in a claim.
 SHOWN = 10
 #: Exponent of the lemma over that of Chernoff's bound at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
