@@ -74,6 +74,65 @@ QUICK = Sweep((Config(10), Config(100)), trials=1, seed=0)
 FULL = Sweep((Config(10), Config(100), Config(1000)), trials=1, seed=0)
 '''
 
+BODY = '''"""Segments about 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.base import Body
+
+
+@dataclass(frozen=True)
+class Segment(Body):
+    """The segment {x in R : |x| <= half_length}.
+
+    Parameters
+    ----------
+    half_length : float
+        Above 0.
+    """
+
+    half_length: float
+
+    @property
+    def dimension(self) -> int:
+        """Dimension 1."""
+        return 1
+
+    @property
+    def symmetric(self) -> bool:
+        """Always true."""
+        return True
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """half_length |u|."""
+        return np.asarray(self.half_length * np.abs(batch(directions, 1, "directions")[:, 0]))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The end on the side of u."""
+        return np.where(batch(directions, 1, "directions") > 0, self.half_length, -self.half_length)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """|x| / half_length."""
+        return np.asarray(np.abs(batch(points, 1, "points")[:, 0]) / self.half_length)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest number in the interval."""
+        return np.clip(batch(points, 1, "points"), -self.half_length, self.half_length)
+
+    def volume(self) -> float:
+        """Length."""
+        return 2 * self.half_length
+'''
+BODY_ROW = """    BodyCase(
+        "newcomer", lambda s: Segment(2 * s), 1, "support gauge project volume", volume=4
+    ),"""
+
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
@@ -95,6 +154,11 @@ def changed(copy: Path) -> set[str]:
         if not (ROOT / name).exists() or not filecmp.cmp(ROOT / name, copy / name, shallow=False)
     }
     return {name.as_posix() for name in differing}
+
+
+def tests_of(copy: Path, chosen: str, *files: str) -> None:
+    """Run the tests of the copy whose names match an expression."""
+    run(copy, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", chosen, *files)
 
 
 def run(copy: Path, *arguments: str) -> str:
@@ -119,6 +183,21 @@ def put_before(path: Path, mark: str, line: str) -> None:
     path.write_text(f"{text[:start]}{line}\n{text[start:]}")
 
 
+def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> None:
+    bodies, catalogue = copy / "geomdp" / "bodies", copy / "tests" / "catalogue.py"
+    (bodies / "norm_balls" / "segment.py").write_text(BODY)
+    export = "from .norm_balls.segment import Segment as Segment"
+    put_before(bodies / "__init__.pyi", "from .norm_balls.symmetrised_box", export)
+    put_before(catalogue, "    Simplex,", "    Segment,")
+    put_before(catalogue, '    BodyCase("segment as a ball"', BODY_ROW)
+    assert changed(copy) == {
+        "geomdp/bodies/norm_balls/segment.py",
+        "geomdp/bodies/__init__.pyi",
+        "tests/catalogue.py",
+    }
+    tests_of(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
+
+
 def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
     (copy / "experiments" / "error" / "ball_noise.py").write_text(FIGURE)
     catalogue = copy / "experiments" / "catalogue.py"
@@ -128,9 +207,5 @@ def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
     assert "1 claims passed, 0 failed" in run(copy, "-m", "experiments", "run", "ball_noise")
     written = {path.name for path in (copy / "paper_figures" / "quick").iterdir()}
     assert written == {f"ball_noise.{kind}" for kind in ("csv", "json", "png", "svg")}
-    run(
-        copy,
-        *("-m", "pytest", "-n", "0", "-p", "no:cacheprovider"),
-        *("tests/test_experiments.py", "tests/experiments/test_command_line.py"),
-        *("-k", "ball_noise or catalogue"),
-    )
+    tests = ("tests/test_experiments.py", "tests/experiments/test_command_line.py")
+    tests_of(copy, "ball_noise or catalogue", *tests)

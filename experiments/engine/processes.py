@@ -201,7 +201,7 @@ def _serve(connection: Connection[Any, Any]) -> None:
         except ExecutorError as error:
             answer = error
         except Exception as error:
-            # An exception of the cell would be its outcome, so this one means that the script cannot
+            # An exception of the cell would be its outcome. This one means that the script cannot
             # be loaded here.
             answer = ExecutorError(f"it cannot load the script: {error}")
         connection.send(answer)

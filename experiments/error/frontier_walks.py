@@ -15,7 +15,7 @@ from geomdp.workloads import MarginalTables, Workload, explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Directions have standard deviation v^(1 + LEAN) along an axis of variance v, so that the axes which
+#: Directions have standard deviation v^(1 + LEAN) along an axis of variance v: the axes that
 #: contribute most to the error are moved most. For 3-way tables and K - K this multiplied the
 #: effective number of draws by 2.7.
 LEAN = 0.5

@@ -183,10 +183,10 @@ def judged(M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], seeds: range) 
 class Search:
     """A local search for the worst data, from one, ten and all elements, several times over.
 
-    An exchange replaces a share of the records by one new element; it is kept if it raises the error
-    under common noise. Every other time the element is drawn at random. The other times it is the
-    one among 64 that is furthest from the mean of the releases: if releases did not move, data there
-    would have the largest error.
+    An exchange replaces a share of the records by one new element; it is kept if it raises the
+    error under common noise. Every other time the element is drawn at random. The other times it is
+    the one among 64 that is furthest from the mean of the releases: if releases did not move, data
+    there would have the largest error.
 
     Parameters
     ----------

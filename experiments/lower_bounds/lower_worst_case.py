@@ -8,9 +8,9 @@ which of k, sqrt(k ln N) and ln N / alpha is the smallest. In each of them the r
 (with constant 1) to the certified lower bound has a log-log slope within 0.1 of 0: along k in the
 first two regimes, along 1 / alpha in the third. The best packing consists of single elements in the
 first regime, and of Reed-Solomon families of sets of about k / ln N and 1 / alpha^2 elements in the
-others, whose e^400 to e^(4 x 10^6) members are never listed. Every certificate is written to a file and checked again by code that shares nothing with
-the construction. The older bounds (SmallDB, projection) are drawn beside Theorem 1, also with
-constant 1.
+others, whose e^400 to e^(4 x 10^6) members are never listed. Every certificate is written to a file
+and checked again by code that shares nothing with the construction. The older bounds (SmallDB,
+projection) are drawn beside Theorem 1, also with constant 1.
 
 Nothing is random but the signs of sampled pairs. Run time on one core: quick 3 s, full 5 s.
 """

@@ -44,8 +44,8 @@ def random_places(d: int, count: int, rng: np.random.Generator) -> npt.NDArray[n
 def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
     """Records (n, d) at the places, as often at each up to one.
 
-    Approximation errors change sign over the cube and would cancel for records spread smoothly. At a
-    few places they do not cancel, which tests the theorem's claim for every data set.
+    Approximation errors change sign over the cube and would cancel for records spread smoothly. At
+    a few places they do not cancel, which tests the theorem's claim for every data set.
     """
     return np.resize(places, (n, places.shape[1]))
 

@@ -64,7 +64,7 @@ def span_directions(body: Body, count: int = 6) -> np.ndarray:
 def test_every_exported_body_is_in_the_catalogue():
     exported = {
         value
-        for value in vars(geomdp.bodies).values()
+        for value in (getattr(geomdp.bodies, name) for name in geomdp.bodies.__all__)
         if inspect.isclass(value) and issubclass(value, Body) and value is not Body
     }
     assert exported == {type(case.build(1.0)) for case in BODIES} | {geomdp.bodies.Scaled}
