@@ -94,7 +94,7 @@ KEYS = ["work", "vertices", "dimension", "count"]
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Peers' rows with their seconds over geomdp's on the same line, and the goal if there is one.
 
-    Goals are for the best method of a peer; a ratio is met where the best one's is.
+    A goal is the ratio aimed at for the fastest method of that peer.
     """
     own = table[table.method == GEOMDP].set_index(KEYS).seconds
     peers = table[table.method != GEOMDP].copy()

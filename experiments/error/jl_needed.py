@@ -194,7 +194,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def same_noise(table: pd.DataFrame) -> Claim:
-    """Where recursive noise is not run it has one level."""
+    """Recursive noise is left out only where it has one level and therefore is K-norm noise."""
     found = set(table[~table.family.isin(RECURSED)].levels)
     return Claim(
         "where recursive noise is not run it stops at once",

@@ -90,7 +90,7 @@ def answers(queries: Kind, size: Size) -> npt.NDArray[np.float64]:
 
 
 def width(config: Config, alpha: float) -> float:
-    """Lower end of an interval for w(net) / sqrt(k), of the net the chain is about."""
+    """Lower end of an interval for w(net) / sqrt(k), of the net whose width the chain bounds."""
     points = answers(config.queries, config.size)
     net = points[gd.bounds.greedy_separated(points, gd.bounds.MeanL2(), alpha)]
     estimate = gd.gaussian_width(gd.bodies.VPolytope(net), rng=0, level=LEVEL)
@@ -99,7 +99,7 @@ def width(config: Config, alpha: float) -> float:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """One row for each scale of the chain."""
-    del rng  # nets are greedy
+    del rng  # nets are greedy: nothing is random
     Q = asked(config.queries, config.size)
     diameter = Q.l2_diameter() / math.sqrt(Q.n_queries)
     found = gd.bounds.instance_optimality(

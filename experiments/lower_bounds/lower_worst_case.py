@@ -41,7 +41,8 @@ from geomdp.bounds.upper import offline as upper
 EPSILON = 0.1
 #: Probability over the signs that a bound does not hold: the theorem asks for one workload.
 FAILURE = 0.5
-#: Mean l2 error; answers 2.25 alpha apart suffice, as packings are large enough for odds of 1/8.
+#: Mean l2 error. At a separation of 2.25 alpha an accurate mechanism reveals the data set with odds
+#: of 1/8 only (`MeanL2`), but the packings here are so large that this is enough.
 METRIC = bounds.MeanL2(separation=2.25)
 #: Largest modulus of the slope of the ratio.
 SLOPE = 0.1
@@ -148,7 +149,8 @@ def set_size_grows(table: pd.DataFrame, regime: Regime, power: float) -> Claim:
     name = "1/alpha" if regime is Regime.UNIVERSE else "k"
     return Claim(
         f"where {regime} is the smallest, sets of the best packing grow as {name}^{power:g}",
-        # ln(N / s) falls as the sets grow, and sizes are whole: a tenth of the power and a little.
+        # ln(N / s) falls as the sets grow, which costs a tenth of the power. That sizes are whole
+        # numbers costs a little more.
         abs(found - power) <= 0.15 * power,
         f"slope {found:.3f}, sizes {table.set_size.min()} to {table.set_size.max()}",
         f"{power:g}, within {0.15 * power:g}",

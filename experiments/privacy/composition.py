@@ -99,7 +99,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
-    """delta of simulated losses where it is MEASURED for the worst steps."""
+    """delta of simulated losses, at the epsilon where delta is MEASURED for the worst steps."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
     laplace = LaplaceNoise(1, 1 / STEP)

@@ -32,12 +32,13 @@ class Kind(enum.StrEnum):
 
 
 def random_signs(queries: int, elements: int) -> gd.workloads.RandomSigns:
-    """Random sign queries."""
+    """Random sign queries, the same for every script that asks as many."""
     return gd.workloads.RandomSigns(queries, elements, rng=SIGNS_SEED)
 
 
-#: A workload by its sizes: elements of the universe, ordered values, or attributes of a record; of
-#: random signs the queries and then the elements.
+#: How to build each family from its sizes. Histograms, prefixes and ranges take the size of the
+#: universe, random signs the numbers of queries and of elements, all others the number of
+#: attributes or the dimension of a record.
 FAMILIES: Mapping[Kind, Callable[..., gd.workloads.Workload]] = {
     Kind.HISTOGRAM: gd.workloads.Histogram,
     Kind.PREFIXES: gd.workloads.Prefixes,

@@ -112,7 +112,7 @@ def error_point(config: Config) -> releases.Config:
 
 
 def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Processor seconds of each repetition, after one that does not count."""
+    """Processor seconds of each repetition; the first, which compiles, is left out."""
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]
     records = records_at(random_places(D, 1, rng)[0], config.n)
