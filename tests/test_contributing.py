@@ -156,7 +156,7 @@ def changed(copy: Path) -> set[str]:
     return {name.as_posix() for name in differing}
 
 
-def tests_of(copy: Path, chosen: str, *files: str) -> None:
+def pytest_in(copy: Path, chosen: str, *files: str) -> None:
     """Run the tests of the copy whose names match an expression."""
     run(copy, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", chosen, *files)
 
@@ -195,7 +195,7 @@ def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> No
         "geomdp/bodies/__init__.pyi",
         "tests/catalogue.py",
     }
-    tests_of(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
+    pytest_in(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
 
 
 def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
@@ -208,4 +208,4 @@ def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
     written = {path.name for path in (copy / "paper_figures" / "quick").iterdir()}
     assert written == {f"ball_noise.{kind}" for kind in ("csv", "json", "png", "svg")}
     tests = ("tests/test_experiments.py", "tests/experiments/test_command_line.py")
-    tests_of(copy, "ball_noise or catalogue", *tests)
+    pytest_in(copy, "ball_noise or catalogue", *tests)
