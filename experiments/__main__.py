@@ -11,33 +11,17 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import TaskID
 from rich.table import Table
 
 from experiments.catalogue import SCRIPTS
-from experiments.engine.cells import Cell, Outcome
-from experiments.engine.claims import claims_table
-from experiments.engine.figures import Outputs, RecordError, read_record, read_table
+from experiments.engine.figures import Outputs, RecordError, read_record
 from experiments.engine.processes import Processes
 from experiments.engine.reproduce import Folders, Report, contents, draw, reproduce
 from experiments.engine.run import Executor, ExecutorError, in_process
-from experiments.engine.script import (
-    LoadedScript,
-    Preset,
-    Reports,
-    UnknownScriptError,
-    find,
-    load,
-)
+from experiments.engine.script import LoadedScript, Preset, UnknownScriptError, find, load
 from experiments.engine.store import StoreError
+from experiments.engine.terminal import progress, scripts_table, show_left_out, show_reports
 
 app = typer.Typer(
     help="Run experiments, draw their figures and check their claims. Interrupted runs resume.",
@@ -81,13 +65,10 @@ RESULTS, FIGURES = Folders().results, Folders().figures
 
 @app.command("list")
 def list_scripts() -> None:
-    """Show every script and its first line."""
-    table = Table("name", "what it shows", "cells quick", "cells full")
-    for module in SCRIPTS:
-        script = load(module)
-        sizes = [str(len(script.sweep(preset).cells())) for preset in Preset]
-        table.add_row(script.name, script.headline, *sizes)
-    console.print(table)
+    """Show every script and its first line, by the question it answers."""
+    scripts = [*map(load, SCRIPTS)]
+    console.print(scripts_table(scripts))
+    show_left_out(console, scripts)
 
 
 @app.command()
@@ -103,7 +84,8 @@ def run(
     scripts = [_find(name) for name in dict.fromkeys(names)]
     with _executor(workers, scheduler) as executor:
         passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
-    if not passed:
+    # What was asked for by name and could not run is a failure; `reproduce` goes on without it.
+    if not passed or any(script.left_out for script in scripts):
         raise typer.Exit(1)
 
 
@@ -115,8 +97,11 @@ def reproduce_all(
     results: ResultsFolder = RESULTS,
     figures: FiguresFolder = FIGURES,
 ) -> None:
-    """Run every script; the exit code is 0 if all claims hold."""
-    scripts = [load(module) for module in SCRIPTS]
+    """Run every script; the exit code is 0 if all claims hold.
+
+    Scripts that compare with packages that are not installed are named and left out.
+    """
+    scripts = [*map(load, SCRIPTS)]
     with _executor(workers, scheduler) as executor:
         passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
     flag = "" if full else " --quick"
@@ -157,9 +142,9 @@ def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
 @app.command()
 def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -> None:
     """Show which results and figures are stored, and whether the present code made them."""
-    folders = Folders(results, figures)
+    folders, scripts = Folders(results, figures), [*map(load, SCRIPTS)]
     table = Table("script", "preset", "completed", "failed", "of other code", "figure", "claims")
-    for script in map(load, SCRIPTS):
+    for script in scripts:
         for preset in Preset:
             with _reporting_errors():
                 held = contents(script, preset, folders)
@@ -176,6 +161,7 @@ def status(results: ResultsFolder = RESULTS, figures: FiguresFolder = FIGURES) -
                 *_figure_state(script, outputs, record),
             )
     console.print(table)
+    show_left_out(console, scripts)
 
 
 def _figure_state(
@@ -192,32 +178,32 @@ def _figure_state(
 def _run_all(
     scripts: Sequence[LoadedScript], preset: Preset, folders: Folders, executor: Executor
 ) -> bool:
-    """Reproduce scripts and show what they came to; whether all passed."""
+    """Reproduce the scripts that can run here and show what they came to; whether all passed."""
+    show_left_out(console, scripts)
+    scripts = [script for script in scripts if script.left_out is None]
     reports: list[Report] = []
     try:
-        with _reporting_errors(), _progress() as progress:
+        with _reporting_errors(), progress(console) as bars:
             tasks: list[TaskID] = []
             for script in scripts:
                 total = len(script.sweep(preset).cells())
                 done = contents(script, preset, folders).completed
-                tasks.append(
-                    progress.add_task(script.name, start=False, total=total, completed=done)
-                )
+                tasks.append(bars.add_task(script.name, start=False, total=total, completed=done))
             for script, task in zip(scripts, tasks, strict=True):
-                progress.start_task(task)
+                bars.start_task(task)
                 reports.append(
                     reproduce(
                         script,
                         preset,
                         folders,
                         executor,
-                        observe=lambda _outcome, task=task: progress.advance(task),  # type: ignore[misc]
+                        observe=lambda _outcome, task=task: bars.advance(task),  # type: ignore[misc]
                     )
                 )
     except KeyboardInterrupt:
         console.print("interrupted; completed cells are stored, run again to resume")
         raise typer.Exit(INTERRUPTED) from None
-    _show(scripts, reports)
+    show_reports(console, scripts, reports)
     return all(report.passed for report in reports)
 
 
@@ -237,52 +223,6 @@ def _executor(workers: int, scheduler: str | None) -> Iterator[Executor]:
             yield processes
     else:
         yield in_process
-
-
-def _show(scripts: Sequence[LoadedScript], reports: Sequence[Report]) -> None:
-    for script, report in zip(scripts, reports, strict=True):
-        # One defect tends to fail many cells alike: each traceback is shown once.
-        for failure, cells in _by_traceback(report.failures).items():
-            first = cells[0]
-            console.print(
-                f"{report.name}: {len(cells)} cells FAILED alike, first trial {first.trial} of "
-                f"{first.configuration!r}",
-                markup=False,
-            )
-            console.print(failure, markup=False, highlight=False)
-        if report.failures:
-            console.print(f"{report.name}: {len(report.failures)} cells failed, nothing written")
-        elif report.broken is not None:
-            console.print(f"{report.name}: its plot or its claims FAILED", markup=False)
-            console.print(report.broken, markup=False, highlight=False)
-        elif isinstance(script.module, Reports):
-            console.print(script.module.report(read_table(report.outputs)))
-    claims = [(report.name, claim) for report in reports for claim in report.claims]
-    if claims:
-        console.print(claims_table(claims))
-    failed = sum(not claim.passed for _, claim in claims)
-    console.print(f"{len(claims) - failed} claims passed, {failed} failed")
-    if without := [report.name for report in reports if not report.claims]:
-        console.print(f"no claims could be checked: {', '.join(without)}", markup=False)
-
-
-def _by_traceback(failures: Sequence[Outcome[Any]]) -> dict[str, list[Cell[Any]]]:
-    groups: dict[str, list[Cell[Any]]] = {}
-    for outcome in failures:
-        groups.setdefault(outcome.traceback or "", []).append(outcome.cell)
-    return groups
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-    )
 
 
 @contextmanager

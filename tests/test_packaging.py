@@ -127,6 +127,27 @@ def test_import_leaves_out(heavy: str) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("folder", ["geomdp", "experiments"])
+def test_no_folder_has_more_than_twenty_entries(folder: str) -> None:
+    files = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    entries: dict[Path, set[str]] = {}
+    for path in filter(Path.exists, map(ROOT.joinpath, files)):
+        # Each file, and each folder on the way to it, is an entry of the folder that holds it.
+        for part in (path, *path.relative_to(ROOT).parents[:-1]):
+            entries.setdefault((ROOT / part).parent, set()).add(part.name)
+    # An empty marker that type checkers look for.
+    entries.get(ROOT / "geomdp", set()).discard("py.typed")
+    crowded = {str(key): len(names) for key, names in entries.items() if len(names) > 20}
+    crowded.pop(str(ROOT), None)
+    assert crowded == {}
+
+
 def test_one_version_everywhere() -> None:
     assert importlib.metadata.version("geomdp") == geomdp.__version__
     citation = (ROOT / "CITATION.cff").read_text()

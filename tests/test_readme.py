@@ -6,23 +6,14 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+from tests.readme import FILES, README, blocks, commands, write_examples
 
-
-def blocks(language: str) -> list[str]:
-    """The blocks of a language, in order."""
-    return [text for name, text in BLOCKS if name == language]
-
-
-def block(language: str) -> str:
-    """The one block of a language."""
-    (text,) = blocks(language)
-    return text
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def printed_by(example: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -49,11 +40,9 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_command_line_example(tmp_path: Path) -> None:
-    (tmp_path / "survey.csv").write_text(block("csv"))
-    (tmp_path / "schema.json").write_text(block("json"))
-    commands = re.findall(r"^geomdp .+$", "".join(text for name, text in BLOCKS if not name), re.M)
-    assert len(commands) == 6
-    for command in commands:
+    write_examples(tmp_path)
+    assert len(commands("geomdp")) == 6
+    for command in commands("geomdp"):
         program, *arguments = shlex.split(command)
         installed = Path(sys.executable).with_name(program)
         result = subprocess.run(
@@ -67,9 +56,31 @@ def test_command_line_example(tmp_path: Path) -> None:
     assert (tmp_path / "curve.png").exists()
 
 
+def test_set_up_installs_declared_extras_and_nothing_else() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    figures, work = commands("pip")
+    asked = re.fullmatch(
+        r"pip install -e '\.\[([\w,]+)\]' && python -m experiments reproduce --quick", figures
+    )
+    assert asked is not None
+    assert set(asked[1].split(",")) <= extras["optional-dependencies"].keys()
+    assert work == "pip install -e '.[dev]' && pytest"
+
+
+def test_examples_are_taken_from_the_file(tmp_path: Path) -> None:
+    write_examples(tmp_path)
+    assert FILES.keys() == {"survey.csv", "schema.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *FILES,
+        "commands.sh",
+        "example_1.py",
+        "example_2.py",
+    }
+    assert all((tmp_path / name).read_text() in README for name in FILES)
+
+
 def test_every_file_it_names_exists() -> None:
-    root = Path(__file__).resolve().parents[1]
     named = re.findall(r"`([\w./]+\.(?:md|png|toml))`|\]\(([\w./]+)\)", README)
     paths = [first or second for first, second in named]
     assert paths
-    assert [path for path in paths if not (root / path).exists()] == []
+    assert [path for path in paths if not (ROOT / path).exists()] == []

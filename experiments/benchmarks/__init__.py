@@ -1,1 +1,1 @@
-"""Scripts that measure geomdp instead of reproducing a paper."""
+"""How fast and how accurate is geomdp beside other packages?"""

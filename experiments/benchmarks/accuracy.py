@@ -35,9 +35,9 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, deviation, pooled_by, quantile
-from experiments.shared.problems import Data, Queries, draw_records, workload
+from experiments.shared.records import Data, Queries, draw_records, workload
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.workloads.structure.symmetries import random_symmetry
 
@@ -264,15 +264,7 @@ def plot(table: pd.DataFrame) -> Figure:
         found = [means[stage, family] for family in families]
         roots = 1e3 * np.array([mean.root for mean in found])
         bands = 1e3 * np.array([mean.root_interval(BAND_LEVEL) for mean in found])
-        axes.errorbar(
-            roots,
-            heights + DODGE * (1 - line),
-            xerr=np.abs(bands - roots[:, None]).T,
-            fmt=look.marker,
-            color=look.colour,
-            markerfacecolor=look.colour if look.filled else "white",
-            label=stage,
-        )
+        draw_intervals(axes, roots, bands, heights + DODGE * (1 - line), look, stage)
     predicted = table[table.stage == Stage.BEFORE].groupby("family").predicted.first()
     axes.plot(
         1e3 * predicted[families].to_numpy(),

@@ -33,8 +33,8 @@ from experiments.engine.checks import is_below, stays_below_prediction
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._linalg import svec
-from geomdp._typing import FloatArray
 
 PRIVACY = gd.PureDP(1.0)
 #: Distinct records at most.
@@ -53,13 +53,6 @@ class Method(enum.StrEnum):
 
 OURS = (Method.SHRUNK, Method.SECOND_MOMENT)
 PEERS = (Method.LAPLACE, Method.EIGENVECTORS, Method.ZERO)
-
-
-class Spectrum(enum.StrEnum):
-    """How the records are spread over directions."""
-
-    ISOTROPIC = "isotropic"
-    DECAYING = "decaying"
 
 
 @dataclass(frozen=True)
@@ -87,13 +80,6 @@ class Config:
     releases_per_trial: int
 
 
-def draw_block(config: Config, rng: np.random.Generator) -> FloatArray:
-    """Unit vectors (min(n, 10,000), d)."""
-    decay = 2.0 ** -np.arange(config.d) if config.spectrum is Spectrum.DECAYING else 1.0
-    normal = rng.standard_normal((min(config.n, BLOCK), config.d)) * decay
-    return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
-
-
 def explicit_bound(d: int, n: int) -> float:
     """The bound of JL-WIS on the root mean square Frobenius error, at epsilon = 1."""
     return min((d + 1) * math.sqrt(2 * d) / n, math.sqrt((4 * d + 3) / n))
@@ -111,7 +97,7 @@ def mechanism(
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Squared Frobenius errors of one mechanism on one data set."""
-    block = draw_block(config, rng)
+    block = unit_vectors(config.spectrum, min(config.n, BLOCK), config.d, rng)
     total = config.n / len(block) * block.T @ block
     truth, Q = svec(total) / config.n, gd.workloads.SecondMoment(config.d)
     records = [block] * (config.n // len(block))
@@ -259,8 +245,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-#: Ours is released more often where its errors are skewed: after shrinkage, which rarely leaves a
-#: release alone that it should not have, and from few records.
+#: Ours is released more often where few releases dominate its mean square: after shrinkage, which
+#: in rare releases does not shrink where it should, and from few records.
 FEW, FEW_FACTOR = 100, 6
 
 

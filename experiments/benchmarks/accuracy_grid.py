@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.benchmarks.accuracy_lines import Config, Line, Method
+from experiments.shared.accuracy_lines import Config, Method
+from experiments.shared.workloads import Line
 
 #: Numbers of records at least this large are compared before projection, but for random signs:
 #: their noise exceeds the body by far.
@@ -14,7 +15,7 @@ def compared_before(line: Line | str, n: int) -> bool:
     return n >= MANY and line != Line.SIGNS
 
 
-#: Mechanisms tried on each line; what does not run there is left out.
+#: Mechanisms tried on each line; those that cannot run on it are left out.
 COMPARED = (Method.LAPLACE, Method.MATRIX)
 CONES = (Method.CONE, Method.TIGHT_CONE, Method.PROJECTED_CONE, Method.FITTED_CONE)
 LEVELS = (Method.HIERARCHICAL, Method.FITTED_HIERARCHICAL)
@@ -42,7 +43,7 @@ TRIED: dict[Line, tuple[Method, ...]] = {
         Method.PROJECTED_LAPLACE,
     ),
 }
-#: Ratios wanted before projection; 1 elsewhere.
+#: Ratio to the best peer that is aimed at before projection; 1 on the other lines.
 GOALS = {
     Line.BINARY: 0.5,
     Line.CATEGORICAL: 0.7,
@@ -58,7 +59,7 @@ def grid(line: Line, n: int, releases: int, *extra: Method) -> tuple[Config, ...
     """All mechanisms on one line."""
     goal = GOALS.get(line, 1.0) if n >= MANY else 1.0
     few = (Method.PROJECTED_LAPLACE,) if n < MANY and line in GOALS else ()
-    # Elsewhere its bound is no less than that of a projection.
+    # On the other lines the bound of shrinkage is no smaller than that of projection.
     shrunk = (Method.SHRUNK_CONE,) if n < MANY and line is Line.HUNDRED else ()
     methods = (*TRIED[line], *shrunk, *few, *extra)
     return tuple(Config(line, n, method, goal, releases) for method in methods)

@@ -31,17 +31,6 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.benchmarks.accuracy_grid import MANY, compared_before, full_grid, quick_grid
-from experiments.benchmarks.accuracy_lines import (
-    PEERS,
-    PROJECTED,
-    Config,
-    Line,
-    Method,
-    draw_records,
-    excluded_error,
-    for_records,
-    workload,
-)
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
@@ -53,15 +42,29 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
+from experiments.engine.script import Needs
 from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.accuracy_lines import (
+    PEERS,
+    PROJECTED,
+    Config,
+    Method,
+    draw_records,
+    excluded_error,
+    for_records,
+)
+from experiments.shared.workloads import Line, line_workload
 from geomdp.workloads import MarginalTables
+
+#: The graphical model.
+NEEDS = Needs(("mbi", "jax"), extra="bench")
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Squared errors of one mechanism, with its prediction and seconds."""
     start = time.perf_counter()
-    M, Q = for_records(config.line, config.method, config.n), workload(config.line)
+    M, Q = for_records(config.line, config.method, config.n), line_workload(config.line)
     predicted = predicted_columns(M.predicted_rmse)
     setup, seconds = time.perf_counter() - start, 0.0
     squares = np.empty(config.releases_per_trial)
@@ -76,7 +79,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         seconds += time.perf_counter() - start
         squares[i] = np.mean((answers - truth) ** 2)
     if config.method is Method.GRAPHICAL:
-        # Nothing is known before the data are seen but for the noise.
+        # The error of a fitted model depends on the data: nothing is predicted.
         predicted["prediction"] = "none"
     return [
         {
@@ -278,18 +281,11 @@ def plot(table: pd.DataFrame) -> Figure:
     for height, row in enumerate(found.itertuples()):
         mine = table[(table.line == row.line) & (table.n == row.n)]
         for (method,), mean in pooled_by(mine, ["method"]).items():
-            look = LABELS[label_of(method)]
-            low, high = np.array(mean.root_interval(BAND_LEVEL)) / row.peer_error
+            label = label_of(method)
+            interval = np.array(mean.root_interval(BAND_LEVEL)) / row.peer_error
+            place = height - 0.12 + 0.24 * (method in PROJECTED)
             ratio = mean.root / row.peer_error
-            axes.errorbar(
-                ratio,
-                height - 0.12 + 0.24 * (method in PROJECTED),
-                xerr=[[max(ratio - low, 0.0)], [max(high - ratio, 0.0)]],
-                fmt=look.marker,
-                color=look.colour,
-                markerfacecolor=look.colour if look.filled else "white",
-                label=label_of(method),
-            )
+            draw_intervals(axes, ratio, interval, place, LABELS[label], label)
         axes.plot([row.goal] * 2, [height - 0.35, height + 0.35], color="black", lw=2, label=GOAL)
         names.append(f"{row.line}, $n={row.n}$")
     axes.axvline(1, color="0.6", lw=0.8, zorder=0)

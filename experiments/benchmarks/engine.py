@@ -30,7 +30,7 @@ from rich.table import Table
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, shared_legend
+from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.engine.processes import Processes
 from experiments.engine.provenance import Code
 from experiments.engine.run import Compute, Executor, SweepResult, in_process, run_sweep
@@ -88,7 +88,7 @@ def trivial(task: Task, rng: np.random.Generator) -> list[Row]:
 
 
 def sleeping(task: Task, rng: np.random.Generator) -> list[Row]:
-    """Sleep: as many processes as there are can do so at once, whatever else runs."""
+    """Sleep: unlike computing, any number of processes can sleep at once on a busy machine."""
     time.sleep(task.seconds)
     return trivial(task, rng)
 
@@ -237,16 +237,8 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def _curve(axes: Axes, spread: pd.DataFrame, label: str, look: Look) -> None:
-    low, high = spread["min"], spread["max"]
-    axes.fill_between(spread.index, low, high, color=look.colour, alpha=0.25, lw=0)
-    axes.plot(
-        spread.index,
-        spread["median"],
-        color=look.colour,
-        marker=look.marker,
-        markerfacecolor=look.colour if look.filled else "white",
-        label=label,
-    )
+    band = spread["min"], spread["max"]
+    draw_points(axes, spread.index, spread["median"], look, label, band=band)
 
 
 def grid(sizes: tuple[int, ...], lengths: tuple[float, ...], seconds: float) -> tuple[Config, ...]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -25,39 +24,14 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.benchmarks.geometry_instances import GEOMDP, Config, Vertices, Work
-from experiments.benchmarks.geometry_solves import (
-    time_many_targets,
-    time_membership,
-    time_projection,
-    time_width,
-)
-from experiments.benchmarks.geometry_walks import (
-    time_chords,
-    time_draws,
-    time_effective_samples,
-    time_spectral_draws,
-)
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import shared_legend
+from experiments.engine.drawing import Look, draw_points, shared_legend
 from experiments.engine.provenance import versions
+from experiments.engine.script import Needs
 
 TIMED = "chords, samples, projections and widths, and their peers"
-TIMERS: dict[Work, Callable[[Config, np.random.Generator], list[Row]]] = {
-    Work.CHORD: time_chords,
-    Work.DRAW: time_draws,
-    Work.BOX: time_effective_samples,
-    Work.POLYTOPE: time_effective_samples,
-    Work.STRETCHED: time_effective_samples,
-    Work.SPECTRAPLEX: time_spectral_draws,
-    Work.SPECTRAPLEX_DIFFERENCE: time_spectral_draws,
-    Work.PROJECTION: time_projection,
-    Work.FULL_SUPPORT: time_projection,
-    Work.MANY: time_many_targets,
-    Work.LARGE: time_projection,
-    Work.MEMBERSHIP: time_membership,
-    Work.WIDTH: time_width,
-}
+NEEDS = Needs(("hopsy", "quadprog"), extra="bench")
 
 #: Ratios aimed at, by work, dimension and the word the peers' names begin with.
 GOALS: dict[tuple[Work, int, str], float] = {
@@ -89,6 +63,9 @@ GOALS: dict[tuple[Work, int, str], float] = {
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Seconds an operation of every method, with certificates and disagreements."""
+    # Imported here because it imports the peers, which drawing a stored table does not need.
+    from experiments.benchmarks.geometry_timers import TIMERS
+
     return TIMERS[config.work](config, rng)
 
 
@@ -117,7 +94,7 @@ KEYS = ["work", "vertices", "dimension", "count"]
 def ratios(table: pd.DataFrame) -> pd.DataFrame:
     """Peers' rows with their seconds over geomdp's on the same line, and the goal if there is one.
 
-    Goals are for the best method of a peer; a ratio is met where the best one's is.
+    A goal is the ratio aimed at for the fastest method of that peer.
     """
     own = table[table.method == GEOMDP].set_index(KEYS).seconds
     peers = table[table.method != GEOMDP].copy()
@@ -184,17 +161,11 @@ def plot(table: pd.DataFrame) -> Figure:
     lines = list(dict.fromkeys(best.line))
     figure = Figure(figsize=(7.2, 1.6 + 0.19 * len(lines)))
     axes = figure.subplots()
-    for number, (kind, marker) in enumerate(zip(Vertices, "osD", strict=True)):
+    for kind, look in LOOKS.items():
         rows = best[best.vertices == kind]
         if not rows.empty:
-            axes.plot(
-                rows.ratio,
-                [len(lines) - lines.index(name) for name in rows.line],
-                marker,
-                color=f"C{number}",
-                markerfacecolor="white" if number else f"C{number}",
-                label=LABELS[kind],
-            )
+            heights = [len(lines) - lines.index(name) for name in rows.line]
+            draw_points(axes, rows.ratio, heights, look, LABELS[kind], line="none")
     aimed = best.dropna(subset="goal")
     heights = [len(lines) - lines.index(name) for name in aimed.line]
     axes.plot(aimed.goal, heights, "|", color="black", markersize=11, label=AIMED_AT)
@@ -209,6 +180,11 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
+LOOKS = {
+    Vertices.GAUSSIAN: Look("C0", "o"),
+    Vertices.MARGINALS: Look("C1", "s", filled=False),
+    Vertices.NONE: Look("C2", "D", filled=False),
+}
 LABELS = {
     Vertices.GAUSSIAN: "Gaussian vertices",
     Vertices.MARGINALS: "0/1 marginals with duplicates",

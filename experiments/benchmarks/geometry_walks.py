@@ -131,7 +131,7 @@ def time_effective_samples(config: Config, rng: np.random.Generator) -> list[Row
     draws = walk.embed(run.draws)
     outside = (draws @ normals.T).max() - 1
     rows = [line(GEOMDP, [seconds / float(bulk_ess(draws).min())], max(outside, 0), 1e-9)]
-    # The peers' second moments must be those of geomdp; both are chains, hence the loose bound.
+    # The peers' second moments must equal those of geomdp up to the errors of both chains.
     spread = float(np.sqrt((draws**2).sum(axis=2).mean()))
     for method in PROPOSALS if config.peer_operations else ():
         states, taken = hopsy_draws(

@@ -24,7 +24,7 @@ from rich.table import Table
 from experiments.benchmarks.smooth_measurements import TAKEN, Config, Method, Task
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 
 TIMED = "beside other cells the memory is shared: at (3, 16) half as fast"
 #: Least ratio to blocked NumPy at (d, t), and most milliseconds of an answer at `ANSWERED`.
@@ -122,18 +122,10 @@ def plot(table: pd.DataFrame) -> Figure:
         rows = summaries[summaries.d == d]
         for method, look in LOOKS.items():
             mine = rows[rows.method == method].sort_values("size")
-            nanoseconds = [1e9 * mine[name] / mine.n for name in ("seconds", "fastest", "slowest")]
-            axes.fill_between(
-                mine["size"], nanoseconds[1], nanoseconds[2], color=look.colour, alpha=0.25, lw=0
+            median, least, most = (
+                1e9 * mine[name] / mine.n for name in ("seconds", "fastest", "slowest")
             )
-            axes.plot(
-                mine["size"],
-                nanoseconds[0],
-                color=look.colour,
-                marker=look.marker,
-                markerfacecolor=look.colour if look.filled else "white",
-                label=method,
-            )
+            draw_points(axes, mine["size"], median, look, method, band=(least, most))
         log_axes(axes)
         sizes = sorted(rows["size"].unique())
         axes.set_xticks(sizes, labels=[str(size) for size in sizes])

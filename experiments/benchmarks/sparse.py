@@ -34,7 +34,7 @@ from rich.table import Table
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.mechanisms.sparse.hashing import HashedSigns
 from geomdp.workloads import DenseQuery, SparseQuery
@@ -120,8 +120,8 @@ def sparse_queries(config: Config, rng: np.random.Generator) -> list[SparseQuery
 def timed(seconds: list[float]) -> Iterator[None]:
     """Append the processor seconds of the block.
 
-    What the process held before, of other scripts too, is kept from the garbage collector: after
-    thirty scripts its searches took three quarters of the time.
+    Objects that existed before are hidden from the garbage collector: after thirty scripts in one
+    process, its searches through them took three quarters of the time.
     """
     gc.freeze()
     try:
@@ -283,15 +283,9 @@ def plot(table: pd.DataFrame) -> Figure:
     axes = figure.subplots()
     for task, look in LOOKS.items():
         rows = table[table.task == task].groupby("sparsity").rate.agg(["min", "median", "max"])
-        axes.fill_between(rows.index, rows["min"], rows["max"], color=look.colour, alpha=0.25, lw=0)
-        axes.plot(
-            rows.index,
-            rows["median"],
-            color=look.colour,
-            marker=look.marker,
-            markerfacecolor=look.colour if look.filled else "white",
-            label=task.removeprefix("sparse weights: "),
-        )
+        label = task.removeprefix("sparse weights: ")
+        band = rows["min"], rows["max"]
+        draw_points(axes, rows.index, rows["median"], look, label, band=band)
     dense = float(table[table.task == Task.DENSE].rate.iloc[0])
     axes.axhline(dense, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=DENSE_LABEL)
     log_axes(axes)

@@ -51,7 +51,7 @@ def predicted_columns(prediction: Predicted) -> Row:
 
 
 def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequence[str]) -> Claim:
-    """Two-sided: at every point the measured root mean square is the predicted one."""
+    """Two-sided: the measured root mean square equals the predicted one at every point."""
     found = _deviations(table, keys)
     tail = LEVEL / (2 * len(found))
     ratios = {key: abs(score) / quantile(tail, count) for key, (score, count) in found.items()}
@@ -67,9 +67,10 @@ def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
 
 
 def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequence[str]) -> Claim:
-    """One-sided: at no point is the measured root mean square above the predicted bound.
+    """One-sided: the measured root mean square exceeds the predicted bound at no point.
 
-    Where trials have bounds of their own (a random map in each), their mean square is the bound.
+    Where each trial has its own bound (because it draws its own map), the root mean square of these
+    bounds is used.
     """
     found = _deviations(table, keys)
     tail = LEVEL / len(found)
@@ -89,7 +90,10 @@ def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
 
 
 def slopes_by(table: pd.DataFrame, keys: Sequence[str], x: str) -> dict[tuple[Any, ...], Slope]:
-    """Slope of each curve told apart by `keys` over column `x`, at `LEVEL` for all together."""
+    """Log-log slope over column `x` of each curve; columns `keys` tell the curves apart.
+
+    The intervals of all slopes hold together at `LEVEL`.
+    """
     curves: dict[tuple[Any, ...], dict[float, MeanSquare]] = {}
     for (*key, position), mean in pooled_by(table, [*keys, x]).items():
         curves.setdefault(tuple(key), {})[float(position)] = mean
@@ -163,7 +167,8 @@ def _bounds(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...], t
     return {
         key if isinstance(key, tuple) else (key,): (
             math.sqrt(float((rows["predicted"] ** 2).mean())),
-            # Trials share the public draws behind an estimate, so averaging does not shrink it.
+            # All trials use one estimate from the same public draws: averaging over them does not
+            # reduce its standard error.
             float(rows["predicted_stderr"].max()),
         )
         for key, rows in table.groupby(list(keys), sort=False)

@@ -83,13 +83,13 @@ class DaskCluster:
 def _outcomes(client: Client, work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
     """Outcomes until all cells have one or the scheduler is lost."""
     try:
-        # Not pure: what was asked before says nothing about what the store lacks.
+        # Not pure: Dask must not reuse an outcome that it computed for an earlier request.
         futures = client.map(work.checked, cells, pure=False)
         by_future = dict(zip(futures, cells, strict=True))
         del futures
         for future in as_completed(list(by_future), loop=client.loop):
             yield _outcome(future, by_future.pop(future))
-            del future  # the scheduler forgets what nobody holds
+            del future  # the scheduler drops a result once no future refers to it
     except (CancelledError, CommClosedError):
         return
 

@@ -17,6 +17,8 @@ from experiments.engine.statistics import MeanSquare
 
 #: Two-sided level of uncertainty bands: the usual 95%.
 BAND_LEVEL = 0.05
+#: Opacity of uncertainty bands.
+BAND_ALPHA = 0.25
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,82 @@ class Look:
     marker: str
     filled: bool = True
 
+    @property
+    def face(self) -> str:
+        """Colour of the inside of the marker."""
+        return self.colour if self.filled else "white"
+
+
+def draw_points(
+    axes: Axes,
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    look: Look,
+    label: str,
+    line: str = "-",
+    band: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    size: float | None = None,
+    every: int | None = None,
+) -> None:
+    """Markers at (x, y) above the lines of theory, joined in the given order.
+
+    Parameters
+    ----------
+    axes : Axes
+        Where to draw.
+    x, y : array_like (n,)
+        Positions; empty ones only make an entry of the legend.
+    look : Look
+        Colour and marker.
+    label : str
+        Entry of the legend; "_" for none.
+    line : str
+        Matplotlib line style between the markers; "none" where a line would be read as data, or
+        where a curve of theory runs through the markers.
+    band : pair of array_like (n,), or None
+        Lower and upper ends of a shaded band.
+    size : float or None
+        Of the markers in points; None for that of the style file.
+    every : int or None
+        Mark every so many positions only; None for all.
+    """
+    if band is not None:
+        axes.fill_between(x, *band, color=look.colour, alpha=BAND_ALPHA, lw=0)
+    axes.plot(
+        x,
+        y,
+        color=look.colour,
+        linestyle=line,
+        marker=look.marker,
+        markerfacecolor=look.face,
+        markersize=size,
+        markevery=every,
+        label=label,
+        zorder=3,
+    )
+
+
+def draw_intervals(
+    axes: Axes,
+    values: npt.ArrayLike,
+    intervals: npt.ArrayLike,
+    heights: npt.ArrayLike,
+    look: Look,
+    label: str,
+) -> None:
+    """Markers at `values` (n,) on lines at `heights` (n,), with horizontal `intervals` (n, 2)."""
+    centres = np.atleast_1d(np.asarray(values, dtype=float))
+    reach = np.abs(np.reshape(intervals, (-1, 2)).T - centres)
+    axes.errorbar(
+        centres,
+        np.atleast_1d(heights),
+        xerr=reach,
+        fmt=look.marker,
+        color=look.colour,
+        markerfacecolor=look.face,
+        label=label,
+    )
+
 
 def draw_measured(
     axes: Axes,
@@ -54,17 +132,9 @@ def draw_measured(
     positions = np.asarray(x, dtype=float)[order]
     ordered = [means[i] for i in order]
     bands = np.array([mean.root_interval(BAND_LEVEL) for mean in ordered])
-    axes.fill_between(positions, bands[:, 0], bands[:, 1], color=look.colour, alpha=0.25, lw=0)
-    axes.plot(
-        positions,
-        [mean.root for mean in ordered],
-        color=look.colour,
-        linestyle="-" if joined else "none",
-        marker=look.marker,
-        markerfacecolor=look.colour if look.filled else "white",
-        label=label,
-        zorder=3,
-    )
+    roots = [mean.root for mean in ordered]
+    line = "-" if joined else "none"
+    draw_points(axes, positions, roots, look, label, line, band=(bands[:, 0], bands[:, 1]))
 
 
 def draw_theory(

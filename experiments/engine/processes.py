@@ -120,7 +120,7 @@ class Processes:
 
 
 def died(cell: Cell[Any], seconds: float, what: str) -> Outcome[Any]:
-    """A cell that takes the process that runs it down with it."""
+    """Outcome of a cell whose process died every time it ran the cell."""
     reason = f"{what} died {DEATHS} times: killed, out of memory, or a crash in compiled code\n"
     return Outcome(cell, seconds, None, reason)
 
@@ -132,8 +132,9 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        # Ctrl-C reaches the whole process group. The caller decides: children are born deaf to it.
-        # Python's resource tracker would start here otherwise, and lift the block as it does.
+        # Ctrl-C signals every process of the group, but only the caller decides what to do about
+        # it: a process that starts while the signal is blocked inherits the block. The resource
+        # tracker must already run, because starting it would lift the block.
         resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -152,7 +153,7 @@ class _Process:
         return self._process.pid
 
     def start(self, work: Work, cell: Cell[Any]) -> None:
-        """Send a cell; a process that is dead already shows when it is asked for its answer."""
+        """Send a cell. If the process is already dead, its answer will say so."""
         self.cell, self._since = cell, time.perf_counter()
         try:
             self.connection.send((work, cell))
@@ -200,13 +201,14 @@ def _serve(connection: Connection[Any, Any]) -> None:
         except ExecutorError as error:
             answer = error
         except Exception as error:
-            # Not of the cell, whose exceptions are its outcome: the script cannot be loaded here.
+            # An exception of the cell would be its outcome. This one means that the script cannot
+            # be loaded here.
             answer = ExecutorError(f"it cannot load the script: {error}")
         connection.send(answer)
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed takes its processes along: nobody would read their outcomes."""
+    """End this process when its parent is killed, because nobody would read its outcomes."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

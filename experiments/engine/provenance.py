@@ -1,4 +1,20 @@
-"""Where a result comes from: content hashes of the code, versions of packages, the commit."""
+"""Where a result comes from: content hashes of the code, versions of packages, the commit.
+
+A hash covers what modules compute, not how they are written down or where they are. Each module
+is parsed; its docstrings and import statements are removed, and the rest of the syntax tree is
+hashed. The hash of several modules is that of the set of their hashes, without their names.
+
+* It sees every other change of code: a constant, a default, the name of a variable, the order of
+  statements, a module that is added or removed.
+* It does not see comments, docstrings, formatting, which module a name is imported from, where a
+  module is, and modules of nothing but a docstring and imports. Moving a function from one module
+  to another changes both modules, so that is seen.
+
+Two edits can therefore change a result and leave the hash: importing another object under the same
+name from a package outside this repository, and swapping the names of two modules, or of two
+exports, without touching code. A result's record also names the commit and the versions of
+packages, which tell such cases apart.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +24,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec
@@ -26,9 +42,9 @@ class Code:
     Parameters
     ----------
     script : str
-        SHA-256 of the source of the script and of all modules of `experiments` it imports.
+        SHA-256 of the code of the script and of all modules of `experiments` it imports.
     library : str
-        SHA-256 of all Python sources of geomdp, with their paths.
+        SHA-256 of the code of all modules of geomdp.
     """
 
     script: str
@@ -37,7 +53,7 @@ class Code:
     @classmethod
     def of(cls, script: ModuleType) -> Code:
         """Hashes of `script`, from the files on disk, and of geomdp."""
-        return cls(script=content_hash(sources(script)), library=LIBRARY_HASH)
+        return cls(script=content_hash(sources(script).values()), library=LIBRARY_HASH)
 
 
 def sources(script: ModuleType) -> dict[str, Path]:
@@ -72,15 +88,42 @@ def _find_spec(name: str) -> ModuleSpec | None:
         return None
 
 
-def content_hash(files: Mapping[str, Path]) -> str:
-    """SHA-256 over names and contents of `files`, independent of their order."""
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        for part in (name.encode(), files[name].read_bytes()):
-            # The length in front keeps names and contents from running into each other.
-            digest.update(len(part).to_bytes(8, "big"))
-            digest.update(part)
-    return digest.hexdigest()
+def content_hash(files: Iterable[Path]) -> str:
+    """SHA-256 of the code in `files`: the same wherever they are, and in any order."""
+    digests = {module_hash(path.read_text(encoding="utf-8")) for path in files}
+    # Modules without code, such as the roots of packages, come and go without changing a result.
+    digests.discard(module_hash(""))
+    return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
+
+
+def module_hash(source: str) -> str:
+    """SHA-256 of the syntax tree of a module without docstrings and import statements."""
+    return hashlib.sha256(repr(_code(ast.parse(source))).encode()).hexdigest()
+
+
+def _code(part: object) -> object:
+    """A part of a syntax tree as tuples and lists of what is executed.
+
+    Empty fields are left out: versions of Python differ in which of them exist.
+    """
+    if isinstance(part, ast.AST):
+        fields = ((name, _code(getattr(part, name, None))) for name in part._fields)
+        return type(part).__name__, [(name, v) for name, v in fields if v not in (None, [])]
+    if isinstance(part, list):
+        return [_code(item) for item in part if not _is_silent(item)]
+    return part
+
+
+def _is_silent(statement: object) -> bool:
+    """Whether a statement is an import, or a string that nobody reads such as a docstring."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(statement, ast.If):
+        # if TYPE_CHECKING: imports for type checkers
+        return not statement.orelse and all(map(_is_silent, statement.body))
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Constant):
+        return False
+    return isinstance(statement.value.value, str)
 
 
 @cache
@@ -122,8 +165,7 @@ def _library_hash() -> str:
     spec = importlib.util.find_spec("geomdp")
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("geomdp must be installed: pip install -e .")
-    folder = Path(spec.origin).parent
-    return content_hash({str(path.relative_to(folder)): path for path in folder.rglob("*.py")})
+    return content_hash(Path(spec.origin).parent.rglob("*.py"))
 
 
 #: Taken when the engine starts, before a script imports geomdp: an edit during a long sweep does

@@ -27,7 +27,9 @@ class ExecutorError(Exception):
 
 @dataclass(frozen=True)
 class Work:
-    """What an executor applies to each cell; picklable when `compute` is that of a module.
+    """The function that an executor applies to each cell.
+
+    It can be pickled if `compute` is a function at the top level of a module.
 
     Parameters
     ----------
@@ -80,12 +82,12 @@ class Executor(Protocol):
 
 
 def in_process(work: Work, cells: Sequence[Cell[Any]]) -> Iterator[Outcome[Any]]:
-    """One cell after the other in this process: the simplest executor."""
+    """Run one cell after the other in this process: the simplest executor."""
     return map(work, cells)
 
 
 def ignore(outcome: Outcome[Any]) -> None:
-    """Observe nothing."""
+    """Observe an outcome by doing nothing."""
 
 
 def run_cell(compute: Compute[Any], cell: Cell[Any]) -> Outcome[Any]:
@@ -123,7 +125,7 @@ class SweepResult:
         return sum(outcome.seconds for outcome in self.outcomes)
 
     def table(self) -> pd.DataFrame:
-        """All rows, each behind the fields of its configuration and its trial.
+        """All rows; the fields of the configuration and the trial stand in front of each.
 
         Raises
         ------

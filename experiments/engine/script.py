@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import enum
 import importlib
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -62,10 +63,42 @@ class Reports(Protocol):
 class TakesTime(Protocol):
     """A script that measures time: its cells run one by one, whatever the executor.
 
-    ``TIMED`` says in words what would be disturbed.
+    ``TIMED`` names what is timed, and would be disturbed by other work.
     """
 
     TIMED: str
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Packages that ``compute`` of a script calls and the core installation does not bring.
+
+    Parameters
+    ----------
+    packages : tuple of str
+        Names to import.
+    extra : str
+        The extra of geomdp that installs them.
+    """
+
+    packages: tuple[str, ...]
+    extra: str
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The packages that cannot be imported here."""
+        return tuple(name for name in self.packages if importlib.util.find_spec(name) is None)
+
+
+@runtime_checkable
+class ComparesWithPeers(Protocol):
+    """A script that runs other packages beside geomdp, and is left out where they are missing.
+
+    ``plot``, ``claims`` and ``report`` must do without them: stored tables stay drawable. So the
+    module must not import a peer; ``compute`` imports it, or calls something that does.
+    """
+
+    NEEDS: Needs
 
 
 @dataclass(frozen=True)
@@ -87,9 +120,22 @@ class LoadedScript:
     code: Code
 
     @property
+    def package(self) -> str:
+        """The package the module lies in; its docstring is the question the script answers."""
+        return self.module.__name__.rpartition(".")[0]
+
+    @property
     def headline(self) -> str:
         """First line of the docstring."""
         return (self.module.__doc__ or "").strip().splitlines()[0]
+
+    @property
+    def left_out(self) -> str | None:
+        """Why the script cannot run in this environment, and what to install; None if it can."""
+        if not isinstance(self.module, ComparesWithPeers) or not self.module.NEEDS.missing:
+            return None
+        packages, extra = ", ".join(self.module.NEEDS.missing), self.module.NEEDS.extra
+        return f"needs {packages} (extra `{extra}`: pip install -e '.[{extra}]')"
 
     def sweep(self, preset: Preset) -> Sweep[Any]:
         """The sweep of a preset."""
@@ -130,7 +176,7 @@ def find(name: str, catalogue: Sequence[str]) -> LoadedScript:
     """
     names = {module.rpartition(".")[2]: module for module in catalogue}
     if name not in names:
-        # Parts of names first: they are what people remember.
+        # Names that contain what was typed come first: people remember parts of names.
         near = [known for known in names if name.lower() in known]
         near += difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.6)
         if not name or not near:

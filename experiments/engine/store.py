@@ -216,7 +216,7 @@ def _check_header(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(HEADER_LENGTH)
     if not header:
-        return  # created by a process that was killed before its first transaction
+        return  # an empty file: the process that made it was killed before its first transaction
     if len(header) < HEADER_LENGTH or not header.startswith(HEADER_MAGIC):
         raise StoreError(f"{path} is not an SQLite file; it was left as it is")
     if int.from_bytes(header[HEADER_APPLICATION_ID], "big") != APPLICATION_ID:

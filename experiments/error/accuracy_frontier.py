@@ -1,19 +1,21 @@
 """How far exact mechanisms are from what heuristic noise and lower bounds leave open, for tables.
 
-Mechanisms whose noise does not depend on the records, at n = 5000 and 1-DP under replace-one, on
-the three lines of tables of `experiments/benchmarks/accuracy_table.py` that have a goal; the peer
-is the matrix mechanism with Laplace noise. Exact samplers are known for cones and for K-norm noise
-on levels. None is known for uniform points of the polytope K of all tables, nor of K - K: with them
-K-norm noise and pairs of points (X-CONE with both cones joined) would err as the chains here say.
-These are hit-and-run: heuristic, and not released. Of columns of more levels K has too many
-vertices; its stand-in, the moment body with every cell and triangle inequality, holds K, and K - K
-is left out.
+The mechanisms add noise that does not depend on the records, at n = 5000 and 1-DP under
+replace-one. The workloads are three lines of tables of the script `accuracy_table`; the peer is the
+matrix mechanism with Laplace noise. Exact samplers are known for cones and for K-norm noise on
+levels. No exact sampler is known for uniform points of the polytope K of all tables or of K - K;
+K-norm noise of K - K, and noise from pairs of points of K (X-CONE with both cones joined), would
+need one. Hit-and-run chains estimate what their errors would be: they are heuristic, and nothing is
+released with them. For columns of more than two levels K has too many vertices. There the moment
+body with every cell and triangle inequality, which contains K, takes its place, and K - K is left
+out.
 
 Claims (formula sheet X-LKJ, X-CONE, JL-L14, JL-KN): on every line some exact mechanism is predicted
-below the peer, the least heuristic error is not above it beyond chance, and nothing is below what
-orthogonal lines exclude, for all mechanisms or for noise added without a look at the records. Of
-3-way tables even the heuristic noise errs more than the goal, so that no sampler for these bodies
-would reach it. Of 2-way tables of binary columns K-norm noise of K - K would.
+to err less than the peer; the least heuristic error is, up to chance, no larger than that of the
+exact mechanisms; and no error is below what orthogonal lines exclude, for all mechanisms or for
+noise that does not depend on the records. On 3-way tables even the heuristic noise errs more than
+the goal, so an exact sampler for these bodies would not reach it. On 2-way tables of binary columns
+K-norm noise of K - K would reach it.
 
 Intervals of heuristic errors are Student's over the means of independent chains, so that steps of
 one chain may depend on each other; split R-hat and effective sample size are those of the squared
@@ -32,13 +34,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.benchmarks.accuracy_lines import PRIVACY, Line
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_intervals, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
-from experiments.shared.frontier_errors import (
+from experiments.error.frontier_errors import (
     EXACT,
     EXCLUDED,
     HEURISTIC,
@@ -50,8 +51,10 @@ from experiments.shared.frontier_errors import (
     predicted,
     walked,
 )
+from experiments.shared.accuracy_lines import PRIVACY
+from experiments.shared.workloads import Line
 
-#: Split R-hat from which on nothing is said of chains against a goal.
+#: Chains with a split R-hat above this are not compared with a goal.
 MIXED = 1.3
 #: Error over that of the peer to be reached with an exact sampler.
 GOALS = {Line.BINARY: 0.5, Line.CATEGORICAL: 0.7, Line.THREE_WAY: 0.7}
@@ -227,16 +230,7 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
         height = list(ROWS).index(Source.PAIRED if source is Source.CUT else source)
         label = PEER if source is Source.MATRIX else CHAINS if source in HEURISTIC else EXACTLY
         look = LOOKS[label]
-        low, high = ratio.root_interval(BAND_LEVEL)
-        axes.errorbar(
-            ratio.root,
-            height,
-            xerr=[[ratio.root - low], [high - ratio.root]],
-            fmt=look.marker,
-            color=look.colour,
-            markerfacecolor=look.colour if look.filled else "white",
-            label=label,
-        )
+        draw_intervals(axes, ratio.root, ratio.root_interval(BAND_LEVEL), height, look, label)
         if label == CHAINS:
             row = table[table.source == source].iloc[0]
             note = f"ESS {row.bulk_ess:.0f}, $\\hat R$ {row.split_r_hat:.2f}"

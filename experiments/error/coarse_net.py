@@ -34,10 +34,11 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.workloads import Kind, workload
 from geomdp.geometry.farthest_points import farthest_points
 
 ELEMENTS = 64
-WORKLOAD = gd.workloads.Prefixes(ELEMENTS)
+WORKLOAD = workload(Kind.PREFIXES, ELEMENTS)
 PRIVACY = gd.PureDP(1.0)
 #: Seed of the public draws behind an estimated width.
 WIDTH_SEED = 0

@@ -12,8 +12,8 @@ the records at hand. Records: uniform on the sphere (isotropic), and directions 
 with standard deviations 2^-i (decaying).
 
 All noise has an exact sampler, so every release is 1-DP under replace-one. Answering 0 to every
-entry errs by the norm of the matrix: at d = 20 and n = 100 that is less than every mechanism does
-on isotropic records. It is drawn beside them.
+entry is drawn too. Its error is the norm of the matrix, which at d = 20 and n = 100 is less than
+the error of every mechanism on isotropic records.
 
 Run time on one core: quick 5 s, full some minutes.
 """
@@ -45,8 +45,8 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._linalg import svec
-from geomdp._typing import FloatArray
 
 PRIVACY = gd.PureDP(1.0)
 
@@ -63,13 +63,6 @@ class Family(enum.StrEnum):
 
 
 ADDITIVE = (Family.LAPLACE, Family.BALL, Family.CONE)
-
-
-class Spectrum(enum.StrEnum):
-    """How the records are spread over directions."""
-
-    ISOTROPIC = "isotropic"
-    DECAYING = "decaying"
 
 
 @dataclass(frozen=True)
@@ -97,13 +90,6 @@ class Config:
     releases_per_trial: int
 
 
-def draw_records(config: Config, rng: np.random.Generator) -> FloatArray:
-    """Unit vectors (n, d)."""
-    decay = 2.0 ** -np.arange(config.d) if config.spectrum is Spectrum.DECAYING else 1.0
-    normal = rng.standard_normal((config.n, config.d)) * decay
-    return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
-
-
 @cache
 def built(d: int, family: Family) -> gd.mechanisms.Mechanism | gd.mechanisms.Covariance:
     """The mechanism for one record; `with_n` gives the others."""
@@ -120,10 +106,11 @@ def built(d: int, family: Family) -> gd.mechanisms.Mechanism | gd.mechanisms.Cov
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean squared Frobenius error over the releases of one trial, beside the prediction."""
-    Q, records = gd.workloads.SecondMoment(config.d), draw_records(config, rng)
+    Q = gd.workloads.SecondMoment(config.d)
+    records = unit_vectors(config.spectrum, config.n, config.d, rng)
     truth = Q.answers(records)
     if config.family is Family.ZERO:
-        # Not random, so without spread; nothing is predicted but that the norm is at most 1.
+        # The answer 0 is not random, so its error has no spread. The norm is at most 1.
         norm = MeanSquare.of(np.full(2, truth @ truth)).columns()
         return [{**norm, "predicted": 1.0, "predicted_stderr": 0.0, "prediction": "upper_bound"}]
     if config.family is Family.COVARIANCE:

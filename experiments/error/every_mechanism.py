@@ -16,8 +16,7 @@ full 2 minutes.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -27,8 +26,10 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 from geomdp.advice import Quantity, error_table
 
 EPSILON = 1.0
@@ -71,12 +72,10 @@ class Config:
 
 def workload(config: Config) -> gd.workloads.Workload:
     """The workload of a panel."""
-    builders: dict[Problem, Callable[[], gd.workloads.Workload]] = {
-        Problem.TABLES: lambda: gd.workloads.MarginalTables([2] * config.columns, 2),
-        Problem.PREFIXES: lambda: gd.workloads.Prefixes(2**config.columns),
-        Problem.HISTOGRAM: lambda: gd.workloads.Histogram(2**config.columns),
-    }
-    return builders[config.problem]()
+    if config.problem is Problem.TABLES:
+        return gd.workloads.MarginalTables([2] * config.columns, 2)
+    kind = Kind.PREFIXES if config.problem is Problem.PREFIXES else Kind.HISTOGRAM
+    return shared.workload(kind, 2**config.columns)
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -150,7 +149,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def nothing_excluded(table: pd.DataFrame) -> Claim:
-    """No proved error is below the one excluded at that n or at any larger one stated."""
+    """At every n the least proved error is at least the largest excluded one."""
     proved = table[
         (table.quantity == Quantity.PREDICTED) & table.kind.isin(["exact", "upper_bound"])
     ]
@@ -245,17 +244,15 @@ def draw(axes: Axes, table: pd.DataFrame, found: dict[str, Look]) -> None:
         for (noise, curve), mine in rows.groupby(["noise", "curve"]):
             look, projected = found[str(noise)], curve != noise
             mine = mine.sort_values("n")
-            face = look.colour if look.filled and not projected else "white"
-            style = {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
             if quantity == Quantity.MEASURED:
-                axes.plot(mine.n, mine.rmse, ls="none", **style)
+                marked = replace(look, filled=look.filled and not projected)
+                draw_points(axes, mine.n, mine.rmse, marked, "_", line="none")
             elif projected:
                 draw_theory(axes, mine.n, mine.rmse, look.colour, "_")
             else:
                 axes.plot(mine.n, mine.rmse, color=look.colour, lw=1.1)
     for name, look in found.items():
-        face = look.colour if look.filled else "white"
-        axes.plot([], [], color=look.colour, marker=look.marker, mfc=face, label=name)
+        draw_points(axes, [], [], look, name)
     axes.set_ylim(bottom=floor)
 
 

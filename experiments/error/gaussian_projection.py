@@ -7,8 +7,8 @@ Claim: k queries with answers in [-1, 1] over N elements get Gaussian noise of s
 sigma = Delta_2 / sqrt(2 rho), which errs exactly sigma on average however large k is; the nearest
 point of the sensitivity polytope K errs at most sqrt(sigma w(K) / k), and that is at most
 (2 sqrt(ln N / rho) / n)^(1/2). So where records are few projection turns the rate 1 / n into
-1 / sqrt(n), and the universe costs (ln N)^(1/4): no map to fewer dimensions is needed, as it is
-under pure privacy. Data are one element, or uniform.
+1 / sqrt(n), and the universe costs (ln N)^(1/4). No map to fewer dimensions is needed, unlike in
+the theorem for pure privacy. Data are one element, or uniform.
 
 Run time on one core: quick 4 s, full 1 minute.
 """
@@ -38,13 +38,15 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 from geomdp.bounds.upper.offline import gaussian_projection
 
 QUERIES = 200
 RHO = 0.5
 #: Size of the universe in panel (a), and records of panel (b).
 SIZE, RECORDS = 1000, 20
-#: Up to here records are few: noise of the projected answers reaches beyond the polytope.
+#: Numbers of records up to this count as few: their noise reaches far beyond the polytope.
 FEW = 200
 
 
@@ -93,8 +95,8 @@ class Config:
 
 @cache
 def workload(size: int) -> gd.workloads.Workload:
-    """Random sign queries; which ones is part of the problem, so their seed is fixed."""
-    return gd.workloads.RandomSigns(QUERIES, size, rng=0)
+    """Random sign queries."""
+    return shared.workload(Kind.SIGNS, QUERIES, size)
 
 
 @cache

@@ -47,7 +47,7 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
-from experiments.shared.problems import Data, Queries, dimension, draw_records, workload
+from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 EPSILON = 1.0
 

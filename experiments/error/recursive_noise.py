@@ -8,8 +8,8 @@ for their differences. With the best split of the budget and the best level to s
 noise errs exactly as predicted and never more than K-norm noise: on the cube (r = 1) it is K-norm
 noise, and the shorter the box gets the more it gains, both with K-norm noise of the shadow on each
 level's subspace V ("intrinsic") and with noise of the larger subspace W projected on V
-("projected", the published proof). At r = 1/2 the squared errors of all stop levels are those of
-the formula sheet; the full recursion on the cube costs 1.3 (intrinsic) and 2.2 (projected) times
+("projected", as in the published proof). At r = 1/2 the squared errors of all stop levels are those
+of the formula sheet; the full recursion on the cube costs 1.3 (intrinsic) and 2.2 (projected) times
 the error of K-norm noise, which is why it must stop early.
 
 All noise has an exact sampler. Run time on one core: quick 2 s, full 10 s.

@@ -27,8 +27,9 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import draw_theory, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared.workloads import Kind, workload
 
 EPSILON = 1.0
 #: Elements that data sets are made of: one, ten, all.
@@ -59,7 +60,7 @@ class Config:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """The bracket, and the error of its best mechanism measured at that n."""
-    Q = gd.workloads.RandomSigns(config.queries, 2**config.log_size, rng=0)
+    Q = workload(Kind.SIGNS, config.queries, 2**config.log_size)
     found = gd.sample_complexity_bracket(Q, EPSILON, config.alpha, rng=rng)
     M = found.upper.certificate
     if not isinstance(M, gd.mechanisms.Mechanism):
@@ -192,9 +193,9 @@ def plot(table: pd.DataFrame) -> Figure:
     )
     for values, (label, dashes) in zip(terms, RATES.items(), strict=True):
         draw_theory(bracket, N, values, "0.45", label, dashes)
-    bracket.plot(N, sides.upper, color="C0", marker="o", label=UPPER)
-    bracket.plot(N, sides.lower, color="C3", marker="^", label=LOWER)
-    bracket.plot(N, sides.packings, color="C3", marker="v", mfc="white", label=PACKINGS)
+    draw_points(bracket, N, sides.upper, Look("C0", "o"), UPPER)
+    draw_points(bracket, N, sides.lower, Look("C3", "^"), LOWER)
+    draw_points(bracket, N, sides.packings, Look("C3", "v", filled=False), PACKINGS)
     bracket.fill_between(N, 0.5, sides.lower, color="C3", alpha=0.15, lw=0)
     bracket.set_yscale("log")
     bracket.set_ylim(bottom=max(0.5, float(sides.packings.min()) / 2))
@@ -202,7 +203,7 @@ def plot(table: pd.DataFrame) -> Figure:
     bracket.set_title(rf"(a) {k} sign queries, $\alpha={alpha:g}$, $\varepsilon={EPSILON:g}$")
     for colour, marker, place in zip(("C1", "C2", "C4"), "svD", PLACES, strict=True):
         mine = table[table.place == place].sort_values("log_size")
-        error.plot(2.0**mine.log_size, mine.error, color=colour, marker=marker, label=place)
+        draw_points(error, 2.0**mine.log_size, mine.error, Look(colour, marker), place)
     draw_theory(error, N, np.full(len(N), alpha), "black", LIMIT)
     error.set_ylim(bottom=0)
     error.set_ylabel(r"mean $\ell_2$ error per query")

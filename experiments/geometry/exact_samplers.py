@@ -27,7 +27,14 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, draw_theory, shared_legend
+from experiments.engine.drawing import (
+    BAND_LEVEL,
+    Look,
+    draw_intervals,
+    draw_points,
+    draw_theory,
+    shared_legend,
+)
 from experiments.engine.statistics import LEVEL, quantile
 
 
@@ -152,6 +159,7 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 SMALL, LARGE = "small: $m$ or $d$ of 2 or 3", "large: $m=8$, or 4"
+LOOKS = {SMALL: Look("C0", "o"), LARGE: Look("C3", "o", filled=False)}
 EXACT = "exact mean"
 CRITICAL = "exceeded by chance in 5% of tests"
 
@@ -163,17 +171,13 @@ def plot(table: pd.DataFrame) -> Figure:
     heights = {family: len(Family) - i for i, family in enumerate(Family)}
     rank = table.groupby("family")["size"].rank().astype(int)
     reach = quantile(BAND_LEVEL / 2, int(table.draws.min()))
-    for place, (label, colour, face) in enumerate(((SMALL, "C0", "C0"), (LARGE, "C3", "white")), 1):
+    for place, (label, look) in enumerate(LOOKS.items(), 1):
         mine = table[rank == place]
         y = mine.family.map(heights) + 0.4 * (1.5 - place)
-        lengths.errorbar(
-            mine.share, y, xerr=reach * mine.share_stderr, color=colour, linestyle="none",
-            marker="o", markersize=4, markerfacecolor=face, linewidth=1, elinewidth=1, zorder=3,
-        )  # fmt: skip
-        depths.plot(
-            mine.distance * np.sqrt(mine.draws), y, color=colour, linestyle="none", marker="o",
-            markersize=4, markerfacecolor=face, label=label,
-        )  # fmt: skip
+        ends = [mine.share + side * reach * mine.share_stderr for side in (-1, 1)]
+        draw_intervals(lengths, mine.share, np.transpose(ends), y, look, "_")
+        distances = mine.distance * np.sqrt(mine.draws)
+        draw_points(depths, distances, y, look, label, line="none")
     top = (0.4, len(Family) + 0.6)
     draw_theory(lengths, [1, 1], top, "black", EXACT)
     draw_theory(depths, [scipy.stats.kstwobign.isf(BAND_LEVEL)] * 2, top, "0.4", CRITICAL, (1, 2))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +26,10 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 
 #: Random sign queries over a growing universe.
 SIGN_QUERIES = 64
@@ -46,6 +47,12 @@ class Family(enum.StrEnum):
     SIGNS = "random signs"
 
 
+KINDS = {
+    Family.MARGINALS_1: Kind.MARGINALS_1,
+    Family.MARGINALS_2: Kind.MARGINALS_2,
+    Family.MARGINALS_3: Kind.MARGINALS_3,
+    Family.SECOND_MOMENT: Kind.MOMENTS,
+}
 WAYS = {Family.MARGINALS_1: 1, Family.MARGINALS_2: 2, Family.MARGINALS_3: 3}
 
 
@@ -69,14 +76,10 @@ class Config:
 
 
 def workload(config: Config) -> gd.workloads.Workload:
-    """The workload; which random signs is part of the problem, so their seed is fixed."""
-    if config.family in WAYS:
-        return gd.workloads.Marginals(config.size, WAYS[config.family])
-    builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
-        Family.SECOND_MOMENT: lambda: gd.workloads.SecondMoment(config.size),
-        Family.SIGNS: lambda: gd.workloads.RandomSigns(SIGN_QUERIES, 2**config.size, rng=0),
-    }
-    return builders[config.family]()
+    """The workload; sign queries are asked of 2^size elements."""
+    if config.family is Family.SIGNS:
+        return shared.workload(Kind.SIGNS, SIGN_QUERIES, 2**config.size)
+    return shared.workload(KINDS[config.family], config.size)
 
 
 def bound(config: Config, queries: int) -> float:
@@ -210,8 +213,7 @@ def draw(axes: Axes, table: pd.DataFrame, family: Family) -> None:
         rate = np.sqrt(x * table.queries)
         draw_theory(axes, x, rate * table.width.iloc[-1] / rate.iloc[-1], look.colour, "_", (1, 2))
         draw_theory(axes, [], [], "black", RATE, (1, 2))
-    axes.fill_between(x, table.low, table.high, color=look.colour, alpha=0.25, lw=0)
-    axes.plot(x, table.width, color=look.colour, marker=look.marker, label=family)
+    draw_points(axes, x, table.width, look, family, band=(table.low, table.high))
 
 
 def grid(

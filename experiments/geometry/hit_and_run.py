@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 from geomdp.geometry.sampling import CoordinateHitAndRun, HitAndRun, Kernel
 
@@ -212,11 +212,8 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
         if mine.empty:
             continue
         reach = quantile(BAND_LEVEL / 2, int(mine.chains.iloc[0])) * mine.share_stderr
-        low, high = mine.share - reach, mine.share + reach
-        axes.fill_between(mine.steps, low, high, color=look.colour, alpha=0.25, lw=0)
-        face = look.colour if look.filled else "white"
-        style = {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
-        axes.plot(mine.steps, mine.share, label=walk, **style)
+        band = mine.share - reach, mine.share + reach
+        draw_points(axes, mine.steps, mine.share, look, walk, band=band)
         if walk in KNOWN:
             draw_theory(axes, mine.steps, mine.exact, "black", "_")
     draw_theory(axes, [], [], "black", LAW)

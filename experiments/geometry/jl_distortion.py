@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -31,11 +30,13 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
     BAND_LEVEL,
     Look,
+    draw_points,
     draw_theory,
     log_axes,
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared.workloads import Kind, workload
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -46,6 +47,13 @@ class Points(enum.StrEnum):
     SIGNS = "random signs"
     CUBE = "cube corners"
     SIMPLEX = "simplex vertices"
+
+
+WORKLOADS = {
+    Points.SIGNS: (Kind.SIGNS, 200, 256),
+    Points.CUBE: (Kind.PARITIES_1, 8),
+    Points.SIMPLEX: (Kind.HISTOGRAM, 256),
+}
 
 
 class Map(enum.StrEnum):
@@ -80,12 +88,7 @@ class Config:
 @cache
 def vertices(points: Points) -> FloatArray:
     """The set S, rows (N, k): 256 points in R^200, R^8 and R^256."""
-    builders: dict[Points, Callable[[], gd.workloads.Workload]] = {
-        Points.SIGNS: lambda: gd.workloads.RandomSigns(200, 256, rng=0),
-        Points.CUBE: lambda: gd.workloads.Parities(8, 1),
-        Points.SIMPLEX: lambda: gd.workloads.Histogram(256),
-    }
-    return gd.workloads.explicit_answers(builders[points]())
+    return gd.workloads.explicit_answers(workload(*WORKLOADS[points]))
 
 
 @cache
@@ -192,17 +195,15 @@ def plot(table: pd.DataFrame) -> Figure:
     for (points, kind), rows in table.groupby(["points", "kind"], sort=False):
         look, mine = LOOKS[Points(points)], rows.sort_values("rows")
         filled = kind == Map.GAUSSIAN
-        style = {"color": look.colour, "marker": look.marker, "ls": "-" if filled else ":"}
-        style["markerfacecolor"] = look.colour if filled else "white"
+        look, line = replace(look, filled=filled), "-" if filled else ":"
         for axes, column in ((change, "change"), (image, "image_width")):
             values, spread = mine[column] / mine.width, reach(mine, column, BAND_LEVEL) / mine.width
             label = points if filled else "_"
-            axes.plot(mine.rows, values, label=label, **style)
-            low, high = values - spread, values + spread
-            axes.fill_between(mine.rows, low, high, color=look.colour, alpha=0.2, lw=0)
+            band = values - spread, values + spread
+            draw_points(axes, mine.rows, values, look, label, line, band)
         if filled:
             draw_theory(change, mine.rows, bound(mine) / mine.width, look.colour, "_")
-    change.plot([], [], color="black", marker="o", markerfacecolor="white", ls=":", label=OPEN)
+    draw_points(change, [], [], Look("black", "o", filled=False), OPEN, line=":")
     draw_theory(change, [], [], "black", BOUND)
     m = np.unique(table.rows)
     norms = [gd.geometry.mean_gaussian_norm(int(each)) / math.sqrt(each) for each in m]

@@ -18,7 +18,6 @@ Run time on one core: quick 5 s, full 6 min (lifts of order 79 cost some 6 s a d
 
 from __future__ import annotations
 
-import enum
 import math
 from dataclasses import dataclass
 
@@ -29,30 +28,21 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
+from experiments.shared.workloads import Kind, workload
 
-
-class Family(enum.StrEnum):
-    """Workload and relaxation, in the order of the legend."""
-
-    MARGINALS_2 = "2-way marginals"
-    PARITIES_2 = "2-way parities"
-    MARGINALS_3 = "3-way marginals"
-    PARITIES_3 = "3-way parities"
-    PARITIES_4 = "4-way parities"
-
-
-KINDS: dict[Family, tuple[type[gd.workloads.Marginals | gd.workloads.Parities], int]] = {
-    Family.MARGINALS_2: (gd.workloads.Marginals, 2),
-    Family.PARITIES_2: (gd.workloads.Parities, 2),
-    Family.MARGINALS_3: (gd.workloads.Marginals, 3),
-    Family.PARITIES_3: (gd.workloads.Parities, 3),
-    Family.PARITIES_4: (gd.workloads.Parities, 4),
+#: Number k of attributes of one query, by workload, in the order of the legend.
+WAYS = {
+    Kind.MARGINALS_2: 2,
+    Kind.PARITIES_2: 2,
+    Kind.MARGINALS_3: 3,
+    Kind.PARITIES_3: 3,
+    Kind.PARITIES_4: 4,
 }
 #: Relaxations by plain correlation matrices, thousands of directions a second; the others solve a
 #: conic program for each.
-FIRST_LEVEL = (Family.MARGINALS_2, Family.PARITIES_2)
+FIRST_LEVEL = (Kind.MARGINALS_2, Kind.PARITIES_2)
 #: Largest relative gap of a support value from above (see `MomentMatrix.highest`) and rounding.
 SLACK = 1e-6
 
@@ -63,7 +53,7 @@ class Config:
 
     Parameters
     ----------
-    family : Family
+    family : Kind
         Workload.
     d : int
         Number of attributes.
@@ -71,15 +61,15 @@ class Config:
         Gaussian directions in one cell.
     """
 
-    family: Family
+    family: Kind
     d: int
     directions: int
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Means, variances and covariance of the two support functions over shared directions."""
-    kind, k = KINDS[config.family]
-    Q = kind(config.d, k)
+    Q = workload(config.family, config.d)
+    assert isinstance(Q, gd.workloads.Marginals | gd.workloads.Parities)
     outer, inner = gd.bodies.moment_relaxation(Q), gd.sensitivity_polytope(Q)
     directions = rng.standard_normal((config.directions, Q.n_queries))
     high, true = outer.support(directions), inner.support(directions)
@@ -124,21 +114,21 @@ class Ratio:
         return self.value - reach, self.value + reach
 
 
-def ratios(table: pd.DataFrame) -> dict[tuple[Family, int], Ratio]:
+def ratios(table: pd.DataFrame) -> dict[tuple[Kind, int], Ratio]:
     """Ratio of widths by family and d."""
     return {
-        (Family(family), int(d)): Ratio.of(rows)
+        (Kind(family), int(d)): Ratio.of(rows)
         for (family, d), rows in table.groupby(["family", "d"], sort=False)
     }
 
 
 #: Largest ratio of widths claimed for each family, d up to 12.
 LIMITS = {
-    Family.MARGINALS_2: 1.06,
-    Family.PARITIES_2: 1.1,
-    Family.MARGINALS_3: 1.04,
-    Family.PARITIES_3: 1.01,
-    Family.PARITIES_4: 1.01,
+    Kind.MARGINALS_2: 1.06,
+    Kind.PARITIES_2: 1.1,
+    Kind.MARGINALS_3: 1.04,
+    Kind.PARITIES_3: 1.01,
+    Kind.PARITIES_4: 1.01,
 }
 
 
@@ -172,11 +162,11 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 LOOKS = {
-    Family.MARGINALS_2: Look("C0", "o"),
-    Family.PARITIES_2: Look("C1", "s"),
-    Family.MARGINALS_3: Look("C2", "v"),
-    Family.PARITIES_3: Look("C3", "D", filled=False),
-    Family.PARITIES_4: Look("C4", "^", filled=False),
+    Kind.MARGINALS_2: Look("C0", "o"),
+    Kind.PARITIES_2: Look("C1", "s"),
+    Kind.MARGINALS_3: Look("C2", "v"),
+    Kind.PARITIES_3: Look("C3", "D", filled=False),
+    Kind.PARITIES_4: Look("C4", "^", filled=False),
 }
 EQUAL = "width of the polytope itself"
 
@@ -188,14 +178,12 @@ def plot(table: pd.DataFrame) -> Figure:
     found = ratios(table)
     for family, look in LOOKS.items():
         means = table[table.family == family].groupby("d")[["relaxed", "true"]].mean()
-        style = {"color": look.colour, "marker": look.marker}
-        style["markerfacecolor"] = look.colour if look.filled else "white"
-        widths.plot(means.index, means.relaxed, label=family, **style)
+        draw_points(widths, means.index, means.relaxed, look, family)
         widths.plot(means.index, means.true, color="black", lw=0.8, ls=(0, (4, 2)), label="_")
         points = {d: ratio for (name, d), ratio in found.items() if name is family}
         low, high = np.array([ratio.interval(BAND_LEVEL) for ratio in points.values()]).T
-        shares.fill_between([*points], low, high, color=look.colour, alpha=0.25, lw=0)
-        shares.plot([*points], [ratio.value for ratio in points.values()], label="_", **style)
+        values = [ratio.value for ratio in points.values()]
+        draw_points(shares, [*points], values, look, "_", band=(low, high))
     draw_theory(widths, [], [], "black", EQUAL)
     shares.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)))
     widths.set_yscale("log")
@@ -218,9 +206,9 @@ def grid(sizes: tuple[int, ...], many: int, largest: int) -> tuple[Config, ...]:
     few = {d: next(count for most, count in LIFTED.items() if d <= most) for d in sizes}
     return tuple(
         Config(family, d, many if family in FIRST_LEVEL else few[d])
-        for family in Family
+        for family in WAYS
         for d in sizes
-        if family in FIRST_LEVEL or KINDS[family][1] < d <= largest
+        if family in FIRST_LEVEL or WAYS[family] < d <= largest
     )
 
 

@@ -30,7 +30,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, draw_theory, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.volume_bodies import LOOKS, Family, FloatArray, symmetric_body, vertices
 from geomdp.bounds import volume_radii
@@ -228,10 +228,7 @@ def plot(table: pd.DataFrame) -> Figure:
     bodies = table[table.part == Part.WIDTHS]
     for family, look in LOOKS.items():
         mine = bodies[bodies.family == family].sort_values("dimension")
-        right.plot(
-            mine.dimension, mine.radius / mine.urysohn, label=family, color=look.colour,
-            marker=look.marker, markerfacecolor=look.colour if look.filled else "white",
-        )  # fmt: skip
+        draw_points(right, mine.dimension, mine.radius / mine.urysohn, look, family)
     right.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)), label=ONE)
     right.axhline(math.exp(-0.5), color="C1", lw=1.1, ls=(0, (4, 2)), label=LIMIT)
     right.set_xscale("log", base=2)
@@ -251,12 +248,8 @@ def draw_projections(axes: Axes, radii: pd.DataFrame) -> None:
     for family in PROJECTED:
         mine, look = radii[radii.family == family], LOOKS[family]
         first = mine.value.iloc[0]
-        low, high = mine.low / first, mine.high / first
-        axes.fill_between(mine.j, low, high, color=look.colour, alpha=0.25, lw=0)
-        axes.plot(
-            mine.j, mine.value / first, label=family, color=look.colour, marker=look.marker,
-            markerfacecolor=look.colour if look.filled else "white",
-        )  # fmt: skip
+        band = mine.low / first, mine.high / first
+        draw_points(axes, mine.j, mine.value / first, look, family, band=band)
         if family is Family.CUBE:
             draw_theory(axes, mine.j, mine.exact / mine.exact.iloc[0], "black", EXACT, (1, 2))
     axes.set_xlabel("dimension $j$ of the projection")

@@ -5,11 +5,11 @@ and Ullman 2011); Dwork-Roth 2014, section 5.2; formula sheet IC-DIST, IC-ALG, I
 DISC-13.
 
 Claim: with probability 1 - beta the hypothesis errs by at most alpha on every one of the 2^d
-parities, for the alpha of the corrected Theorem 5; with the constants as printed alpha is smaller,
-but its proof only gives 3 alpha / 2, for the test that ends the run can pass at a gap near alpha
-and hide one larger by what the distinguisher may lose. alpha falls as n^(-1/3) under pure and as
-n^(-1/2) under approximate DP, up to logarithms, and the 2 B private steps together stay within the
-budget. Errors are near 3 alpha / 4, the level of the test that ends a run.
+parities, for the alpha of the corrected Theorem 5. The constants as printed give a smaller alpha,
+but their proof shows an error of 3 alpha / 2 only: the run can end at a query whose gap is near
+alpha, while another query has a larger gap that the distinguisher missed. alpha falls as n^(-1/3)
+under pure and as n^(-1/2) under approximate DP, up to logarithms, and the 2 B private steps
+together stay within the budget. Errors are near 3 alpha / 4, the level of the test that ends a run.
 
 Records are known by their shares, so that n may be as large as the theorem needs. Run time on one
 core: quick 4 s, full 1 minute.

@@ -97,7 +97,7 @@ def run(config: Config, rng: np.random.Generator) -> tuple[float, int, Any]:
     )
     shares, worst = data(config.universe), 0.0
     for i in range(QUERIES):
-        # The heaviest elements first, on which the uniform start is most wrong, then random ones.
+        # First the heaviest elements, where the uniform hypothesis is most wrong; then random ones.
         support = np.arange(m) + i * m if i < QUERIES // 2 else rng.choice(len(shares), m, False)
         support = np.unique(support % len(shares))
         query: Any

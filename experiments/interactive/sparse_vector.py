@@ -27,7 +27,14 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    BAND_LEVEL,
+    Look,
+    draw_points,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import LEVEL
 from geomdp.bounds.upper import sparse_vector as accuracy
 from geomdp.mechanisms.interactive import scales as scales
@@ -255,7 +262,7 @@ def draw(axes: Axes, points: pd.DataFrame, x: str, family: Family) -> None:
     points = points[points.failures >= 5].sort_values(x)
     look = LOOKS[family]
     if points.empty:
-        axes.plot([], [], color=look.colour, marker=look.marker, label=family)
+        draw_points(axes, [], [], look, family)
         return
     intervals = np.array(
         [
@@ -263,17 +270,8 @@ def draw(axes: Axes, points: pd.DataFrame, x: str, family: Family) -> None:
             for row in points.itertuples()
         ]
     )
-    axes.fill_between(
-        points[x], intervals[:, 0], intervals[:, 1], color=look.colour, alpha=0.25, lw=0
-    )
-    axes.plot(
-        points[x],
-        points.failures / points.runs,
-        color=look.colour,
-        marker=look.marker,
-        markerfacecolor=look.colour if look.filled else "white",
-        label=family,
-    )
+    shares, band = points.failures / points.runs, (intervals[:, 0], intervals[:, 1])
+    draw_points(axes, points[x], shares, look, family, band=band)
 
 
 def grid(gaps: tuple[float, ...], queries: tuple[int, ...], runs: int) -> tuple[Config, ...]:

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from geomdp.mechanisms.interactive.updates import (
     Median,
     MultiplicativeWeights,
@@ -166,7 +166,7 @@ def count_updates(config: Config, rng: np.random.Generator) -> int:
     while idle < PATIENCE:
         queries = stream.candidates(hypothesis)
         gaps = np.array([stream.truth(q) - hypothesis.evaluate(q) for q in queries])
-        # The smallest gap that still counts forces the least progress.
+        # Of all gaps that count as an update, the smallest makes the rule learn least.
         allowed = np.flatnonzero(np.abs(gaps) >= config.alpha)
         if len(allowed) == 0:
             idle += 1
@@ -234,17 +234,8 @@ def plot(table: pd.DataFrame) -> Figure:
         rows = table[table.rule == rule].groupby("alpha")
         alpha: npt.NDArray[np.float64] = np.array(list(rows.groups), dtype=float)
         draw_theory(axes, alpha, np.floor(rows.bound.first()), look.colour, BOUNDS[rule])
-        axes.fill_between(
-            alpha, rows.updates.mean(), rows.largest.max(), color=look.colour, alpha=0.25, lw=0
-        )
-        axes.plot(
-            alpha,
-            rows.largest.max(),
-            color=look.colour,
-            marker=look.marker,
-            markerfacecolor=look.colour if look.filled else "white",
-            label=rule,
-        )
+        mean, most = rows.updates.mean(), rows.largest.max()
+        draw_points(axes, alpha, most, look, rule, band=(mean, most))
         log_axes(axes)
         axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
         axes.set_title(f"({letter}) {rule}")

@@ -28,9 +28,10 @@ from rich.table import Table
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, shared_legend
-from experiments.shared.bracket_problems import BUILDERS, METRICS, Error, Queries, Size
-from experiments.shared.certified_bounds import confirmed_records
+from experiments.engine.drawing import Look, draw_points, shared_legend
+from experiments.lower_bounds.bracket_problems import METRICS, QUERIES, SIZES, Error, Size
+from experiments.lower_bounds.certified_bounds import confirmed_records
+from experiments.shared.workloads import Kind, workload
 
 #: Ratio of the two sides that the claim allows, and the lower bound from which on it does.
 WIDEST, FROM = 64, 10
@@ -42,7 +43,7 @@ class Config:
 
     Parameters
     ----------
-    queries : Queries
+    queries : Kind
         Workload.
     size : Size
         How large it is.
@@ -54,7 +55,7 @@ class Config:
         How it is measured.
     """
 
-    queries: Queries
+    queries: Kind
     size: Size
     epsilon: float
     alpha: float
@@ -63,8 +64,9 @@ class Config:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Both sides with their arguments; the lower one checked from its file."""
-    del rng  # all rows search among the same elements, so that they can be compared
-    Q, metric = BUILDERS[config.size][config.queries](), METRICS[config.error]
+    del rng  # with a fixed seed all rows search the same elements and can be compared
+    Q = workload(config.queries, *SIZES[config.size][config.queries])
+    metric = METRICS[config.error]
     found = gd.sample_complexity_bracket(Q, config.epsilon, config.alpha, metric, rng=0)
     winner = found.upper.certificate
     known = winner if isinstance(winner, gd.mechanisms.Mechanism) else None
@@ -174,7 +176,7 @@ def falls(table: pd.DataFrame, by: str, keys: list[str]) -> Claim:
 
 
 def is_narrow(table: pd.DataFrame) -> Claim:
-    """The gap, where the lower bound says something."""
+    """The two sides are close wherever the lower bound excludes enough records."""
     mine = table[(table.error == Error.MEAN_L2) & (table.lower >= FROM)]
     wide = ratio(mine)
     return Claim(
@@ -230,8 +232,8 @@ def plot(table: pd.DataFrame) -> Figure:
     draw(panels[-1], table[(table.epsilon == epsilon) & (table.alpha == alpha)], "error", BY_ERROR)
     letter = "abcd"[len(epsilons)]
     panels[-1].set_title(rf"({letter}) $\varepsilon={epsilon:g}$, $\alpha={alpha:g}$")
-    panels[0].set_yticks(range(len(Queries)), list(Queries))
-    panels[0].set_ylim(len(Queries) - 0.5, -0.5)
+    panels[0].set_yticks(range(len(QUERIES)), [str(kind) for kind in QUERIES])
+    panels[0].set_ylim(len(QUERIES) - 0.5, -0.5)
     for axes in panels:
         axes.set_xscale("log")
         axes.set_xlabel("records $n$")
@@ -253,7 +255,7 @@ def draw(
     axes: Axes, table: pd.DataFrame, by: str, looks: Mapping[float, Look] | Mapping[Error, Look]
 ) -> None:
     """Bars of one panel: from the least number of records not excluded to one that is enough."""
-    places = {str(queries): i for i, queries in enumerate(Queries)}
+    places = {str(queries): i for i, queries in enumerate(QUERIES)}
     for shift, (value, look) in enumerate(looks.items()):
         mine = table[table[by] == value]
         if mine.empty:
@@ -263,15 +265,13 @@ def draw(
         axes.hlines(y, low, mine.upper, color=look.colour, linewidth=3.2, alpha=0.45)
         axes.plot(low, y, linestyle="none", marker="|", color=look.colour, markersize=8)
         label = alpha_label(value) if isinstance(value, float) else str(value)
-        axes.plot(
-            mine.upper, y, linestyle="none", marker=look.marker, color=look.colour, label=label
-        )
+        draw_points(axes, mine.upper, y, look, label, line="none")
 
 
 def grid(
     size: Size,
-    queries: Sequence[Queries],
-    compared: Sequence[Queries],
+    queries: Sequence[Kind],
+    compared: Sequence[Kind],
     epsilons: tuple[float, ...],
     alphas: tuple[float, ...],
 ) -> tuple[Config, ...]:
@@ -290,8 +290,6 @@ def grid(
     return (*main, *others)
 
 
-FEW = (Queries.HISTOGRAM, Queries.MARGINALS_2, Queries.MOMENTS)
-QUICK = Sweep(grid(Size.SMALL, FEW, [Queries.HISTOGRAM], (1.0,), (0.1, 0.03)), trials=1, seed=0)
-FULL = Sweep(
-    grid(Size.STANDARD, [*Queries], [*Queries], (0.1, 1.0), (0.1, 0.03, 0.01)), trials=1, seed=0
-)
+FEW = (Kind.HISTOGRAM, Kind.MARGINALS_2, Kind.MOMENTS)
+QUICK = Sweep(grid(Size.SMALL, FEW, [Kind.HISTOGRAM], (1.0,), (0.1, 0.03)), trials=1, seed=0)
+FULL = Sweep(grid(Size.STANDARD, QUERIES, QUERIES, (0.1, 1.0), (0.1, 0.03, 0.01)), trials=1, seed=0)

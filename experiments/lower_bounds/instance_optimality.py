@@ -7,8 +7,8 @@ Claim: the width of an alpha-net of answers is at most the sum of its chaining l
 link at scale t, squared, is at most 8 t / alpha times the certified packing bound at that scale,
 up to its rounding; so the upper bound w^2 / (k alpha^2 epsilon) of the coarsened mechanism exceeds
 the lower bound at error alpha / 4 by a multiple of D / alpha at most, D the diameter of the answers
-(Theorem 4): the multiple is between 0.5 and 46.6 for all workloads and all alpha tried. That
-factor is what separates the two: they are within a constant of each other for constant alpha only.
+(Theorem 4): the multiple is between 0.5 and 46.6 for all workloads and all alpha tried. So the two
+bounds are within a constant of each other for constant alpha only.
 
 The upper bound is a shape, its constant is open; the lower bounds are certified. Run time on one
 core: quick 2 s, full 1 min.
@@ -16,9 +16,7 @@ core: quick 2 s, full 1 min.
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -31,9 +29,10 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.lower_bounds.bracket_problems import Size
+from experiments.shared.workloads import Kind, workload
 
-wl = gd.workloads
 #: Range of the multiple of D / alpha between the two sides: the larger is that of the theorem as
 #: the lower bound grows, 8 / (sqrt(2) - 1)^2.
 LEAST, MOST = 0.5, 8 / (math.sqrt(2) - 1) ** 2
@@ -41,34 +40,18 @@ LEAST, MOST = 0.5, 8 / (math.sqrt(2) - 1) ** 2
 LEVEL = 1e-6
 
 
-class Queries(enum.StrEnum):
-    """Workloads."""
-
-    PREFIXES = "prefixes"
-    MARGINALS_1 = "1-way marginals"
-    MARGINALS_2 = "2-way marginals"
-    SIGNS = "random signs"
-
-
-class Size(enum.StrEnum):
-    """How large the workloads are."""
-
-    SMALL = "small"
-    STANDARD = "standard"
-
-
-BUILDERS: dict[Size, dict[Queries, Callable[[], wl.Workload]]] = {
+SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
     Size.SMALL: {
-        Queries.PREFIXES: lambda: wl.Prefixes(64),
-        Queries.MARGINALS_1: lambda: wl.Marginals(7, 1),
-        Queries.MARGINALS_2: lambda: wl.Marginals(7, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(30, 120, rng=0),
+        Kind.PREFIXES: (64,),
+        Kind.MARGINALS_1: (7,),
+        Kind.MARGINALS_2: (7,),
+        Kind.SIGNS: (30, 120),
     },
     Size.STANDARD: {
-        Queries.PREFIXES: lambda: wl.Prefixes(512),
-        Queries.MARGINALS_1: lambda: wl.Marginals(11, 1),
-        Queries.MARGINALS_2: lambda: wl.Marginals(11, 2),
-        Queries.SIGNS: lambda: wl.RandomSigns(60, 2000, rng=0),
+        Kind.PREFIXES: (512,),
+        Kind.MARGINALS_1: (11,),
+        Kind.MARGINALS_2: (11,),
+        Kind.SIGNS: (60, 2000),
     },
 }
 
@@ -79,7 +62,7 @@ class Config:
 
     Parameters
     ----------
-    queries : Queries
+    queries : Kind
         Workload.
     size : Size
         How large it is.
@@ -89,20 +72,25 @@ class Config:
         Pure differential privacy.
     """
 
-    queries: Queries
+    queries: Kind
     size: Size
     halvings: int
     epsilon: float
 
 
+def asked(queries: Kind, size: Size) -> gd.workloads.Workload:
+    """The workload of a size."""
+    return workload(queries, *SIZES[size][queries])
+
+
 @cache
-def answers(queries: Queries, size: Size) -> npt.NDArray[np.float64]:
+def answers(queries: Kind, size: Size) -> npt.NDArray[np.float64]:
     """The distinct answer vectors of a workload: (N, k)."""
-    return np.unique(wl.explicit_answers(BUILDERS[size][queries]()), axis=0)
+    return np.unique(gd.workloads.explicit_answers(asked(queries, size)), axis=0)
 
 
 def width(config: Config, alpha: float) -> float:
-    """Lower end of an interval for w(net) / sqrt(k), of the net the chain is about."""
+    """Lower end of an interval for w(net) / sqrt(k), of the net whose width the chain bounds."""
     points = answers(config.queries, config.size)
     net = points[gd.bounds.greedy_separated(points, gd.bounds.MeanL2(), alpha)]
     estimate = gd.gaussian_width(gd.bodies.VPolytope(net), rng=0, level=LEVEL)
@@ -111,8 +99,8 @@ def width(config: Config, alpha: float) -> float:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """One row for each scale of the chain."""
-    del rng  # nets are greedy
-    Q = BUILDERS[config.size][config.queries]()
+    del rng  # nets are greedy: nothing is random
+    Q = asked(config.queries, config.size)
     diameter = Q.l2_diameter() / math.sqrt(Q.n_queries)
     found = gd.bounds.instance_optimality(
         Q, epsilon=config.epsilon, alpha=diameter / 2**config.halvings
@@ -203,10 +191,10 @@ def stays_within(table: pd.DataFrame) -> Claim:
 
 
 LOOKS = {
-    Queries.PREFIXES: Look("C0", "o"),
-    Queries.MARGINALS_1: Look("C1", "s"),
-    Queries.MARGINALS_2: Look("C2", "D"),
-    Queries.SIGNS: Look("C3", "^"),
+    Kind.PREFIXES: Look("C0", "o"),
+    Kind.MARGINALS_1: Look("C1", "s"),
+    Kind.MARGINALS_2: Look("C2", "D"),
+    Kind.SIGNS: Look("C3", "^"),
 }
 PACKING = "packing, certified"
 LINK = "chaining link, squared"
@@ -222,13 +210,8 @@ def plot(table: pd.DataFrame) -> Figure:
         mine = finest[finest.queries == queries].sort_values("scale")
         draw_scales(scales, mine, look)
         points = nets(table[table.queries == queries]).sort_values("alpha")
-        ratio.plot(
-            points.diameter / points.alpha,
-            points.upper / (points.lower + 1),
-            color=look.colour,
-            marker=look.marker,
-            label=str(queries),
-        )
+        shares = points.upper / (points.lower + 1)
+        draw_points(ratio, points.diameter / points.alpha, shares, look, str(queries))
     draw_theory(scales, [], [], "black", PACKING)
     scales.plot([], [], color="black", label=LINK)
     steps = np.array([2.0, 2.0 ** table.halvings.max()])
@@ -252,13 +235,13 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def draw_scales(axes: Axes, table: pd.DataFrame, look: Look) -> None:
     """The squared links and the packings of one net."""
-    axes.plot(table.scale, in_records(table), color=look.colour, marker=look.marker, label="_")
+    draw_points(axes, table.scale, in_records(table), look, "_")
     draw_theory(axes, table.scale, table.records, look.colour, "_")
 
 
 def grid(size: Size, halvings: tuple[int, ...], epsilon: float) -> tuple[Config, ...]:
     """All workloads at all separations."""
-    return tuple(Config(name, size, count, epsilon) for name in Queries for count in halvings)
+    return tuple(Config(name, size, count, epsilon) for name in SIZES[size] for count in halvings)
 
 
 QUICK = Sweep(grid(Size.SMALL, (1, 2, 3), 0.1), trials=1, seed=0)

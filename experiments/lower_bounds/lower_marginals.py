@@ -28,14 +28,19 @@ from matplotlib.figure import Figure
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import draw_theory, log_axes, shared_legend
-from experiments.shared.certified_bounds import certificates_hold, confirmed_records, exact_slope
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.lower_bounds.certified_bounds import (
+    certificates_hold,
+    confirmed_records,
+    exact_slope,
+)
 from geomdp import bounds
 from geomdp.bounds.upper import offline as upper
 
 EPSILON = 0.1
 WIDTHS = (1, 2, 3)
-#: Mean l2 error; answers 2.25 alpha apart suffice, as packings are large enough for odds of 1/8.
+#: Mean l2 error. At a separation of 2.25 alpha an accurate mechanism reveals the data set with odds
+#: of 1/8 only (`MeanL2`), but the packings here are so large that this is enough.
 METRIC = bounds.MeanL2(separation=2.25)
 #: Largest modulus of the slope of a ratio.
 SLOPE = 0.1
@@ -133,7 +138,7 @@ def rate_in_error(table: pd.DataFrame, width: int) -> Claim:
     found = exact_slope(1 / table.alpha, table.lower)
     return Claim(
         f"width {width}: lower bounds grow as 1/alpha^2 while blocks are left",
-        # In n, which moves twice as much as alpha, this is a slope of 0.1.
+        # ln n moves twice as much as ln alpha: per unit of ln n this is a slope of 0.1.
         abs(found - 2) <= 2 * SLOPE,
         f"slope {found:.3f} over {len(table)} points, {table.set_size.min()} to "
         f"{table.set_size.max()} blocks",
@@ -202,7 +207,7 @@ def draw(axes: Axes, table: pd.DataFrame, along: Along) -> None:
             draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
     floor = ordered.lower.min() / 3
     axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
-    axes.plot(ordered.x, ordered.lower, color="C2", marker="o", label=LOWER, zorder=3)
+    draw_points(axes, ordered.x, ordered.lower, Look("C2", "o"), LOWER)
     axes.set_ylim(bottom=floor)
 
 

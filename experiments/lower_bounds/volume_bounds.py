@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, shared_legend
+from experiments.engine.drawing import BAND_LEVEL, Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared.volume_bodies import LOOKS, Family, FloatArray, symmetric_body
 from geomdp.bounds import volume_radii
@@ -175,10 +175,7 @@ def plot(table: pd.DataFrame) -> Figure:
             style = look if plain else Look("C0", "h", filled=False)
             label = family if plain else RECURSIVE
             for axes, values in zip(panels, (mine.error, mine.ratio), strict=True):
-                axes.plot(
-                    mine.dimension, values, label=label, color=style.colour, marker=style.marker,
-                    markerfacecolor=style.colour if style.filled else "white",
-                )  # fmt: skip
+                draw_points(axes, mine.dimension, values, style, label)
             if plain:
                 draw_theory(panels[0], mine.dimension, mine.least, look.colour, "_")
     draw_theory(panels[0], [], [], "black", BOUND)

@@ -26,9 +26,9 @@ from matplotlib.figure import Figure
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
-from experiments.shared.composition_rules import (
+from experiments.privacy.composition_rules import (
     DELTA,
     STEP,
     Rule,
@@ -99,7 +99,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def simulated(config: Config, rng: np.random.Generator) -> list[Row]:
-    """delta of simulated losses where it is MEASURED for the worst steps."""
+    """delta of simulated losses, at the epsilon where delta is MEASURED for the worst steps."""
     T = config.steps
     epsilon = exact_epsilon(STEP, T, MEASURED)
     laplace = LaplaceNoise(1, 1 / STEP)
@@ -229,10 +229,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, name in zip(panels, (Quantity.TOTAL, Quantity.ALLOWED), strict=True):
         for rule, look in LOOKS.items():
             mine = table[(table.quantity == name) & (table.rule == rule)].sort_values("steps")
-            axes.plot(
-                mine.steps, mine.value, label=rule, color=look.colour, marker=look.marker,
-                markerfacecolor=look.colour if look.filled else "white",
-            )  # fmt: skip
+            draw_points(axes, mine.steps, mine.value, look, rule)
         exact = table[(table.quantity == name) & (table.rule == Rule.EXACT)].sort_values("steps")
         power = 0.5 if name is Quantity.TOTAL else -0.5
         root = exact.value.iloc[-1] * (exact.steps / exact.steps.iloc[-1]) ** power

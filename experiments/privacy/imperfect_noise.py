@@ -9,9 +9,9 @@ e^epsilon tau where draws are clamped from one side, tau where a chain stays at 
 probability tau, tau (e^epsilon - 1) / (2 (1 - tau)) where draws beyond a limit are drawn again; in
 all three some outputs are impossible for the neighbour. Where the density is off by a factor
 e^(+-tau) at most, privacy stays pure, (epsilon + 2 tau)-DP: a staircase of steps h in place of the
-exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). And in float64 all of this is
-for real arithmetic only: four in five noisy answers 0 can come from an answer 1 by no draw, so
-every privacy record carries that caveat.
+exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). All of this holds in real
+arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1 by any
+draw, so every privacy record of float64 noise carries that caveat.
 
 Exact but for simulated frequencies. Run time on one core: quick 2 s, full 20 s.
 """
@@ -32,7 +32,14 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, Look, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    BAND_LEVEL,
+    Look,
+    draw_points,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import LEVEL
 from geomdp.noise import LaplaceNoise
 
@@ -75,7 +82,7 @@ class Config:
 
 
 def limit(flaw: Flaw, tau: float) -> float:
-    """Where draws are clamped or refused, so that the total variation is tau."""
+    """The limit beyond which draws are clamped or drawn again, for total variation tau."""
     return -math.log(2 * tau if flaw is Flaw.CLAMPED else tau) / EPSILON
 
 
@@ -139,7 +146,7 @@ def stairs(config: Config, rng: np.random.Generator) -> Row:
 
 
 def floats(config: Config, rng: np.random.Generator) -> Row:
-    """Noisy answers to 0 that no draw explains, from the answer 0 itself and from 1."""
+    """Count noisy answers to 0 that no draw can give: from the answer 0 itself, and from 1."""
     released = 0.0 + LaplaceNoise(1, config.size).sample(rng, config.draws)[:, 0]
     explained = {a: [possible(y, a, config.size) for y in released.tolist()] for a in (0.0, 1.0)}
     return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
@@ -246,9 +253,8 @@ def plot(table: pd.DataFrame) -> Figure:
     variations.set_ylabel(r"$\delta$ at $\varepsilon=1$")
     variations.set_title("(a) in variation")
     stair = table[table.flaw == Flaw.STAIRS].sort_values("size")
-    losses.plot(
-        stair["size"] / 2, stair.exact, label=Flaw.STAIRS, ls="none", ms=3, **style(Flaw.STAIRS)
-    )
+    look = LOOKS[Flaw.STAIRS]
+    draw_points(losses, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
     draw_theory(losses, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
     losses.set_xlabel(r"log of density off by $\tau$")
     losses.set_ylabel("privacy loss")
@@ -270,16 +276,8 @@ def frequencies(axes: Axes, mine: pd.DataFrame, flaw: Flaw) -> None:
     """Shares of impossible outputs with 95% intervals."""
     pairs = zip(mine.hits.astype(int), mine.draws, strict=True)
     bands = np.array([clopper_pearson(h, n, BAND_LEVEL) for h, n in pairs])
-    axes.fill_between(mine["size"], *bands.T, color=LOOKS[flaw].colour, alpha=0.25, lw=0)
-    line = "-" if flaw is Flaw.FLOATS else "none"
-    axes.plot(mine["size"], mine.hits / mine.draws, linestyle=line, label=flaw, **style(flaw))
-
-
-def style(flaw: Flaw) -> dict[str, str]:
-    """Colour and marker."""
-    look = LOOKS[flaw]
-    face = look.colour if look.filled else "white"
-    return {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
+    line, band = "-" if flaw is Flaw.FLOATS else "none", (bands[:, 0], bands[:, 1])
+    draw_points(axes, mine["size"], mine.hits / mine.draws, LOOKS[flaw], flaw, line, band)
 
 
 def grid(draws: int, outputs: int) -> tuple[Config, ...]:

@@ -32,7 +32,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise
@@ -208,12 +208,10 @@ def plot(table: pd.DataFrame) -> Figure:
     tail, delta = figure.subplots(1, 2)
     for family, look in LOOKS.items():
         mine = table[table.family == family].sort_values("threshold")
-        face = look.colour if look.filled else "white"
-        style = {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
-        tail.plot(mine.threshold, mine.beyond, label=family, markevery=5, **style)
+        draw_points(tail, mine.threshold, mine.beyond, look, family, every=5)
         mine = mine[mine.threshold >= 0]
         shown = mine[mine.delta > 0]
-        delta.plot(shown.threshold, shown.delta, label="_", markevery=4, **style)
+        draw_points(delta, shown.threshold, shown.delta, look, "_", every=4)
         known = mine[mine.exact_delta.notna() & (mine.exact_delta > 0)]
         draw_theory(delta, known.threshold, known.exact_delta, "black", "_")
     draw_theory(delta, [], [], "black", CLOSED)

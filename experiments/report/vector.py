@@ -13,8 +13,8 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 def inline_svg(path: Path, name: str, description: str) -> str:
     """The drawing of `path` as an element of HTML.
 
-    Its identifiers get the prefix `name`, so that figures do not take each other's clips and
-    markers; metadata and the style sheet, which would hold for the whole page, are left out.
+    Its identifiers get the prefix `name`, so that no figure of the page uses the clips and markers
+    of another; metadata and the style sheet, which would hold for the whole page, are left out.
 
     Parameters
     ----------

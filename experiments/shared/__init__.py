@@ -1,1 +1,1 @@
-"""What several scripts need: workloads, releases and error tables."""
+"""What scripts of several folders use: workloads, records and bodies."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import enum
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
 from experiments.engine.drawing import Look
+from experiments.shared.workloads import Kind, workload
 
 FloatArray = npt.NDArray[np.float64]
 #: Ratio of one half-width of the long box to the one before.
@@ -30,14 +30,13 @@ class Family(enum.StrEnum):
     LONG = "long box"
 
 
-WORKLOADS: dict[Family, Callable[[int], gd.workloads.Workload]] = {
-    Family.MEANS: gd.workloads.Means,
-    Family.MARGINALS: lambda k: gd.workloads.Marginals(k, 1),
-    Family.MOMENTS: gd.workloads.SecondMoment,
-    Family.HISTOGRAM: gd.workloads.Histogram,
-    # Which random signs is part of the problem, so their seed is fixed.
-    Family.SIGNS: lambda k: gd.workloads.RandomSigns(k, 4 * k, rng=0),
-    Family.PREFIXES: gd.workloads.Prefixes,
+KINDS: dict[Family, Kind] = {
+    Family.MEANS: Kind.MEANS,
+    Family.MARGINALS: Kind.MARGINALS_1,
+    Family.MOMENTS: Kind.MOMENTS,
+    Family.HISTOGRAM: Kind.HISTOGRAM,
+    Family.SIGNS: Kind.SIGNS,
+    Family.PREFIXES: Kind.PREFIXES,
 }
 LOOKS = {
     Family.MEANS: Look("C0", "o"),
@@ -51,12 +50,18 @@ LOOKS = {
 }
 
 
+def asked(family: Family, k: int) -> gd.workloads.Workload:
+    """The workload of k queries; random signs are on 4 k elements."""
+    sizes = (k, 4 * k) if family is Family.SIGNS else (k,)
+    return workload(KINDS[family], *sizes)
+
+
 def symmetric_body(family: Family, k: int) -> gd.bodies.Body:
     """The body of k queries; for second moments k is the dimension of the records."""
     if family is Family.SIGNS:
         return gd.bodies.TriangulatedPolytope(vertices(family, k))
-    if family in WORKLOADS:
-        return gd.bodies.neighbour_body(WORKLOADS[family](k), gd.Adjacency.ADD_REMOVE)
+    if family in KINDS:
+        return gd.bodies.neighbour_body(asked(family, k), gd.Adjacency.ADD_REMOVE)
     return gd.bodies.Box.centred((1.0 if family is Family.CUBE else RATIO) ** np.arange(k))
 
 
@@ -65,5 +70,5 @@ def vertices(family: Family, k: int) -> FloatArray:
     if family in (Family.CUBE, Family.MARGINALS):
         points = np.array([*itertools.product((0.0, 1.0), repeat=k)])
         return 2 * points - 1 if family is Family.CUBE else np.vstack([points, -points])
-    answers = gd.sensitivity_polytope(WORKLOADS[family](k)).vertex_list()
+    answers = gd.sensitivity_polytope(asked(family, k)).vertex_list()
     return np.vstack([answers, -answers])

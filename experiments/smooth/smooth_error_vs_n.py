@@ -30,10 +30,17 @@ from rich.table import Table
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, slopes_by
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    Look,
+    draw_measured,
+    draw_points,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import Slope, pooled_by
-from experiments.shared import smooth_exponents
-from experiments.shared.smooth_releases import SPREAD, Config, Method, worst_errors
+from experiments.smooth import smooth_exponents
+from experiments.smooth.smooth_releases import SPREAD, Config, Method, worst_errors
 
 #: Largest n with enough releases for comparing methods.
 COMPARED = 10**4
@@ -156,15 +163,8 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw(axes: Axes, table: pd.DataFrame) -> None:
     """All methods and K, with rates through the first points of two of them."""
     for method, marker in MARKERS.items():
-        axes.plot(
-            [],
-            [],
-            color="0.3",
-            marker=marker,
-            linestyle="-",
-            label=str(method),
-            markerfacecolor="0.3" if method is Method.WEIGHTED else "white",
-        )
+        look = Look("0.3", marker, filled=method is Method.WEIGHTED)
+        draw_points(axes, [], [], look, str(method))
     for K, colour in COLOURS.items():
         axes.plot([], [], color=colour, label=f"$K={K}$")
     draw_theory(axes, [], [], "0.3", THEOREM)

@@ -36,11 +36,18 @@ from rich.table import Table
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import slopes_by
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import (
+    Look,
+    draw_measured,
+    draw_points,
+    draw_theory,
+    log_axes,
+    shared_legend,
+)
 from experiments.engine.statistics import MeanSquare, Slope, pooled_by
-from experiments.shared import smooth_exponents
-from experiments.shared import smooth_releases as releases
-from experiments.shared.smooth_problems import kernel_family, random_places, records_at
+from experiments.smooth import smooth_exponents
+from experiments.smooth import smooth_releases as releases
+from experiments.smooth.smooth_problems import kernel_family, random_places, records_at
 from geomdp.workloads.smooth import Truncation, approximate
 from geomdp.workloads.smooth.moments import Recurrences
 
@@ -63,8 +70,8 @@ TIMES = (Measure.DIRECT, Measure.SUMMARY, Measure.ANSWER)
 D = 1
 #: Its cells run one by one.
 TIMED = "summaries and answers"
-#: Excess of a fitted exponent of time over one decade of n or more that a busy machine explains:
-#: a factor of 2.
+#: How much a busy machine can raise a fitted exponent of time: by a factor of 2 in time over one
+#: decade of n.
 CLOCK = 0.3
 
 
@@ -105,7 +112,7 @@ def error_point(config: Config) -> releases.Config:
 
 
 def seconds_of(config: Config, rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Processor seconds of each repetition, after one that does not count."""
+    """Processor seconds of each repetition; the first, which compiles, is left out."""
     M = releases.mechanism(error_point(config))
     query = kernel_family(D, config.smoothness, 1)[0]
     records = records_at(random_places(D, 1, rng)[0], config.n)
@@ -188,7 +195,7 @@ def beside(found: dict[int, Slope], measure: Measure) -> str:
 
 
 def mean_only(table: pd.DataFrame) -> Claim:
-    """With t <= r the Jackson operator keeps the mean alone, and the error cannot fall."""
+    """With t <= r the Jackson operator keeps nothing but the mean, so the error cannot fall."""
     largest = int(table.smoothness.max())
     slope = fitted(table)[Measure.JACKSON, largest]
     return Claim(
@@ -237,8 +244,7 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
     """Curves of one measure for every K; rates start at its first points."""
     marker, filled = ("^", False) if measure in PAPERS else ("o", True)
-    face = "0.3" if filled else "white"
-    axes.plot([], [], color="0.3", marker=marker, markerfacecolor=face, label=str(measure))
+    draw_points(axes, [], [], Look("0.3", marker, filled), str(measure))
     draw_theory(axes, [], [], "0.3", RATE)
     for K, colour in COLOURS.items():
         axes.plot([], [], color=colour, label=f"$K={K}$")
@@ -249,8 +255,7 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
             draw_measured(axes, [*means], [*means.values()], Look(colour, marker, filled), "_")
         else:  # a band for the mean of five times would say little
             times = [mean.root for mean in means.values()]
-            face = colour if filled else "white"
-            axes.plot([*means], times, color=colour, marker=marker, markerfacecolor=face)
+            draw_points(axes, [*means], times, Look(colour, marker, filled), "_")
         if measure in ANCHORED:
             n = np.array([min(means), max(means)], dtype=float)
             rate = means[min(means)].root * (n / n[0]) ** theory(measure, K)

@@ -3,8 +3,8 @@
 Paper: Blum-Roth 2011, "Fast private data release algorithms for sparse queries", Corollaries 3.11
 and 4.12; formula sheet BR-CONJ, BR-OIC, BR-PROJ.
 
-Claim: a conjunction on d - k literals is 2^k-sparse, so all of them are answered without ever
-touching the 2^d elements. The interactive route, sparse multiplicative weights behind
+Claim: a conjunction on d - k literals is 2^k-sparse, so all of them are answered without listing
+the 2^d elements. The interactive route, sparse multiplicative weights behind
 NumericSparse, is within 3 alpha0, which falls as n^(-1/2) up to logarithms; one summary of a
 projection is within Theorem 4.9, which falls as 1 / n, with far fewer rows than the paper's, as
 long as their distortion is smaller. Where both routes are run the projection errs less.

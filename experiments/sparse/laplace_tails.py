@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from matplotlib.figure import Figure
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_theory, shared_legend
+from experiments.engine.drawing import Look, draw_points, draw_theory, shared_legend
 from experiments.engine.statistics import LEVEL
 from geomdp.bounds.upper.sparse_projection import laplace_sum_tail
 from geomdp.noise import LaplaceNoise
@@ -41,7 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 DEVIATIONS = np.concatenate([np.linspace(0.25, 6, 24), np.geomspace(7, 30, 10)])
 #: Tails up to this count as small.
 SMALL = 0.01
-#: Simulated tails of fewer hits are neither drawn nor compared in words.
+#: Simulated tails with fewer hits are neither drawn nor named in a claim.
 SHOWN = 10
 #: Exponent of the lemma over that of Chernoff's bound at a = T.
 CLOSEST = 1 / (6 * (math.sqrt(2) - 1 + math.log(2 * math.sqrt(2) - 2)))
@@ -188,15 +188,11 @@ def plot(table: pd.DataFrame) -> Figure:
         draw_theory(tails, exact.x, exact.lemma, colour, "_")
         for weights, look in LOOKS.items():
             seen = mine[(mine.weights == weights) & (mine.hits >= SHOWN)]
-            tails.plot(
-                seen.x, seen.hits / seen.draws, color=colour, marker=look.marker, linestyle="none",
-                markersize=4, markerfacecolor=colour if look.filled else "white",
-            )  # fmt: skip
+            shares, coloured = seen.hits / seen.draws, replace(look, colour=colour)
+            draw_points(tails, seen.x, shares, coloured, "_", line="none", size=4)
         exponents.plot(exact.x, np.log(exact.lemma) / np.log(exact.exact), color=colour)
     for weights, look in LOOKS.items():
-        face = look.colour if look.filled else "white"
-        style = {"color": look.colour, "marker": look.marker, "markerfacecolor": face}
-        tails.plot([], [], label=str(weights), linestyle="none", **style)
+        draw_points(tails, [], [], look, str(weights), line="none")
     tails.plot([], [], color="black", label=EXACT)
     draw_theory(tails, [], [], "black", LEMMA)
     tails.set_yscale("log")

@@ -7,7 +7,8 @@ Claim: the error of an answer is that of its noise, sigma ||Q|| / n, together wi
 projection changes, at most sqrt(2 / T) ||Q||, on average over keys and noise. With T = (eps n)^2
 rows it falls as 1 / n, and it grows as the square root of the sparsity. Gaussian noise on the whole
 vector is smaller than Laplace noise on its rows; the error of all queries stays below Theorem 4.9
-with far fewer rows than the paper's. Every release draws a new key: one data set has one.
+with far fewer rows than the paper's. Every release here draws a new key, so that errors are
+averages over keys.
 
 Run time on one core: quick 3 s, full 3 minutes.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import importlib.util
+import itertools
 import json
 import subprocess
 import sys
@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from experiments import __main__ as command_line
 from experiments import catalogue
 from experiments.engine.script import UnknownScriptError, find, load
+from experiments.engine.terminal import question
 from tests.experiments import toy_script
 
 ROOT = Path(__file__).parents[2]
@@ -248,17 +249,22 @@ def test_near_names_are_found_and_parts_are_required() -> None:
 
 
 def test_the_catalogue_lists_every_script() -> None:
-    folder = ROOT / "experiments"
-    files = [*folder.glob("*.py"), *folder.glob("*/*.py")]
-    # Others hold what scripts share: a script is what draws.
+    # Other modules hold what scripts share: a script is what draws.
     scripts = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in files
+        for path in (ROOT / "experiments").rglob("*.py")
         if "\ndef plot(table" in path.read_text()
     }
     assert scripts == set(catalogue.SCRIPTS)
     assert len({name.rpartition(".")[2] for name in scripts}) == len(scripts)
-    assert all(importlib.util.find_spec(name) for name in catalogue.SCRIPTS)
+
+
+def test_the_catalogue_goes_folder_by_folder() -> None:
+    folders = [name.rpartition(".")[0] for name in catalogue.SCRIPTS]
+    runs = [folder for folder, _ in itertools.groupby(folders)]
+    assert len(runs) == len(set(runs))
+    questions = [question(folder) for folder in runs]
+    assert all("?" in text for text in questions), questions
 
 
 def test_committed_figures_carry_passed_claims() -> None:

@@ -1,4 +1,4 @@
-"""Provenance: any edit of the code behind a result changes its hashes, and nothing else does."""
+"""Provenance: edits of the code behind a result change its hashes; names and words do not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from experiments.engine import cells, provenance
-from experiments.engine.provenance import Code, commit, content_hash, sources, versions
+from experiments.engine.provenance import Code, commit, content_hash, module_hash, sources, versions
 from tests.experiments import toy_script
 
 
@@ -23,17 +23,76 @@ def module_from(path: Path) -> ModuleType:
     return module
 
 
-def test_content_hash_sees_names_and_contents_but_no_order(tmp_path: Path) -> None:
-    a, b = tmp_path / "a", tmp_path / "b"
-    a.write_text("one")
-    b.write_text("two")
-    reference = content_hash({"x": a, "y": b})
-    assert content_hash({"y": b, "x": a}) == reference
-    assert content_hash({"x": b, "y": a}) != reference
-    assert content_hash({"x": a}) != reference
-    a.write_text("onet")
-    b.write_text("wo")
-    assert content_hash({"x": a, "y": b}) != reference
+SOURCE = '''"""A module."""
+from __future__ import annotations
+import math
+
+RATE = 1.0
+
+def area(radius):
+    """Area of a disc."""
+    if radius < 0:
+        raise ValueError(f"radius must be at least 0, got {radius}")
+    return math.pi * RATE * radius ** 2
+
+class Disc:
+    """A disc."""
+    radius: float = 2.0
+    "A string behind an attribute."
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"""A module."""', '"""Another docstring."""'),
+        ('"""Area of a disc."""', "# A comment instead."),
+        ('    """A disc."""\n', ""),
+        ('"A string behind an attribute."', '"Another string."'),
+        ("import math\n", "import math\nimport os\nfrom experiments.engine import store\n"),
+        ("import math\n", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import math\n"),
+        ("RATE = 1.0", "RATE = (\n    1.0  # per second\n)"),
+        ("math.pi * RATE * radius ** 2", "(math.pi*RATE)*radius**2"),
+    ],
+)
+def test_words_imports_and_formatting_leave_the_hash(old: str, new: str) -> None:
+    assert old in SOURCE
+    assert module_hash(SOURCE.replace(old, new)) == module_hash(SOURCE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("RATE = 1.0", "RATE = 1"),
+        ("RATE = 1.0", "RATE = 2.0"),
+        ("radius < 0", "radius <= 0"),
+        ("at least 0", "above 0"),
+        ("radius ** 2", "radius ** 2.0"),
+        ("def area(radius)", "def area(radius=None)"),
+        ("radius: float = 2.0", "radius: float"),
+        ("math.pi * RATE * radius", "math.pi * (RATE * radius)"),
+        ("RATE = 1.0\n", "RATE = 1.0\nassert RATE\n"),
+    ],
+)
+def test_code_changes_the_hash(old: str, new: str) -> None:
+    assert old in SOURCE
+    assert module_hash(SOURCE.replace(old, new)) != module_hash(SOURCE)
+
+
+def test_content_hash_sees_contents_but_neither_places_nor_order(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.py", tmp_path / "b.py"
+    a.write_text("one = 1")
+    b.write_text("two = 2")
+    reference = content_hash([a, b])
+    assert content_hash([b, a]) == reference
+    assert content_hash([a]) != reference
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "__init__.py").write_text('"""A room."""')
+    moved = b.rename(room / "another_name.py")
+    assert content_hash([a, moved, room / "__init__.py"]) == reference
+    a.write_text("one = 3")
+    assert content_hash([a, moved]) != reference
 
 
 def test_sources_follow_imports(tmp_path: Path) -> None:
@@ -64,8 +123,20 @@ def test_an_edited_script_or_helper_is_other_code(
     second = Code.of(module_from(script))
     assert second.script != first.script
     assert second.library == first.library
-    script.write_text("from experiments.shared_problem import SIZE  # edited\n")
+    script.write_text("from experiments.shared_problem import SIZE\nDOUBLE = 2 * SIZE\n")
     assert Code.of(module_from(script)).script not in (first.script, second.script)
+
+
+def test_a_moved_helper_is_the_same_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = sys.modules["experiments"]
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    helper, script = tmp_path / "before_the_move.py", tmp_path / "script.py"
+    helper.write_text("SIZE = 1\n")
+    script.write_text("from experiments.before_the_move import SIZE\n")
+    before = Code.of(module_from(script))
+    helper.rename(tmp_path / "after_the_move.py")
+    script.write_text('"""Edited."""\nfrom experiments.after_the_move import SIZE\n')
+    assert Code.of(module_from(script)) == before
 
 
 def test_the_library_hash_is_that_of_the_imported_library() -> None:

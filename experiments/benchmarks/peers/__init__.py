@@ -1,1 +1,1 @@
-"""Other people's solvers set to the tasks of the geometry benchmark."""
+"""What benchmarks compare with: other packages, and plain code without geomdp."""

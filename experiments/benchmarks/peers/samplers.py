@@ -24,8 +24,8 @@ def hopsy_draws(
 ) -> tuple[Array, float]:
     """States (chains, draws, m) of a walk on {normals @ x <= offsets}, 0 inside, and its seconds.
 
-    The first fifth of the draws is thrown away unseen. Where asked, hopsy rounds the polytope
-    first; its time for that is not counted.
+    As many steps as a fifth of the draws are made first and discarded. If `rounded`, hopsy rounds
+    the polytope before that. Neither is timed.
     """
     problem = hopsy.Problem(normals, offsets)
     if rounded:

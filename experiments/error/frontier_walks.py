@@ -1,4 +1,4 @@
-"""Walks in the bodies of tables that no exact sampler is known for, and the errors they predict."""
+"""Hit-and-run in bodies of tables that have no known exact sampler, to estimate errors of noise."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from geomdp.workloads import MarginalTables, Workload, explicit_answers
 
 FloatArray = npt.NDArray[np.float64]
 
-#: Directions of standard deviation v^(1 + LEAN) along axes of variance v: those that make up most
-#: of the error are moved most. For K - K of 3-way tables this gave 2.7 times the effective draws.
+#: Directions have standard deviation v^(1 + LEAN) along an axis of variance v: the axes that
+#: contribute most to the error are moved most. For 3-way tables and K - K this multiplied the
+#: effective number of draws by 2.7.
 LEAN = 0.5
-#: Variances of answers below this share of the largest are rounding.
+#: Variances of answers below this share of the largest are rounding errors.
 FLAT = 1e-9
-#: Share of a chord kept, so that rounding leaves no point of a chain outside.
+#: Share of a chord that is used, so that rounding puts no point of a chain outside the body.
 INSIDE = 1 - 1e-9
 
 

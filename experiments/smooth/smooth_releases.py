@@ -1,4 +1,4 @@
-"""Releases that two scripts on smooth queries share: three summaries and their worst errors."""
+"""Three kinds of summary of smooth queries, and their worst errors over a family."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import geomdp as gd
 from experiments.engine.cells import Row
 from experiments.engine.statistics import LEVEL, MeanSquare
-from experiments.shared.smooth_problems import (
+from experiments.smooth.smooth_problems import (
     kernel_family,
     random_places,
     records_at,
@@ -22,7 +22,7 @@ from experiments.shared.smooth_problems import (
 from geomdp.workloads.smooth import Coefficients, Jackson, Truncation, approximate_many
 
 PRIVACY = gd.PureDP(1.0)
-#: Answers over all releases together, at most: for the level of single answers.
+#: At most this many answers are given over all releases; their number sets the level of each.
 ANSWERS = 10**6
 #: A sum of independent Laplace variables has a log-concave density, so it exceeds u standard
 #: deviations with probability at most exp(1 - u).

@@ -1,4 +1,4 @@
-"""Workloads, records and mechanisms of the accuracy table."""
+"""Records and mechanisms of the accuracy table, line by line."""
 
 from __future__ import annotations
 
@@ -12,31 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
-from experiments.shared.problems import RAND_SCHEMA, real_sample
+from experiments.shared.rand_sample import real_sample
+from experiments.shared.workloads import Line, line_workload
 from geomdp.bounds import RMS, orthogonal_lines_error
 
 PRIVACY = gd.PureDP(1.0)
-#: Levels of the eight categorical columns.
-CATEGORICAL = (2, 3, 4, 5, 6, 2, 3, 4)
 #: Latent classes of synthetic records, and the seed of their probabilities, which are public.
 CLASSES, CLASS_SEED = 4, 0
 
 
-class Line(enum.StrEnum):
-    """Workloads of the table."""
-
-    BINARY = "2-way, 10 binary columns"
-    CATEGORICAL = "2-way, 8 columns of 2 to 6 levels"
-    THREE_WAY = "3-way, 8 binary columns"
-    HUNDRED = "2-way, 100 binary columns"
-    FEW_COLUMNS = "2-way, 30 binary columns"
-    PREFIXES = "prefix sums, N = 256"
-    RANGES = "ranges, N = 64"
-    SIGNS = "random signs, m = 200, N = 1000"
-
-
 class Method(enum.StrEnum):
-    """What answers, ours first."""
+    """Mechanisms, ours first."""
 
     CONE = "cone"
     TIGHT_CONE = "cone, cut"
@@ -106,30 +92,13 @@ class Config:
     releases_per_trial: int
 
 
-@cache
-def workload(line: Line) -> gd.workloads.Workload:
-    """The queries; which random signs is part of the problem."""
-    tables = gd.workloads.MarginalTables
-    builders: Mapping[Line, Callable[[], gd.workloads.Workload]] = {
-        Line.BINARY: lambda: tables(RAND_SCHEMA.levels, 2),
-        Line.CATEGORICAL: lambda: tables(CATEGORICAL, 2),
-        Line.THREE_WAY: lambda: tables([2] * 8, 3),
-        Line.HUNDRED: lambda: tables([2] * 100, 2),
-        Line.FEW_COLUMNS: lambda: tables([2] * 30, 2),
-        Line.PREFIXES: lambda: gd.workloads.Prefixes(256),
-        Line.RANGES: lambda: gd.workloads.Ranges(64),
-        Line.SIGNS: lambda: gd.workloads.RandomSigns(200, 1000, rng=0),
-    }
-    return builders[line]()
-
-
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Records of one release, drawn anew each time.
 
     Binary columns from the real sample, without replacement; other tables from a mixture of product
     distributions; uniform elements otherwise.
     """
-    Q = workload(line)
+    Q = line_workload(line)
     if line is Line.BINARY:
         sample = real_sample()
         return sample[rng.choice(len(sample), n, replace=False)]
@@ -147,7 +116,7 @@ def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[An
 @cache
 def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
     """The mechanism for one record; `with_n` gives the others but for JL."""
-    Q, M = workload(line), gd.mechanisms
+    Q, M = line_workload(line), gd.mechanisms
     builders: Mapping[Method, Callable[[], gd.mechanisms.Mechanism]] = {
         Method.LAPLACE: lambda: M.Laplace(Q, n=1, privacy=PRIVACY),
         Method.BALL: lambda: M.Ball(Q, n=1, privacy=PRIVACY),
@@ -159,7 +128,7 @@ def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
         Method.HIERARCHICAL: lambda: M.Hierarchical(Q, n=1, privacy=PRIVACY),
         Method.KNORM: lambda: M.KNorm(Q, n=1, privacy=PRIVACY, exact=True),
     }
-    # Many columns are not cut.
+    # With a hundred columns the cone is not cut.
     cone = Method.CONE if line is Line.HUNDRED else Method.TIGHT_CONE
     after: Mapping[Method, tuple[Callable[..., gd.mechanisms.Mechanism], Method]] = {
         Method.PROJECTED_CONE: (M.Projected, cone),
@@ -193,4 +162,4 @@ def for_records(line: Line, method: Method, n: int) -> gd.mechanisms.Mechanism:
 
 def excluded_error(line: Line, n: int) -> float:
     """An error that no 1-DP mechanism has on all data sets of n records (orthogonal lines)."""
-    return orthogonal_lines_error(workload(line), n, epsilon=PRIVACY.epsilon, metric=RMS())
+    return orthogonal_lines_error(line_workload(line), n, epsilon=PRIVACY.epsilon, metric=RMS())

@@ -1,4 +1,4 @@
-"""Workloads, mechanisms and bad data on which projection alone is set against the map."""
+"""Workloads, mechanisms and worst-case data that compare projection alone with the map."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 import geomdp as gd
+from experiments.shared import workloads as shared
+from experiments.shared.workloads import Kind
 
 PRIVACY = gd.PureDP(1.0)
-#: Seeds of the public map and of the random signs, which are part of the problem.
-MAP_SEED, SIGNS_SEED = 0, 0
+#: Seed of the public map.
+MAP_SEED = 0
 
 
 class Family(enum.StrEnum):
@@ -59,15 +61,15 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
     its first axis, of length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
-        Family.SIGNS: lambda: gd.workloads.RandomSigns(size, 4 * size, rng=SIGNS_SEED),
-        Family.MARGINALS: lambda: gd.workloads.Marginals(size, 2),
-        Family.PARITIES: lambda: gd.workloads.Parities(size, 3),
+        Family.SIGNS: lambda: shared.workload(Kind.SIGNS, size, 4 * size),
+        Family.MARGINALS: lambda: shared.workload(Kind.MARGINALS_2, size),
+        Family.PARITIES: lambda: shared.workload(Kind.PARITIES_3, size),
         Family.REPEATED: lambda: repeated(size),
         Family.DECAYING: lambda: scaled_signs(1 / np.sqrt(np.arange(1, size + 1))),
         Family.LONG: lambda: scaled_signs(long_rows(size, 1)),
         Family.GLUED: lambda: scaled_signs(long_rows(size, size // 8)),
         Family.NEEDLE: lambda: gd.workloads.LinearMap(
-            gd.workloads.Means(size), np.diag(long_rows(size, 1))
+            shared.workload(Kind.MEANS, size), np.diag(long_rows(size, 1))
         ),
     }
     return builders[family]()
@@ -81,13 +83,13 @@ def long_rows(m: int, count: int) -> npt.NDArray[np.float64]:
 def scaled_signs(scales: npt.NDArray[np.float64]) -> gd.workloads.Workload:
     """Random signs, each query in units of its own."""
     m = len(scales)
-    matrix = gd.workloads.RandomSigns(m, 4 * m, rng=SIGNS_SEED).matrix
+    matrix = shared.random_signs(m, 4 * m).matrix
     return gd.workloads.Explicit(scales[:, None] * matrix)
 
 
 def repeated(m: int) -> gd.workloads.Workload:
     """Random signs, half of the m rows copies of the first."""
-    matrix = gd.workloads.RandomSigns(m - m // 2, 4 * m, rng=SIGNS_SEED).matrix
+    matrix = shared.random_signs(m - m // 2, 4 * m).matrix
     return gd.workloads.Explicit(np.vstack([matrix, np.repeat(matrix[:1], m // 2, axis=0)]))
 
 
@@ -148,7 +150,7 @@ def squared_errors(
 
 @dataclass(frozen=True)
 class Judgement:
-    """What common noise says of some records.
+    """Error and mean release of some records under noise that is common to all data.
 
     Parameters
     ----------
@@ -181,10 +183,10 @@ def judged(M: gd.mechanisms.Mechanism, records: npt.NDArray[Any], seeds: range) 
 class Search:
     """A local search for the worst data, from one, ten and all elements, several times over.
 
-    An exchange gives a share of the records one new element and stays if that raises the error
-    under common noise. The element is drawn at random, or, every other time, is the one among 64
-    that is furthest from what is released, on average: data far from there would have the largest
-    error if releases stayed where they are.
+    An exchange replaces a share of the records by one new element; it is kept if it raises the
+    error under common noise. Every other time the element is drawn at random. The other times it is
+    the one among 64 that is furthest from the mean of the releases: if releases did not move, data
+    there would have the largest error.
 
     Parameters
     ----------
@@ -197,7 +199,7 @@ class Search:
     exchanges : int
         Exchanges tried from the worst start.
     restarts : int
-        Independent searches; the worst under other noise than they used is kept.
+        Independent searches; the result is the worst of theirs, judged by noise that none has used.
     """
 
     family: Family

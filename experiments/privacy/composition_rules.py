@@ -1,4 +1,4 @@
-"""Rules that add up the privacy loss of pure steps, and what is exactly true of the sum."""
+"""Rules for the total privacy of several pure steps, and the exact total they are compared with."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def exact_epsilon(step: float, steps: int, delta: float) -> float:
 
 
 def zcdp_epsilon(step: float, steps: int, delta: float) -> float:
-    """Through epsilon_0^2 / 2 -zCDP of each step, by the best Renyi order."""
+    """The rule by zCDP: each step is (epsilon_0^2 / 2)-zCDP; converted at the best Renyi order."""
     rho = gd.privacy.basic_composition([gd.privacy.pure_to_zcdp(gd.PureDP(step))] * steps)
     assert isinstance(rho, gd.ZCDP)
     return gd.privacy.zcdp_to_approx_optimal_order(rho, delta).epsilon

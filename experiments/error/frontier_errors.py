@@ -7,23 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.benchmarks.accuracy_lines import (
-    PRIVACY,
-    Line,
-    Method,
-    excluded_error,
-    for_records,
-    workload,
-)
 from experiments.engine.cells import Row
 from experiments.engine.statistics import MeanSquare
-from experiments.shared.frontier_walks import (
+from experiments.error.frontier_walks import (
     Framed,
     cut_tables,
     difference,
     polytope,
     squares_of_chains,
 )
+from experiments.shared.accuracy_lines import (
+    PRIVACY,
+    Method,
+    excluded_error,
+    for_records,
+)
+from experiments.shared.workloads import Line, line_workload
 from geomdp.bounds import RMS, additive_noise_error
 from geomdp.geometry.sampling import bulk_ess, split_r_hat
 from geomdp.workloads import MarginalTables
@@ -80,11 +79,11 @@ class Config:
 
 
 def excluded(config: Config) -> Row:
-    """The square of an error that no mechanism has, or none of noise added to the answers."""
+    """The square of an error that is excluded: for all mechanisms, or for all additive noise."""
     if config.source is Source.ALL:
         error = excluded_error(config.line, RECORDS)
     else:
-        Q, epsilon = workload(config.line), PRIVACY.epsilon
+        Q, epsilon = line_workload(config.line), PRIVACY.epsilon
         error = additive_noise_error(Q, RECORDS, epsilon=epsilon, metric=RMS())
     return {**MeanSquare(error**2, 0.0, PUBLIC_DRAWS).columns(), "known": "bound"}
 
@@ -103,7 +102,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
     Of Z = R U for U in K - K, R ~ Gamma(r + 1); of Z = R (U_1 - U_2) for U_i in K with centroid 0,
     R ~ Gamma(2 r + 1).
     """
-    framed, Q = body_of(config), workload(config.line)
+    framed, Q = body_of(config), line_workload(config.line)
     r = framed.body.dimension
     pairs = config.source is not Source.KNORM
     radius = 2 * (2 * r + 1) * (2 * r + 2) if pairs else (r + 1) * (r + 2)
@@ -119,7 +118,7 @@ def walked(config: Config, rng: np.random.Generator) -> Row:
 
 def body_of(config: Config) -> Framed:
     """Where the chains of a source walk."""
-    Q = workload(config.line)
+    Q = line_workload(config.line)
     if config.source is Source.CUT:
         assert isinstance(Q, MarginalTables)
         return cut_tables(Q)

@@ -11,8 +11,8 @@ from geomdp.workloads.smooth import Coefficients, GaussianMixture
 
 #: Kernels of one query, and places of the records.
 KERNELS, PLACES = 3, 10
-#: Narrowest bandwidth of a kernel by number of variables: below the resolution 1 / t of the
-#: summaries, so that the worst query is one of those between which bandwidths t must choose.
+#: Narrowest bandwidth of a kernel by number of variables. It is below the resolution 1 / t of the
+#: summaries: a larger t resolves narrower kernels but adds noise, so the worst query depends on t.
 NARROWEST = {1: 1e-3, 2: 1e-2, 3: 5e-2}
 #: Public seed of the queries: which ones is part of the problem.
 SEED = 20131205
@@ -42,10 +42,10 @@ def random_places(d: int, count: int, rng: np.random.Generator) -> npt.NDArray[n
 
 
 def records_at(places: npt.NDArray[np.float64], n: int) -> npt.NDArray[np.float64]:
-    """Records (n, d) at the places, as often at each up to one.
+    """Records (n, d) at the places, whose counts differ by at most one.
 
-    Errors of approximation, which waver in sign, would average out over records spread smoothly;
-    at few places they count in full, as the theorem for all data sets has them.
+    Approximation errors change sign over the cube and would cancel for records spread smoothly. At
+    a few places they do not cancel, which tests the theorem's claim for every data set.
     """
     return np.resize(places, (n, places.shape[1]))
 

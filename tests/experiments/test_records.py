@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.shared.problems import (
+from experiments.shared.rand_sample import real_sample
+from experiments.shared.records import (
     Data,
     Queries,
     dimension,
     draw_records,
-    real_sample,
     workload,
 )
 

@@ -1,0 +1,54 @@
+"""The rows of the table of brackets: eight workloads in two sizes, three kinds of error."""
+
+from __future__ import annotations
+
+import enum
+
+import geomdp as gd
+from experiments.shared.workloads import Kind
+
+
+class Size(enum.StrEnum):
+    """How large the workloads are."""
+
+    SMALL = "small"
+    STANDARD = "standard"
+
+
+class Error(enum.StrEnum):
+    """How the error is measured."""
+
+    MEAN_L2 = "mean l2"
+    RMS = "root mean square"
+    WORST = "worst case"
+
+
+#: Sizes of the workloads, from the top of the figure.
+SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
+    Size.SMALL: {
+        Kind.HISTOGRAM: (16,),
+        Kind.PREFIXES: (16,),
+        Kind.RANGES: (6,),
+        Kind.MARGINALS_1: (6,),
+        Kind.MARGINALS_2: (5,),
+        Kind.PARITIES_2: (5,),
+        Kind.SIGNS: (10, 40),
+        Kind.MOMENTS: (2,),
+    },
+    Size.STANDARD: {
+        Kind.HISTOGRAM: (64,),
+        Kind.PREFIXES: (64,),
+        Kind.RANGES: (16,),
+        Kind.MARGINALS_1: (9,),
+        Kind.MARGINALS_2: (8,),
+        Kind.PARITIES_2: (8,),
+        Kind.SIGNS: (30, 300),
+        Kind.MOMENTS: (4,),
+    },
+}
+QUERIES = tuple(SIZES[Size.STANDARD])
+METRICS: dict[Error, gd.bounds.Metric] = {
+    Error.MEAN_L2: gd.bounds.MeanL2(),
+    Error.RMS: gd.bounds.RMS(),
+    Error.WORST: gd.bounds.WorstCase(),
+}

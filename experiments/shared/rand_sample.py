@@ -1,0 +1,35 @@
+"""Ten binary columns of the RAND health insurance sample, the real records of the figures."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import geomdp as gd
+
+#: Two levels each. The cuts are public: any visits to a doctor, any coinsurance, any incentive, any
+#: expenditure limit, physical limitation, ten or more on the index of chronic diseases.
+SCHEMA = gd.data.Schema(
+    (
+        gd.data.NumericColumn("mdvis", (0, 1, 100)),
+        gd.data.NumericColumn("lncoins", (0, 2, 4.62)),
+        gd.data.BooleanColumn("idp"),
+        gd.data.NumericColumn("lpi", (0, 1, 8)),
+        gd.data.NumericColumn("fmde", (0, 1, 9)),
+        gd.data.NumericColumn("physlm", (0, 0.5, 1)),
+        gd.data.NumericColumn("disea", (0, 10, 60)),
+        gd.data.BooleanColumn("hlthg"),
+        gd.data.BooleanColumn("hlthf"),
+        gd.data.BooleanColumn("hlthp"),
+    )
+)
+
+
+@cache
+def real_sample() -> npt.NDArray[Any]:
+    """All 20190 records of the sample, encoded: (20190, 10)."""
+    frame = gd.data.rand_health_insurance().frame
+    return np.concatenate([*gd.data.encode(frame, SCHEMA, SCHEMA.universe())])

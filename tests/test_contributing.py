@@ -1,0 +1,211 @@
+"""The steps of CONTRIBUTING.md, followed in a copy of the repository."""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FIGURE = '''"""Ball noise: its error falls as 1/n, exactly as predicted.
+
+Paper: Nikolov 2022 (arXiv 2208.07410); formula sheet JL-L14, JL-L15.
+
+Claim: the error of ball noise is the predicted one at every n. Run time on one core: 1 s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.checks import agrees_with_prediction, predicted_columns
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_measured, log_axes
+from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.shared.workloads import Kind, workload
+
+
+@dataclass(frozen=True)
+class Config:
+    """One point of the figure: the number of records n."""
+
+    n: int
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Mean squared error over 50 releases of uniform records."""
+    Q = workload(Kind.PREFIXES, 8)
+    mechanism = gd.mechanisms.Ball(Q, n=config.n, privacy=gd.PureDP(1.0))
+    records = Q.universe.sample(config.n, rng)
+    truth = Q.answers(records)
+    errors = [mechanism.release(records, rng=rng).answers - truth for _ in range(50)]
+    squares = MeanSquare.of([float(np.mean(error**2)) for error in errors])
+    return [{**squares.columns(), **predicted_columns(mechanism.predicted_rmse)}]
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """The error is as predicted."""
+    return [agrees_with_prediction("ball noise errs as predicted", "JL-L15", table, ["n"])]
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Error against n."""
+    figure = Figure(figsize=(3.6, 2.7))
+    axes = figure.subplots()
+    means = {n: mean for (n,), mean in pooled_by(table, ["n"]).items()}
+    draw_measured(axes, [*means], [*means.values()], Look("C0", "o"), "ball")
+    log_axes(axes)
+    return figure
+
+
+QUICK = Sweep((Config(10), Config(100)), trials=1, seed=0)
+FULL = Sweep((Config(10), Config(100), Config(1000)), trials=1, seed=0)
+'''
+
+BODY = '''"""Segments about 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp._validation import batch
+from geomdp.bodies.base import Body
+
+
+@dataclass(frozen=True)
+class Segment(Body):
+    """The segment {x in R : |x| <= half_length}.
+
+    Parameters
+    ----------
+    half_length : float
+        Above 0.
+    """
+
+    half_length: float
+
+    @property
+    def dimension(self) -> int:
+        """Dimension 1."""
+        return 1
+
+    @property
+    def symmetric(self) -> bool:
+        """Always true."""
+        return True
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """half_length |u|."""
+        return np.asarray(self.half_length * np.abs(batch(directions, 1, "directions")[:, 0]))
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """The end on the side of u."""
+        return np.where(batch(directions, 1, "directions") > 0, self.half_length, -self.half_length)
+
+    def gauge(self, points: FloatArray) -> FloatArray:
+        """|x| / half_length."""
+        return np.asarray(np.abs(batch(points, 1, "points")[:, 0]) / self.half_length)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """The nearest number in the interval."""
+        return np.clip(batch(points, 1, "points"), -self.half_length, self.half_length)
+
+    def volume(self) -> float:
+        """Length."""
+        return 2 * self.half_length
+'''
+BODY_ROW = """    BodyCase(
+        "newcomer", lambda s: Segment(2 * s), 1, "support gauge project volume", volume=4
+    ),"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of what the steps touch; commands run in it import its modules, not ours."""
+    ignored = shutil.ignore_patterns("__pycache__", "results")
+    for folder in ("geomdp", "experiments", "tests"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def changed(copy: Path) -> set[str]:
+    """Files of the copy that are new or differ from ours."""
+    sources = [*copy.rglob("*.py"), *copy.rglob("*.pyi")]
+    names = {path.relative_to(copy) for path in sources}
+    differing = {
+        name
+        for name in names
+        if not (ROOT / name).exists() or not filecmp.cmp(ROOT / name, copy / name, shallow=False)
+    }
+    return {name.as_posix() for name in differing}
+
+
+def pytest_in(copy: Path, chosen: str, *files: str) -> None:
+    """Run the tests of the copy whose names match an expression."""
+    run(copy, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "-k", chosen, *files)
+
+
+def run(copy: Path, *arguments: str) -> str:
+    """Standard output of a Python command in the copy."""
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+    result = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+def put_before(path: Path, mark: str, line: str) -> None:
+    """Add a line to a file, before the first one that holds `mark`."""
+    text = path.read_text()
+    start = text.rindex("\n", 0, text.index(mark)) + 1
+    path.write_text(f"{text[:start]}{line}\n{text[start:]}")
+
+
+def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> None:
+    bodies, catalogue = copy / "geomdp" / "bodies", copy / "tests" / "catalogue.py"
+    (bodies / "norm_balls" / "segment.py").write_text(BODY)
+    export = "from .norm_balls.segment import Segment as Segment"
+    put_before(bodies / "__init__.pyi", "from .norm_balls.symmetrised_box", export)
+    put_before(catalogue, "    Simplex,", "    Segment,")
+    put_before(catalogue, '    BodyCase("segment as a ball"', BODY_ROW)
+    assert changed(copy) == {
+        "geomdp/bodies/norm_balls/segment.py",
+        "geomdp/bodies/__init__.pyi",
+        "tests/catalogue.py",
+    }
+    pytest_in(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
+
+
+def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
+    (copy / "experiments" / "error" / "ball_noise.py").write_text(FIGURE)
+    catalogue = copy / "experiments" / "catalogue.py"
+    put_before(catalogue, '"experiments.error.', '    "experiments.error.ball_noise",')
+    assert changed(copy) == {"experiments/error/ball_noise.py", "experiments/catalogue.py"}
+    assert "Ball noise: its error falls" in run(copy, "-m", "experiments", "list")
+    assert "1 claims passed, 0 failed" in run(copy, "-m", "experiments", "run", "ball_noise")
+    written = {path.name for path in (copy / "paper_figures" / "quick").iterdir()}
+    assert written == {f"ball_noise.{kind}" for kind in ("csv", "json", "png", "svg")}
+    tests = ("tests/test_experiments.py", "tests/experiments/test_command_line.py")
+    pytest_in(copy, "ball_noise or catalogue", *tests)
