@@ -12,7 +12,8 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp.privacy import Adjacency, Guarantee, Ledger
+from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.privacy import Guarantee, Ledger
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
@@ -116,15 +117,15 @@ class Mechanism(abc.ABC):
         """The same family of mechanism, n and guarantee for another `workload`."""
 
     @abc.abstractmethod
-    def _set_up(self) -> None:
+    def set_up(self) -> None:
         """Make whatever a draw needs beyond the prediction, so that none of it can fail later."""
 
-    def _totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and the exact sums that `_privatise` takes, in one pass."""
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Number of records and the exact sums that `privatise` takes, in one pass."""
         return self.workload.totals(records)
 
     @abc.abstractmethod
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private mean answers (m,) from the exact sums (m,) of the answer vectors."""
 
     def release(
@@ -153,19 +154,19 @@ class Mechanism(abc.ABC):
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
-        # All set-up first: nothing that could fail is left once the ledger has paid.
-        predicted = self.predicted_rmse
-        self._set_up()
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
-        generator = np.random.default_rng(rng)
-        label = type(self).__name__
-        if ledger is not None:
-            ledger.require(guarantee, label)
-        totals = self._totals(records)
-        replace_one = self.guarantee.adjacency is Adjacency.REPLACE_ONE
-        if replace_one and totals.count != self.n:
-            raise ValueError(f"records must number n = {self.n}, got {totals.count}")
-        if ledger is not None:
-            ledger.spend(guarantee, label)
-        answers = self._privatise(totals.sums, generator)
-        return Release(answers, guarantee, predicted)
+        generator, guarantee = source_and_record(rng, self.guarantee)
+
+        def set_up() -> Prediction:
+            self.set_up()
+            return self.predicted_rmse
+
+        def read() -> tuple[int, FloatArray]:
+            totals = self.totals(records)
+            return totals.count, totals.sums
+
+        def draw(predicted: Prediction, sums: FloatArray) -> Release:
+            return Release(self.privatise(sums, generator), guarantee, predicted)
+
+        return release_once(
+            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
+        )

@@ -51,15 +51,15 @@ class AdditiveMechanism(Mechanism):
         """The same mechanism for `n` records; the noise object is shared."""
         n = whole(n, "n")
         # First, so that the copy carries the results with it.
-        self._set_up()
+        self.set_up()
         twin = copy.copy(self)
         twin.n = n
         return twin
 
-    def _set_up(self) -> None:
+    def set_up(self) -> None:
         _ = self.noise, self._hull
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         answers = (sums + self.noise.sample(rng, 1)) / self.n
         if self._hull is None:
             return np.asarray(answers[0])

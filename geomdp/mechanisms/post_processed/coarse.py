@@ -107,14 +107,14 @@ class Coarse(Mechanism):
         """The mechanism of the same family and radius for another workload."""
         return type(self)(self.inner.with_workload(workload), self._radius)
 
-    def _totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
         return self._coarsened.totals(records)
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        self.inner.set_up()
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return self.inner._privatise(sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return self.inner.privatise(sums, rng)
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

@@ -92,7 +92,7 @@ class Fitted(Mechanism):
         """The same mechanism for `n` records; noise, norm and geometry are shared."""
         n = whole(n, "n")
         # First, so that the copy carries the result with it.
-        self._set_up()
+        self.set_up()
         twin = copy.copy(self)
         twin._projected, twin.n = self._projected.with_n(n), n
         return twin
@@ -101,12 +101,12 @@ class Fitted(Mechanism):
         """Fitted noise of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
 
-    def _set_up(self) -> None:
-        self._projected._set_up()
+    def set_up(self) -> None:
+        self._projected.set_up()
         _ = self._norm
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner.privatise(sums, rng)
         fitted = self._norm.nearest(noisy)
         nearest = self._projected.nearest(noisy, warm_start=fitted).point
         reach = self._projected.predicted_rmse.value * math.sqrt(self.workload.n_queries)

@@ -188,7 +188,7 @@ class JL(Mechanism):
         """The same mechanism for `n` records; A, noise and geometry are shared."""
         n = whole(n, "n")
         # First, so that the copy carries the results with it.
-        self._set_up()
+        self.set_up()
         twin = copy.copy(self)
         twin.inner, twin.n = self.inner.with_n(n), n
         return twin
@@ -198,12 +198,12 @@ class JL(Mechanism):
         template = self.inner.with_workload(workload)
         return type(self)(template, self._dimension, self._rng.spawn(1)[0])
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        self.inner.set_up()
         _ = self._projector, self._support, self.mean_distortion
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(self.matrix @ sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner.privatise(self.matrix @ sums, rng)
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point

@@ -102,7 +102,7 @@ def predict_on_prior(
     squares = np.empty(trials)
     for trial in range(trials):
         sums = prior.sums(mechanism.workload, mechanism.n, generator)
-        error = mechanism._privatise(sums, generator) - sums / mechanism.n
+        error = mechanism.privatise(sums, generator) - sums / mechanism.n
         squares[trial] = error @ error / mechanism.workload.n_queries
     value = math.sqrt(squares.mean())
     # d sqrt(x) = dx / (2 sqrt(x)).

@@ -115,7 +115,7 @@ class Projected(Mechanism):
         """The same mechanism for `n` records; noise and geometry are shared."""
         n = whole(n, "n")
         # First, so that the copy carries the results with it.
-        self._set_up()
+        self.set_up()
         twin = copy.copy(self)
         twin.inner, twin.n = self.inner.with_n(n), n
         return twin
@@ -124,12 +124,12 @@ class Projected(Mechanism):
         """Projected noise of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        self.inner.set_up()
         _ = self._projector, self._support, self.diameter
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return self.nearest(self.inner._privatise(sums, rng)).point
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return self.nearest(self.inner.privatise(sums, rng)).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
         """The nearest point of K to noisy means (m,), to the gap that `predicted_rmse` counts.

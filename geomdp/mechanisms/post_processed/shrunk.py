@@ -104,7 +104,7 @@ class Shrunk(Mechanism):
         """The same mechanism for `n` records; noise and geometry are shared."""
         n = whole(n, "n")
         # First, so that the copy carries the results with it.
-        self._set_up()
+        self.set_up()
         twin = copy.copy(self)
         twin.inner, twin.n = self.inner.with_n(n), n
         return twin
@@ -113,12 +113,12 @@ class Shrunk(Mechanism):
         """Shrunk noise of the same family for another workload."""
         return type(self)(self.inner.with_workload(workload))
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        self.inner.set_up()
         _ = self._ball, self._projector
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        noisy = self.inner.privatise(sums, rng)
         centre, radius = self._ball
         shrunk = centre + self.factor * (noisy - centre)
         tolerance = relative_tolerance(self._squared_bound, 2 * radius)
