@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.bodies import Elliptope, PsdBox, TableMoments, sensitivity_polytope
 from geomdp.bodies.base import Body
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
+from geomdp.mechanisms.sensitivity import pure_only
 from geomdp.noise.cone import ConeNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.structure.table_contrasts import table_contrasts
@@ -39,21 +36,8 @@ class Cone(AdditiveMechanism):
     * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
     * the sensitivity polytope itself where it has an exact sampler.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, or a workload for which no body C is known.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. A workload for
+    which no body C is known is a ``ValueError``.
 
     Notes
     -----
@@ -73,6 +57,8 @@ class Cone(AdditiveMechanism):
     Formula sheet X-CONE, X-LKJ, X-PSDBOX; for categorical columns see `TableMoments`.
     """
 
+    privacy: PureDP
+
     def __init__(
         self,
         workload: Workload,
@@ -81,9 +67,8 @@ class Cone(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "Cone")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        pure = pure_only(privacy, "Cone")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         replace_one = adjacency is Adjacency.REPLACE_ONE
         rate = privacy.epsilon / 2 if replace_one else privacy.epsilon
         lift = cone_lift(workload)
@@ -106,15 +91,6 @@ class Cone(AdditiveMechanism):
     def noise(self) -> ConeNoise:
         """Distribution of Z, on sums of answer vectors."""
         return self._noise
-
-    @property
-    def _hull(self) -> AffineHull | None:
-        return None
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The cone mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
 
 
 @dataclass(frozen=True)

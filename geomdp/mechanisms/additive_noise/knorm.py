@@ -7,8 +7,6 @@ from functools import cached_property
 from typing import Self
 
 from geomdp._linalg import AffineHull
-from geomdp._seeds import PUBLIC_SEED
-from geomdp._validation import whole
 from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
@@ -16,9 +14,10 @@ from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
+from geomdp.mechanisms.sensitivity import answer_hull, pure_only
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, Guarantee, PureDP
+from geomdp._seeds import PUBLIC_SEED
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry
 
@@ -81,6 +80,9 @@ class KNorm(AdditiveMechanism):
     Hardt-Talwar 2010; Nikolov 2022, Lemma 14; formula sheet JL-KN, JL-L14, X-OUT, SAM-1 to SAM-6.
     """
 
+    privacy: PureDP
+    _span: AffineHull
+
     def __init__(
         self,
         workload: Workload,
@@ -91,17 +93,12 @@ class KNorm(AdditiveMechanism):
         body: Body | None = None,
         exact: bool = False,
     ) -> None:
-        self._privacy = pure_only(privacy, "KNorm")
-        self._adjacency = checked_adjacency(adjacency)
-        self.workload, self.n = workload, whole(n, "n")
+        pure = pure_only(privacy, "KNorm")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         self._span = answer_hull(workload, adjacency)
-        self._given, self._exact = body, exact
-        if body is None:
-            return
-        # Above 1 by rounding at most; scaling by it leaves no slack in the privacy claim.
-        factor = check_contains_neighbours(body, workload, adjacency)
-        self._given = body if factor == 1 else Scaled(body, factor)
-        if exact and not body.implements("sample_uniform"):
+        self._given = None if body is None else holding_neighbours(body, workload, adjacency)
+        self._exact = exact
+        if body is not None and exact and not body.implements("sample_uniform"):
             names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
             raise ValueError(f"body must have an exact sampler, as have {names}; got {body!r}")
 
@@ -111,10 +108,10 @@ class KNorm(AdditiveMechanism):
         if self._given is not None:
             return self._noise_of(self._given)
         if self._exact:
-            candidates = exact_noise_bodies(self.workload, self._adjacency)
+            candidates = exact_noise_bodies(self.workload, self.adjacency)
             noises = [self._noise_of(named.body) for named in candidates]
             return min(noises, key=lambda noise: noise.second_moment().value)
-        body = neighbour_body(self.workload, self._adjacency)
+        body = neighbour_body(self.workload, self.adjacency)
         if body.implements("sample_uniform"):
             return self._noise_of(body)
         refined = refine_slabs(
@@ -125,19 +122,13 @@ class KNorm(AdditiveMechanism):
             rng=PUBLIC_SEED,
         )
         return KNormNoise(
-            refined.body, self._privacy.epsilon, refined.sampler, refined.second_moment
+            refined.body, self.privacy.epsilon, refined.sampler, refined.second_moment
         )
 
     def _noise_of(self, body: Body) -> KNormNoise:
         sampler: UniformSampler
         sampler = ExactSampler(body) if body.implements("sample_uniform") else ChainSampler(body)
-        return KNormNoise(body, self._privacy.epsilon, sampler)
-
-    # A read-only property where the base class has an attribute: known only after the set-up.
-    @cached_property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """The privacy record; it needs the set-up, which fixes the status of the sampler."""
-        return Guarantee(self._privacy, self._adjacency, self.noise.sampler)
+        return KNormNoise(body, self.privacy.epsilon, sampler)
 
     @cached_property
     def _hull(self) -> AffineHull:
@@ -157,10 +148,20 @@ class KNorm(AdditiveMechanism):
         return type(self)(
             workload,
             n=self.n,
-            privacy=self._privacy,
-            adjacency=self._adjacency,
+            privacy=self.privacy,
+            adjacency=self.adjacency,
             exact=self._exact,
         )
+
+
+def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> Body:
+    """`body`, proved to hold all differences of neighbours; ``ValueError`` if it does not.
+
+    A body that misses some by rounding is scaled up until it holds them (by at most 1 + 2e-8), so
+    that the privacy claim has no slack.
+    """
+    factor = check_contains_neighbours(body, workload, adjacency)
+    return body if factor == 1 else Scaled(body, factor)
 
 
 def slab_budget(dimension: int) -> int:

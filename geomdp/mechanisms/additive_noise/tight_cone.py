@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import itertools
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
-from geomdp._seeds import PUBLIC_SEED
-from geomdp._validation import whole
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
+from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
 from geomdp.noise import ConeNoise, PairedNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp._seeds import PUBLIC_SEED
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
@@ -47,21 +44,8 @@ class TightCone(AdditiveMechanism):
     * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
     * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries: `MarginalTables` or `Marginals` with k <= 2, `Parities` with k = 2.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload, or one of another kind.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The workload
+    must be `MarginalTables` or `Marginals` with k <= 2, or `Parities` with k = 2.
 
     Notes
     -----
@@ -80,6 +64,8 @@ class TightCone(AdditiveMechanism):
     Deza-Laurent 1997 (triangle inequalities of the cut polytope); formula sheet X-CONE, X-LKJ.
     """
 
+    privacy: PureDP
+
     def __init__(
         self,
         workload: Workload,
@@ -88,9 +74,9 @@ class TightCone(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "TightCone")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        super().__init__(
+            workload, n=n, privacy=pure_only(privacy, "TightCone"), adjacency=adjacency
+        )
         l1_sensitivity(workload, adjacency)  # refuses constant workloads
         contrasts = table_contrasts(workload)
         if contrasts is None:
@@ -103,20 +89,11 @@ class TightCone(AdditiveMechanism):
     @cached_property
     def noise(self) -> PairedNoise | ConeNoise:
         """Distribution of Z, on sums of answer vectors; set up on first use."""
-        body, epsilon = tight_table_moments(self._contrasts.levels), self._privacy.epsilon
+        body, epsilon = tight_table_moments(self._contrasts.levels), self.privacy.epsilon
         matrix, constant = self._contrasts.matrix, self._contrasts.constant
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE:
+        if self.adjacency is Adjacency.REPLACE_ONE:
             return PairedNoise(body, epsilon, matrix)
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
-
-    @property
-    def _hull(self) -> AffineHull | None:
-        return None
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The same mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
 
 
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cached_property
 from typing import Self
@@ -10,15 +9,14 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.noise_norm import NoiseNorm, noise_norm
 from geomdp.mechanisms.post_processed.projected import Projected
-from geomdp.workloads import Workload
+from geomdp.mechanisms.results import Prediction, PredictionKind
 
 
-class Fitted(Mechanism):
+class Fitted(PostProcessed):
     """An additive mechanism followed by generalised least squares over the sensitivity polytope.
 
     With y = Q(X) + Z / n, Z the noise of `inner` with covariance S, and K as in `Projected`,
@@ -65,14 +63,11 @@ class Fitted(Mechanism):
     JL-L13b, GEN-2.
     """
 
-    def __init__(self, inner: AdditiveMechanism) -> None:
-        self._projected = Projected(inner)
-        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+    inner: AdditiveMechanism
 
-    @property
-    def inner(self) -> AdditiveMechanism:
-        """The additive mechanism."""
-        return self._projected.inner
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        super().__init__(additive_only(inner))
+        self._projected = Projected(inner)
 
     @cached_property
     def _norm(self) -> NoiseNorm:
@@ -90,22 +85,17 @@ class Fitted(Mechanism):
 
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; noise, norm and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the result with it.
-        self.set_up()
-        twin = copy.copy(self)
-        twin._projected, twin.n = self._projected.with_n(n), n
+        twin = super().with_n(n)
+        twin._projected = self._projected.with_n(n)
         return twin
 
-    def with_workload(self, workload: Workload) -> Self:
-        """Fitted noise of the same family for another workload."""
-        return type(self)(self.inner.with_workload(workload))
-
     def set_up(self) -> None:
+        """Set up `inner`, the projection and the norm of the fit."""
         self._projected.set_up()
         _ = self._norm
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The fit f, kept within the reach b of the nearest point g."""
         noisy = self.inner.privatise(sums, rng)
         fitted = self._norm.nearest(noisy)
         nearest = self._projected.nearest(noisy, warm_start=fitted).point

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,13 +18,14 @@ from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
     relative_tolerance,
     squared_noise_limit,
 )
 from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import LinearMap, Workload
 
 
@@ -55,7 +55,7 @@ class AutoDimension:
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
 
 
-class JL(Mechanism):
+class JL(PostProcessed):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, A (k, m) with independent
@@ -110,19 +110,18 @@ class JL(Mechanism):
     Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
     """
 
+    inner: AdditiveMechanism
+    matrix: FloatArray
+
     def __init__(
         self,
         inner: AdditiveMechanism,
         dimension: int | AutoDimension,
         rng: RandomState = None,
     ) -> None:
-        if not isinstance(inner, AdditiveMechanism):
-            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        super().__init__(additive_only(inner))
         effective = inner.workload.affine_hull().dimension
         self._rng, self._dimension = np.random.default_rng(rng), dimension
-        self.workload, self.n = inner.workload, inner.n
-        self.matrix: FloatArray
-        self.inner: AdditiveMechanism
         if isinstance(dimension, AutoDimension):
             trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
             best = min(trials, key=lambda trial: trial.predicted_rmse.value)
@@ -135,7 +134,6 @@ class JL(Mechanism):
                 )
             self.matrix = jl_map(dimension, self.workload.n_queries, self._rng)
             self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
-        self.guarantee = self.inner.guarantee
 
     @cached_property
     def body(self) -> Body:
@@ -184,25 +182,18 @@ class JL(Mechanism):
         value = error / math.sqrt(self.workload.n_queries)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; A, noise and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self.set_up()
-        twin = copy.copy(self)
-        twin.inner, twin.n = self.inner.with_n(n), n
-        return twin
-
     def with_workload(self, workload: Workload) -> Self:
         """The mechanism of the same family and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
         return type(self)(template, self._dimension, self._rng.spawn(1)[0])
 
     def set_up(self) -> None:
-        self.inner.set_up()
+        """Set up `inner` and the geometry."""
+        super().set_up()
         _ = self._projector, self._support, self.mean_distortion
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Least squares over K_Q from the noisy answers to A Q."""
         noisy = self.inner.privatise(self.matrix @ sums, rng)
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)

@@ -10,7 +10,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import Records, Universe, Workload
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.bodies import MappedElliptope, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.base import Body
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure.sign_products import sign_products
@@ -34,7 +32,7 @@ MAX_RELAXED_COLUMNS = 128
 STANDARD_ERRORS = 4.76
 
 
-class Projected(Mechanism):
+class Projected(PostProcessed):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner` and K = K_Q the
@@ -71,11 +69,10 @@ class Projected(Mechanism):
     JL-A1, JL-L13, JL-L13b.
     """
 
+    inner: AdditiveMechanism
+
     def __init__(self, inner: AdditiveMechanism) -> None:
-        if not isinstance(inner, AdditiveMechanism):
-            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
-        self.inner = inner
-        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+        super().__init__(additive_only(inner))
 
     @cached_property
     def body(self) -> Body:
@@ -111,24 +108,13 @@ class Projected(Mechanism):
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self.set_up()
-        twin = copy.copy(self)
-        twin.inner, twin.n = self.inner.with_n(n), n
-        return twin
-
-    def with_workload(self, workload: Workload) -> Self:
-        """Projected noise of the same family for another workload."""
-        return type(self)(self.inner.with_workload(workload))
-
     def set_up(self) -> None:
-        self.inner.set_up()
+        """Set up `inner` and the geometry."""
+        super().set_up()
         _ = self._projector, self._support, self.diameter
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The nearest point of K to the noisy answers."""
         return self.nearest(self.inner.privatise(sums, rng)).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.geometry.projection.projector import Projector
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
     noise_limit_source,
@@ -21,11 +18,12 @@ from geomdp.mechanisms.post_processed.projected import (
     relative_tolerance,
     squared_noise_limit,
 )
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import CHUNK_ROWS, MAX_SCORES
 
 
-class Shrunk(Mechanism):
+class Shrunk(PostProcessed):
     """An additive mechanism shrunk towards a public point, then projected: for very few records.
 
     M(X) = argmin over p in K of ||p - (c + s (y - c))||_2 with y = Q(X) + Z / n, Z the noise of
@@ -66,11 +64,10 @@ class Shrunk(Mechanism):
     Donoho-Liu-MacGibbon 1990 (linear minimax estimates); formula sheet JL-L13, GEN-2.
     """
 
+    inner: AdditiveMechanism
+
     def __init__(self, inner: AdditiveMechanism) -> None:
-        if not isinstance(inner, AdditiveMechanism):
-            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
-        self.inner = inner
-        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+        super().__init__(additive_only(inner))
 
     @cached_property
     def _ball(self) -> tuple[FloatArray, float]:
@@ -100,24 +97,13 @@ class Shrunk(Mechanism):
         source += noise_limit_source(self.inner)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self.set_up()
-        twin = copy.copy(self)
-        twin.inner, twin.n = self.inner.with_n(n), n
-        return twin
-
-    def with_workload(self, workload: Workload) -> Self:
-        """Shrunk noise of the same family for another workload."""
-        return type(self)(self.inner.with_workload(workload))
-
     def set_up(self) -> None:
-        self.inner.set_up()
+        """Set up `inner` and the geometry."""
+        super().set_up()
         _ = self._ball, self._projector
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The nearest point of K to the noisy answers, shrunk towards the centre."""
         noisy = self.inner.privatise(sums, rng)
         centre, radius = self._ball
         shrunk = centre + self.factor * (noisy - centre)

@@ -15,8 +15,8 @@ from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.ball import Ball
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
-from geomdp.mechanisms.base import Prediction, PredictionKind, Release
 from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Ledger, Privacy, PureDP

@@ -12,7 +12,8 @@ import numpy as np
 from geomdp._linalg import svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.workloads import Marginals, Workload

@@ -16,7 +16,8 @@ from geomdp.bodies import Spectraplex
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Release
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
     IsotropicShrinkage,

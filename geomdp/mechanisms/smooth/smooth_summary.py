@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.data import Schema
-from geomdp.mechanisms.base import Prediction, PredictionKind
 from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.mechanisms.smooth.calibrated import CalibratedNoise
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
