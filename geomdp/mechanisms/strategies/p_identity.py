@@ -10,10 +10,9 @@ from scipy.optimize import minimize
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.strategies.design import Design
+from geomdp.mechanisms.strategies.design import Design, laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
 from geomdp.mechanisms.strategies.listed import listed_answers
-from geomdp.noise import LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.structure.diameters import l1_diameter
@@ -82,11 +81,9 @@ class PIdentity:
         else:
             change = float(np.abs(strategy).sum(axis=0).max()) * (1 + INFLATION)
         (matrix,) = reconstruct(answers, [strategy], [1.0], adjacency)
-
-        def noise(epsilon: float) -> MappedNoise:
-            return MappedNoise([Part(LaplaceNoise(len(strategy), change / epsilon), matrix)])
-
-        return Design("p-identity", 2 * change**2 * float((matrix**2).sum()), noise)
+        energy = 2 * change**2 * float((matrix**2).sum())
+        measurement = laplace_measurement(change, strategy, matrix)
+        return Design("p-identity", energy, answers, adjacency, lambda: [measurement])
 
 
 def bump_counts(size: int) -> list[int]:

@@ -16,8 +16,11 @@ STARTS = 60
 #: Seed of the starting points, with which the errors above were measured; the split is public and
 #: should not change from call to call.
 START_SEED = 0
-#: Precisions below this count as it: its square is still above the underflow of float64.
+#: Precisions below this count as it during a descent: its square does not underflow in float64.
 LEAST_PRECISION = 1e-100
+#: Shares below this part of the largest one are dropped, or raised to it where something would be
+#: measured by nothing else.
+LEAST_SHARE = 1e-6
 #: Iterations of one descent; it converges in tens for the splits of this package.
 MAX_ITERATIONS = 300
 
@@ -45,24 +48,25 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     variance costs. Disjoint measurements give JL-SPLIT. The problem is not convex: quasi-Newton
     descent in log t from several points, the best of which is returned.
 
+    Every quantity with a cost above 0, however small, is told by a measurement with a share above
+    0. An answer that needs it would otherwise be released without its part of the noise.
+
     Parameters
     ----------
     costs : (u,) array
-        c, above 0.
+        c, non-negative, not all 0.
     overlap : (s, u) sparse array
         g, non-negative, no empty column.
     """
+    needed = np.flatnonzero(costs)
+    costs, overlap = costs[needed], sp.csr_array(overlap.tocsc()[:, needed])
     transposed = overlap.T.tocsr()
-
-    def told(shares: FloatArray) -> FloatArray:
-        # What nothing tells has infinite variance; rounding may reach it on the way, and what
-        # costs nothing may end there.
-        return np.asarray(np.maximum(transposed @ shares**2, LEAST_PRECISION))
 
     def objective(logs: FloatArray) -> tuple[float, FloatArray]:
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
-        precision = told(shares)
+        # Rounding may leave a quantity untold on the way.
+        precision = np.maximum(transposed @ shares**2, LEAST_PRECISION)
         value = float((costs / precision).sum())
         slope = -2 * shares * (overlap @ (costs / precision**2))
         # Chain rule of the normalised exponential, then of the logarithm.
@@ -78,8 +82,27 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
         ),
         key=lambda result: float(result.fun),
     )
-    shares = np.exp(best.x - best.x.max())
-    # A measurement with less than a millionth of the budget tells nothing worth its noise.
-    shares[shares < 1e-6 * shares.max()] = 0
-    shares /= shares.sum()
-    return Split(shares, float((costs / told(shares)).sum()))
+    shares = _without_tiny(np.exp(best.x - best.x.max()), transposed)
+    return Split(shares, float((costs / (transposed @ shares**2)).sum()))
+
+
+def _without_tiny(shares: FloatArray, tellers: sp.csr_array) -> FloatArray:
+    """`shares` with sum 1, tiny ones dropped unless they tell most of what is told of a quantity.
+
+    Parameters
+    ----------
+    shares : (s,) array
+        Non-negative, the largest of them 1.
+    tellers : (u, s) sparse array
+        Transpose of the overlap.
+    """
+    useful = np.asarray(tellers.sum(axis=0)) > 0
+    kept = np.where(useful & (shares >= LEAST_SHARE), shares, 0.0)
+    before, after = tellers @ shares**2, tellers @ kept**2
+    for u in np.flatnonzero((after == 0) | (after < before / 2)):
+        row = slice(tellers.indptr[u], tellers.indptr[u + 1])
+        # Raised first to a share whose square does not underflow.
+        precision = tellers.data[row] * np.maximum(shares[tellers.indices[row]], 1e-100) ** 2
+        best = tellers.indices[row][np.argmax(precision)]
+        kept[best] = max(kept[best], LEAST_SHARE)
+    return np.asarray(kept / kept.sum())
