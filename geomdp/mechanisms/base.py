@@ -12,11 +12,14 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.mechanisms.protocol import release_once, source_and_record
-from geomdp.mechanisms.results import Prediction, Release
+from geomdp.mechanisms.results import Prediction, Release, short_claim
 from geomdp.privacy import Guarantee, Ledger
-from geomdp.workloads import Workload
+from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
+
+#: Longest description of a workload in the text of a mechanism.
+LONGEST = 60
 
 
 class FunctionOfSums(abc.ABC):
@@ -58,6 +61,14 @@ class Mechanism(FunctionOfSums):
     workload: Workload
     n: int
     guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        said = f"{_in_words(self.workload)}; {self.workload.n_queries} queries; n={self.n}"
+        return f"{type(self).__name__}({said}; {self._claim()})"
+
+    def _claim(self) -> str:
+        """The guarantee in a few words; must not start a long set-up."""
+        return short_claim(self.guarantee)
 
     @property
     @abc.abstractmethod
@@ -118,8 +129,17 @@ class Mechanism(FunctionOfSums):
             return totals.count, totals.sums
 
         def draw(predicted: Prediction, sums: FloatArray) -> Release:
-            return Release(self.privatise(sums, generator), guarantee, predicted)
+            answers = self.privatise(sums, generator)
+            return Release(answers, guarantee, predicted, self.workload)
 
         return release_once(
             type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
         )
+
+
+def _in_words(workload: Workload) -> str:
+    """A workload in a few words."""
+    if isinstance(workload, MarginalTables):
+        return f"MarginalTables of {len(workload.levels)} columns, k={workload.k}"
+    text = repr(workload)
+    return text if len(text) <= LONGEST else type(workload).__name__

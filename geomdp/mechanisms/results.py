@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import enum
+import html
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from geomdp._typing import FloatArray
-from geomdp.privacy import Guarantee
+from geomdp.privacy import Guarantee, Heuristic
+from geomdp.workloads import Workload
+
+#: Answers shown in one line of text, and in the table of a notebook.
+FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
+#: Most queries whose labels are made for a table of the first ten: all labels come at once.
+MAX_LABELLED = 1 << 16
 
 
 class PredictionKind(enum.StrEnum):
@@ -45,6 +53,11 @@ class Prediction:
     def __float__(self) -> float:
         return self.value
 
+    def __str__(self) -> str:
+        kind = "at most " if self.kind is PredictionKind.UPPER_BOUND else ""
+        prior = " on a prior" if self.kind is PredictionKind.PRIOR else ""
+        return f"rmse {kind}{self.value:.4g}{prior}"
+
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         return {
@@ -55,7 +68,16 @@ class Prediction:
         }
 
 
-@dataclass(frozen=True)
+def short_claim(guarantee: Guarantee) -> str:
+    """A privacy record in a few words: the claim and the neighbour relation, without caveats."""
+    if guarantee.seeded:
+        return str(guarantee)
+    if isinstance(guarantee.sampler, Heuristic):
+        return f"heuristic, target {guarantee.privacy}, {guarantee.adjacency.value}"
+    return f"{guarantee.effective}, {guarantee.adjacency.value}"
+
+
+@dataclass(frozen=True, repr=False)
 class Release:
     """Private answers with the claim that goes with them.
 
@@ -67,11 +89,14 @@ class Release:
         The privacy record of this release.
     predicted_rmse : Prediction
         The error predicted before the data were seen.
+    workload : Workload, optional
+        The queries, for the labels of a notebook's table.
     """
 
     answers: FloatArray
     guarantee: Guarantee
     predicted_rmse: Prediction
+    workload: Workload | None = None
 
     def to_json(self) -> str:
         """Answers, privacy record and prediction as one JSON object."""
@@ -81,3 +106,30 @@ class Release:
             "predicted_rmse": self.predicted_rmse.to_dict(),
         }
         return json.dumps(record, indent=2)
+
+    def __repr__(self) -> str:
+        first = [f"{answer:.4g}" for answer in self.answers[:FIRST_IN_TEXT]]
+        if len(self.answers) > FIRST_IN_TEXT:
+            first.append("...")
+        return (
+            f"Release({len(self.answers)} answers: {', '.join(first)}; "
+            f"{short_claim(self.guarantee)}; predicted {self.predicted_rmse})"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table of the first answers with their labels, for notebooks."""
+        count = min(len(self.answers), FIRST_IN_TABLE)
+        labels: Sequence[object] = range(count)
+        if self.workload is not None and len(self.answers) <= MAX_LABELLED:
+            labels = self.workload.labels()[:count]
+        rows = "".join(
+            f"<tr><td>{html.escape(str(label))}</td><td>{answer:.4g}</td></tr>"
+            for label, answer in zip(labels, self.answers, strict=False)
+        )
+        more = len(self.answers) - count
+        rest = f"<p>and {more} more answers</p>" if more else ""
+        return (
+            f"<p><b>{html.escape(str(self.guarantee))}</b><br>"
+            f"predicted {html.escape(str(self.predicted_rmse))}</p>"
+            f"<table><tr><th>query</th><th>answer</th></tr>{rows}</table>{rest}"
+        )

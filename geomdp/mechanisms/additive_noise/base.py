@@ -67,6 +67,12 @@ class AdditiveMechanism(Mechanism):
         """The claim of the constructor, with the status of the noise's sampler."""
         return Guarantee(self.privacy, self.adjacency, self.noise.sampler)
 
+    def _claim(self) -> str:
+        if "noise" in vars(self):
+            return super()._claim()
+        # Whether the sampler is exact may be known only after the set-up.
+        return f"target {self.privacy}, {self.adjacency.value}; not set up"
+
     @property
     def _hull(self) -> AffineHull | None:
         """The public subspace to which releases are restored; None for all of R^m."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,8 +70,6 @@ class Cone(AdditiveMechanism):
     ) -> None:
         pure = pure_only(privacy, "Cone")
         super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        replace_one = adjacency is Adjacency.REPLACE_ONE
-        rate = privacy.epsilon / 2 if replace_one else privacy.epsilon
         lift = cone_lift(workload)
         if lift is None:
             raise ValueError(
@@ -78,19 +77,21 @@ class Cone(AdditiveMechanism):
                 "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
                 f"spectraplex), got {workload!r}"
             )
-        # Where answers are mapped, T takes the centroid to 0.
-        centre = np.zeros(lift.body.dimension)
-        if replace_one and lift.matrix is None:
-            centre = lift.body.centroid()
-        # Of answers c + T(products), a record more brings c as well: unless their number is
-        # public, the noise of the lifted coordinate must cover it.
-        constant = None if replace_one else lift.constant
-        self._noise = ConeNoise(lift.body, rate, centre, lift.matrix, constant)
+        self._lift = lift
+        self.set_up()
 
-    @property
+    @cached_property
     def noise(self) -> ConeNoise:
         """Distribution of Z, on sums of answer vectors."""
-        return self._noise
+        body, matrix, constant = self._lift.body, self._lift.matrix, self._lift.constant
+        epsilon, origin = self.privacy.epsilon, np.zeros(body.dimension)
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            # Where answers are mapped, T takes the centroid to 0.
+            centre = body.centroid() if matrix is None else origin
+            return ConeNoise(body, epsilon / 2, centre, matrix)
+        # One record more also adds the constant c of the answers c + T q. Their number is not
+        # public, so the noise of the lifted coordinate must cover it.
+        return ConeNoise(body, epsilon, origin, matrix, constant)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ class Gaussian(AdditiveMechanism):
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
         self._scale = gaussian_scale(l2_sensitivity(workload, adjacency), privacy)
         self._span = answer_hull(workload, adjacency)
+        self.set_up()
 
     @cached_property
     def noise(self) -> GaussianNoise:

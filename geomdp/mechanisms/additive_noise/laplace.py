@@ -47,6 +47,7 @@ class Laplace(AdditiveMechanism):
         pure = pure_only(privacy, "Laplace")
         super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         self._sensitivity = l1_sensitivity(workload, adjacency)
+        self.set_up()
 
     @cached_property
     def noise(self) -> LaplaceNoise:

@@ -28,6 +28,9 @@ class PostProcessed(Mechanism):
         self.inner = inner
         self.workload, self.n = inner.workload, inner.n
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r})"
+
     # A read-only property where the base class has an attribute: `inner` may need a set-up.
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
