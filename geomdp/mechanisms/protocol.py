@@ -20,18 +20,8 @@ def source_and_record(
 ) -> tuple[np.random.Generator, Guarantee]:
     """The generator of one release and its privacy record, which says whether it was seeded.
 
-    Parameters
-    ----------
-    rng : Generator, int or None
-        None draws from the operating system's entropy. Anything else makes the release
-        reproducible, so the record makes no privacy claim.
-    guarantee : Guarantee
-        The record of an unseeded release.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For an `rng` that is no seed.
+    None draws from the operating system's entropy; any other `rng` makes the release reproducible,
+    so that its record makes no claim. ``TypeError`` or ``ValueError`` for an `rng` that is no seed.
     """
     generator = np.random.default_rng(rng)
     return generator, guarantee if rng is None else guarantee.as_seeded()
@@ -50,37 +40,15 @@ def release_once(
     """Run the steps of one release in the order that every mechanism must keep.
 
     1. `set_up` does all public work, so that nothing can fail once the ledger has paid.
-    2. The ledger says whether it can pay; if not, the records are not read.
-    3. `read` goes through the records once, checks them, and draws nothing.
-    4. Under replace-one there must be exactly `n` records.
-    5. The ledger pays.
-    6. `draw` adds the noise.
+    2. The ledger says whether it can pay; `BudgetExhausted` if not, and the records are not read.
+    3. `read` goes through the records once, checks them, draws nothing, and returns their number
+       and what `draw` needs to know of them.
+    4. Under replace-one, any other number of records than `n` is a ``ValueError``.
+    5. The ledger pays, under the name `label`.
+    6. `draw` adds the noise and returns the release.
 
-    A failure in steps 1 to 5 draws nothing and leaves the ledger as it was.
-
-    Parameters
-    ----------
-    label : str
-        Name of the mechanism in the ledger.
-    n : int
-        Number of records under replace-one.
-    guarantee : Guarantee
-        The privacy record of this release.
-    ledger : Ledger or None
-        The budget that pays, if any.
-    set_up : callable
-        () -> what `draw` needs besides the records.
-    read : callable
-        () -> number of records, and what `draw` needs to know of them.
-    draw : callable
-        (prepared, statistic) -> the release.
-
-    Raises
-    ------
-    ValueError
-        If there are not `n` records under replace-one.
-    BudgetExhausted
-        If the ledger cannot pay.
+    A failure in steps 1 to 5 draws nothing and leaves the ledger as it was. `guarantee` is the
+    privacy record of this release, from `source_and_record`.
     """
     prepared = set_up()
     if ledger is not None:

@@ -25,24 +25,9 @@ class Hierarchical(StrategyMechanism):
     * for listed universes, the better of a binary tree over the elements and of the histogram with
       one coarse set of soft bins (`SoftBins`).
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    strategy : Strategy, optional
-        Which partitions; by default the best of those above.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload, or one without a known strategy
-        (an infinite universe, or one above 2^12 elements that is no table).
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`, and `strategy`
+    (a `Strategy`) replaces the partitions above. A workload without a known strategy (an infinite
+    universe, or one above 2^12 elements that is no table) is a ``ValueError`` on first use.
 
     Notes
     -----

@@ -39,27 +39,10 @@ class KNorm(AdditiveMechanism):
       by hit-and-run. It has at most 20 slabs per dimension, fewer above dimension 62 (see
       `slab_budget`); refining takes seconds in dimension 50 and minutes above 100 or so.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    body : Body, optional
-        Symmetric noise body in R^m, in units of sums (not divided by n).
-    exact : bool
-        Whether an exact sampler is required.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload; a `body` that leaves out a
-        difference or cannot be proved to hold all; `exact` with a `body` that has no exact
-        sampler: the message lists the bodies that have one.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`, `body` a
+    symmetric body in R^m in units of sums (not divided by n), and `exact` requires an exact
+    sampler. ``ValueError`` for a `body` that leaves out a difference or cannot be proved to hold
+    all, and for `exact` with a `body` that has no exact sampler: the message lists those that have.
 
     Notes
     -----
@@ -136,13 +119,7 @@ class KNorm(AdditiveMechanism):
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The K-norm mechanism for another workload.
-
-        Raises
-        ------
-        ValueError
-            If this one was built with a `body`, which belongs to its workload.
-        """
+        """The K-norm mechanism for another workload. ``ValueError`` if this was built with a `body`."""
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(

@@ -29,24 +29,10 @@ class Matrix(StrategyMechanism):
       R A is known by duality: R R^T is the matrix S of the `Ellipsoid` mechanism, and with n
       public nothing linear with Gaussian noise has less error where that is optimal.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    strategy : Strategy, optional
-        Where to look for A, with `PureDP` only; by default all that apply.
-
-    Raises
-    ------
-    ValueError
-        For n below 1, a constant workload, a workload without a known strategy (an infinite
-        universe, or one above 2^12 elements that is no table), or a `strategy` with Gaussian noise.
+    Parameters and errors are those of `AdditiveMechanism`; `strategy` (a `Strategy`) is the only
+    one considered, where it is given, and a ``ValueError`` with Gaussian noise. A workload without
+    a known strategy (an infinite universe, or one above 2^12 elements that is no table) is a
+    ``ValueError`` on first use.
 
     Notes
     -----

@@ -30,27 +30,11 @@ class Recursive(AdditiveMechanism):
     * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, each
       split as far as its shadows have exact samplers: never worse than `KNorm` with `exact`.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    body : Body, optional
-        Symmetric noise body in R^m, in units of sums (not divided by n). Where its shadows have no
-        exact sampler, Markov chains draw from them: the status is then heuristic.
-    variant : Variant, optional
-        What a level adds in its subspace; by default the one with less error.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload; a `body` that leaves out a
-        difference or cannot be proved to hold all; a `variant` that is none.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
+    symmetric body in R^m in units of sums (not divided by n); where its shadows have no exact
+    sampler, Markov chains draw from them and the status is heuristic. `variant` is what a level
+    adds in its subspace, by default the one with less error. ``ValueError`` for a `body` that
+    leaves out a difference or cannot be proved to hold all, or a `variant` that is none.
 
     Notes
     -----
@@ -120,13 +104,7 @@ class Recursive(AdditiveMechanism):
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The recursive mechanism for another workload.
-
-        Raises
-        ------
-        ValueError
-            If this one was built with a `body`, which belongs to its workload.
-        """
+        """The recursive mechanism for another workload. ``ValueError`` if this was built with a `body`."""
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(

@@ -18,22 +18,9 @@ from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 class StrategyMechanism(AdditiveMechanism):
     """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, up to what is public.
 
-    h is the histogram of the records, the C_i are the measurements of the best of some strategies,
-    and the R_i compute the answers from them: sum of R_i C_i = W. The strategies depend on public
-    arguments only; they are compared on first use.
-
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    strategy : Strategy or None
-        The only strategy to consider; None for those of `_strategies`.
+    h is the histogram of the records, the C_i are the measurements of the best of some strategies
+    (or of `strategy`, if given), and the R_i compute the answers W h from them: sum of R_i C_i = W.
+    The strategies depend on public arguments only; they are compared on first use.
     """
 
     def __init__(

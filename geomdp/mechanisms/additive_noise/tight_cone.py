@@ -34,12 +34,11 @@ MAX_WORK = 1 << 18
 class TightCone(AdditiveMechanism):
     """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
 
-    Answers are c + T q with q in K, the bodies `TableMoments` with a limit on the total violation
-    of cell and triangle inequalities. The limit is 0 where at least 1% of the volume violates
-    none, else such that about 1% of it is left; it is found by public draws. With more than 2^13
-    triples of events of three columns, or columns of so many levels that a draw would take long
-    (two of 33), K is not cut. M(X) = (sum of Q(x) + Z) / n, where, with U_i uniform on K and r its
-    dimension,
+    Answers are c + T q with q in K, a body `TableMoments` cut by a limit on the total violation of
+    cell and triangle inequalities, which records do not violate. The limit leaves about 1% of the
+    volume, or more where it is 0; it is found by public draws. K is not cut where a draw would take
+    long: with more than 2^13 triples of events of three columns, or columns of many levels (two of
+    33). M(X) = (sum of Q(x) + Z) / n, where, with U_i uniform on K and r its dimension,
 
     * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
     * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
@@ -52,8 +51,8 @@ class TightCone(AdditiveMechanism):
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: R (U_1, U_2, 1) has density
     proportional to e^(-epsilon t) on the cone over K x K, which holds (q, q', 1) for the points q,
-    q' of any two records, as records violate no inequality; replacing one by the other shifts it by
-    such a vector. Under add/remove see `Cone`. The sampler is exact, by rejection.
+    q' of any two records. Replacing one record by the other shifts it by such a vector. Under
+    add/remove see `Cone`. The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
     replace-one, E ||T U||^2 from 1024 public draws. Measured against `Cone`, as a ratio of errors:

@@ -28,11 +28,11 @@ class Coarse(PostProcessed):
     Parameters
     ----------
     inner : Mechanism
-        Which mechanism to use: `Projected`, `JL` or an additive one for Q, of which `with_workload`
-        is taken at Q'. It brings workload, n, privacy and adjacency.
+        A mechanism for Q, such as `Projected`, `JL` or an additive one; its family is used for Q'.
+        It brings workload, n, privacy and adjacency.
     radius : float
-        Separation of the net, as root mean square per query; above 0 and so small that the net has
-        two points at least.
+        Separation of the net, as root mean square per query; above 0, and so small that the net has
+        at least two points.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Coarse(PostProcessed):
     ------
     ValueError
         For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
-        or an `inner` that cannot be had for Q'.
+        or an `inner` whose family does not take Q'.
 
     Notes
     -----
@@ -57,8 +57,8 @@ class Coarse(PostProcessed):
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
     by Minkowski's inequality; the first term is less than `radius`, as S is maximal. A net of few
-    points has a small width and few dimensions, so that e' is small where n is; for large n the
-    rounding is what is left.
+    points has a small width and few dimensions, which makes e' small also for small n. For large n
+    the rounding dominates.
 
     Cost: the net takes O(N m) for each of its points.
 

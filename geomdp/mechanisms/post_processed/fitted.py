@@ -25,35 +25,31 @@ class Fitted(PostProcessed):
         g = argmin over p in K of ||p - y||_2,
         M(X) = g + min(1, b / ||f - g||_2) (f - g),
 
-    b the bound of `Projected` on the root of E ||g - Q(X)||^2. Directions in which the noise is
-    large so give way to those in which it is small. The last line keeps M(X) within b of g; it
-    rarely has anything to do, as f itself is then close.
+    b the bound of `Projected` on the root of E ||g - Q(X)||^2. The norm of f trusts the directions
+    in which the noise is small more than those in which it is large. The last line keeps M(X)
+    within b of g; f itself is nearly always that close.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use. It brings workload, n, privacy and adjacency.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism.
+        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
+        adjacency.
 
     Notes
     -----
     Privacy: that of `inner`, word for word; K, S and b are public, and the fit reads the noisy
-    answers only (post-processing, GEN-2). The norm is chosen by the covariance, or by an estimate
-    from public draws where that has no closed form; neither privacy nor the bound hangs on it.
+    answers only (post-processing, GEN-2). S may be estimated from public draws where it has no
+    closed form: privacy and the bound hold for any norm.
 
-    Error: in the norm of the noise that of f is never above the noise. In the Euclidean norm, for
-    all data of n records, by Minkowski's inequality,
+    Error: in the norm of f, the error of f never exceeds the noise. In the Euclidean norm, for all
+    data of n records, by Minkowski's inequality,
 
         (E ||M(X) - Q(X)||^2)^(1/2) <= (E ||g - Q(X)||^2)^(1/2) + (E ||M(X) - g||^2)^(1/2) <= 2 b,
 
-    and never above the diameter of K. What is measured is mostly below the error of `Projected`:
-    0.5 to 0.97 of it for tables, ranges and random signs, on copies of one record, mixes of ten
-    and uniform data alike (equal where nothing is projected), and for prefix sums but at the ends:
-    where all records are the first or the last element, 1.1 to 1.2.
+    and never above the diameter of K. Measured errors are 0.5 to 0.97 of those of `Projected` for
+    tables, ranges, random signs and prefix sums, on copies of one record, mixes of ten and uniform
+    data (equal where nothing is projected). The exception are prefix sums of data that are all the
+    first or all the last element: 1.1 to 1.2.
 
     Cost: two projections a release, of which the second starts from the first.
 

@@ -33,19 +33,13 @@ from geomdp.workloads import LinearMap, Workload
 class AutoDimension:
     """Leave the number of rows of a `JL` map to its predicted error.
 
-    Every k = 1, 2, 4, ... below the effective dimension r and r - 1 is tried with a map of its own,
-    and the map with the least predicted error kept. Predictions read public objects only, so the
-    choice costs no privacy; nor does it ever look at an answer.
+    One map is drawn for each of k = 1, 2, 4, ... below the effective dimension r and for r - 1; the
+    map with the least predicted error is kept. Predictions read public objects only, so the choice
+    costs no privacy.
     """
 
     def tried(self, effective: int) -> list[int]:
-        """Numbers of rows tried below `effective`.
-
-        Raises
-        ------
-        ValueError
-            If that is 1: there is no smaller dimension.
-        """
+        """Numbers of rows tried below `effective`; ``ValueError`` if that is 1."""
         if effective < 2:
             raise ValueError(
                 f"dimension must be below the effective dimension {effective} of the workload, "
@@ -64,15 +58,14 @@ class JL(PostProcessed):
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use; a mechanism for Q of which `with_workload` is taken at A Q. It brings
-        workload, n, privacy and adjacency.
+        A mechanism for Q; its family is used for A Q. It brings workload, n, privacy and adjacency.
     dimension : int or AutoDimension
-        Rows k of A, at least 1 and below the effective dimension of the workload: from there on
-        A = I is better, and that is `Projected(inner)`. `AutoDimension()` takes the k with the
-        least predicted error.
+        Rows k of A, at least 1 and below the effective dimension of the workload; from there on
+        A = I is better, which is `Projected(inner)`. `AutoDimension()` takes the k with the least
+        predicted error.
     rng : Generator, int or None
-        Source of A. A is public and independent of the records, so a seed here takes nothing from
-        the privacy of releases; never draw A again after looking at one.
+        Source of A. A is public and independent of the records, so a seed here does not affect the
+        privacy of releases. Never draw A again after looking at a release.
 
     Attributes
     ----------
@@ -101,9 +94,9 @@ class JL(PostProcessed):
 
     The first line is Minkowski's inequality with JL-L13 and JL-L13b, the second JL-T9 for Gaussian
     maps. `predicted_rmse` puts the second into the first: the noise term is that of the drawn A,
-    the distortion an average over A. So E over A of the error is at most E over A of the
-    prediction; for one A it is no certainty. `distortion_limit` gives a bound for the drawn A
-    at a stated level.
+    the distortion is averaged over A. So the error averaged over A is at most the prediction
+    averaged over A; for a single A it may be larger. `distortion_limit` gives a bound for the drawn
+    A at a stated level.
 
     References
     ----------

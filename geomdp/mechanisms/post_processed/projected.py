@@ -42,13 +42,8 @@ class Projected(PostProcessed):
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use: `Laplace`, `Gaussian`, `Ball`, `Ellipsoid`, `KNorm`, ... It brings
-        workload, n, privacy and adjacency.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism.
+        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
+        adjacency.
 
     Notes
     -----
@@ -59,9 +54,9 @@ class Projected(PostProcessed):
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
-    so it never exceeds that of `inner`; up to the duality gap of the numerical projection, whose
-    share (a millionth of E ||Z||^2 / n^2) is included in `predicted_rmse`. Under add/remove the
-    bound speaks of data sets of exactly n records, for others only the privacy statement holds.
+    so it never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of the
+    numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for data
+    sets of exactly n records; for others only the privacy statement holds.
 
     References
     ----------

@@ -31,19 +31,15 @@ class Shrunk(PostProcessed):
 
         s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2,
 
-    or an upper limit of that where it is estimated, c the answers for uniform data (see
-    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. Of all factors this one has the
-    least bound.
+    or an upper limit of v where it is estimated, c the answers for uniform data (see
+    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. This s has the least bound on the
+    error.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use. It brings workload, n, privacy and adjacency.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism.
+        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
+        adjacency.
 
     Notes
     -----
@@ -54,10 +50,10 @@ class Shrunk(PostProcessed):
 
         E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v),
 
-    below both the noise and what the best constant answer has. Against `Projected`, whose bound
-    may be less, it is for noise so large that E h_K(Z) / n exceeds that: then the nearest point
-    says little about the data and is far off. Data far from c, such as copies of one record, pay
-    for it by nearly the bound.
+    below both the error of the noise and that of the best constant answer. The bound is below that
+    of `Projected` where the noise is so large that E h_K(Z) / n exceeds r^2 v / (r^2 + v): the
+    nearest point then says little about the data. Data far from c, such as copies of one record,
+    have nearly the error of the bound.
 
     References
     ----------

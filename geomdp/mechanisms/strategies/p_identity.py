@@ -89,8 +89,7 @@ class PIdentity:
 def bump_counts(size: int) -> list[int]:
     """Numbers of rows that are tried: N^(1/2) times 3/4 and 1.
 
-    For prefixes, coarse cells that hold N^(1/2) elements each balance the error between cells
-    with the error within.
+    For prefixes, cells of N^(1/2) elements balance the error between cells and within them.
     """
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
@@ -107,7 +106,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         by_sums = -2 * by_diagonal / sums**3 - (by_rows * rows).sum(axis=0) / sums**2
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
-    # Bumps that leave a little everywhere: zeros would stay zero for long, and ties for ever.
+    # Bumps plus a little noise: entries at the bound 0 leave it slowly, and equal rows would stay
+    # equal.
     start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
     best = minimize(
         objective,

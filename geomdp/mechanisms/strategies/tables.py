@@ -42,8 +42,9 @@ class WeightedMarginals:
     """Marginal tables of sets of columns, each with its share of the budget.
 
     The sets are all subsets of the columns where there are at most 2^11, else those of at most k
-    columns. Interactions of columns (`MarginalTables.blocks`) are told by every measured set that
-    holds them, and least squares weighs these by precision.
+    columns. Every measured set that contains the columns of an interaction
+    (`MarginalTables.blocks`) gives an estimate of it; least squares weighs the estimates by their
+    precision.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class WeightedMarginals:
 
 
 class _Layout:
-    """Measured sets of columns, wanted interactions, and how one tells the other."""
+    """The sets of columns measured, the interactions wanted, and which sets determine which."""
 
     def __init__(self, workload: MarginalTables, adjacency: Adjacency) -> None:
         self.workload, self.adjacency = workload, adjacency
@@ -108,7 +109,7 @@ class _Layout:
         self.measured = _subsets(varying, least, largest)
 
     def costs(self) -> FloatArray:
-        """Squared length of the answers per unit variance of all coordinates of an interaction."""
+        """E of the squared length of the answers, for unit variance on each interaction."""
         return np.array([self._dimension(U) * self._scale(U) ** 2 for U in self.wanted])
 
     def _dimension(self, U: Columns) -> int:
