@@ -119,7 +119,7 @@ class KNorm(AdditiveMechanism):
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The K-norm mechanism for another workload. ``ValueError`` if this was built with a `body`."""
+        """The same family for another workload; ``ValueError`` if built with a `body`."""
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(

@@ -104,7 +104,7 @@ class Recursive(AdditiveMechanism):
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The recursive mechanism for another workload. ``ValueError`` if this was built with a `body`."""
+        """The same family for another workload; ``ValueError`` if built with a `body`."""
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(

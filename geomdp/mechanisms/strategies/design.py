@@ -100,22 +100,10 @@ def check_rebuilt(
     measurement rebuilds would be released without noise. Under replace-one W and the sum may
     differ by a constant for each query, as the number of records is public.
 
-    Parameters
-    ----------
-    answers : (b, m) array
-        W^T on b elements.
-    measured : sequence of Measurement
-        C_i on the same elements, and R_i.
-    deviations : (m,) array
-        Standard deviations of the noise at epsilon = 1.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        If what is missing of an answer, as a function on the elements, is longer than 1e-8
-        deviations of its noise plus rounding. Products with 32 random vectors estimate the length.
+    `answers` (b, m) is W^T on b elements, `measured` has C_i on the same elements and R_i, and
+    `deviations` (m,) are those of the noise at epsilon = 1. ``ValueError`` if the missing part of an
+    answer, as a vector over the elements, is longer than 1e-8 deviations of its noise plus
+    rounding. Products with 32 random vectors estimate the length.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -124,7 +112,8 @@ def check_rebuilt(
     for part in measured:
         missing -= np.asarray(part.matrix @ (part.rows @ weights))
     allowed = MISFIT * deviations + ROUNDING * np.linalg.norm(answers, axis=0)
-    if (np.abs(missing).max(axis=1) > allowed).any():
+    # Not `>`: numbers that are not finite must be refused too.
+    if not (np.abs(missing).max(axis=1) <= allowed).all():
         raise ValueError("strategy must determine all answers of the workload")
 
 
@@ -187,10 +176,10 @@ class SimplexCells:
 
 
 def cell_measurement(
-    cells: CellNoise, share: float, rows: FloatArray, matrix: FloatArray, adjacency: Adjacency
+    cells: CellNoise, share: float, rows: Map, matrix: Map, adjacency: Adjacency
 ) -> Measurement:
     """Counts of cells, rows (p, b), measured with a share of epsilon."""
-    count = len(rows)
+    count = rows.shape[0]
     return Measurement(rows, matrix, lambda epsilon: cells.noise(count, epsilon * share, adjacency))
 
 

@@ -40,13 +40,8 @@ def listed_answers(workload: Workload) -> FloatArray:
 class Tree:
     """Counts of the intervals of a binary tree over the elements, each level with its share.
 
-    Level l splits the elements, in their order and filled up to a power of two, into 2^l intervals;
-    shares may be 0, which merges levels. For one level it is the histogram.
-
-    Parameters
-    ----------
-    cells : CellNoise
-        How each level is measured.
+    Level l splits the elements, in their order and filled up to a power of two, into 2^l intervals,
+    measured by `cells`. A share may be 0; the finest level alone is the histogram.
 
     References
     ----------
@@ -64,7 +59,8 @@ class Tree:
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         sizes = 2.0 ** (depth - levels)
         variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
-        # Level l tells all coarser details; intervals of size s have precision s per unit vector.
+        # Level l also determines all coarser levels. Intervals of size s measure a unit vector that
+        # is constant on them with s times the precision of a cell.
         overlap = np.tril(np.ones((len(levels), len(levels)))) * (sizes / variances)[:, None]
         split = best_split(costs, sp.csr_array(overlap))
 

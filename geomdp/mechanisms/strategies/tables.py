@@ -44,12 +44,7 @@ class WeightedMarginals:
     The sets are all subsets of the columns where there are at most 2^11, else those of at most k
     columns. Every measured set that contains the columns of an interaction
     (`MarginalTables.blocks`) gives an estimate of it; least squares weighs the estimates by their
-    precision.
-
-    Parameters
-    ----------
-    cells : CellNoise
-        How each table is measured.
+    precision. Each table is measured by `cells`.
 
     References
     ----------
@@ -159,13 +154,14 @@ class _Layout:
             maps.append((int(s), np.asarray(matrix)))
         return maps
 
-    def counts(self, s: int, records: IntArray) -> FloatArray:
+    def counts(self, s: int, records: IntArray) -> sp.csr_array:
         """Indicators (cells, b) of the cell of measured set number `s` that each record is in."""
-        S = list(self.measured[s])
+        S, b = list(self.measured[s]), len(records)
         shape = self.workload.shape(S)
         # Of the empty set all records are in the one cell.
-        cells = np.ravel_multi_index(tuple(records[:, S].T), shape) if S else np.zeros(len(records))
-        return np.asarray(np.arange(math.prod(shape))[:, None] == cells, dtype=np.float64)
+        cells = np.ravel_multi_index(tuple(records[:, S].T), shape) if S else np.zeros(b, dtype=int)
+        place = (cells, np.arange(b))
+        return sp.coo_array((np.ones(b), place), shape=(math.prod(shape), b)).tocsr()
 
     def _lifts(self) -> dict[Columns, FloatArray]:
         """From coordinates of an interaction to answers: (m, dimension) for each."""
