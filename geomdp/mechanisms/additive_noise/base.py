@@ -97,7 +97,7 @@ class AdditiveMechanism(Mechanism):
         return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
 
     def set_up(self) -> None:
-        """Make the noise and the subspace that it fills."""
+        """Build the noise, and the subspace that it fills."""
         _ = self.noise, self._hull
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -101,8 +101,8 @@ def check_rebuilt(
     differ by a constant for each query, as the number of records is public.
 
     `answers` (b, m) is W^T on b elements, `measured` has C_i on the same elements and R_i, and
-    `deviations` (m,) are those of the noise at epsilon = 1. ``ValueError`` if the missing part of an
-    answer, as a vector over the elements, is longer than 1e-8 deviations of its noise plus
+    `deviations` (m,) are those of the noise at epsilon = 1. ``ValueError`` if the missing part of
+    an answer, as a vector over the elements, is longer than 1e-8 deviations of its noise plus
     rounding. Products with 32 random vectors estimate the length.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
