@@ -19,8 +19,8 @@ from geomdp.mechanisms.post_processed.projected import (
     squared_noise_limit,
 )
 from geomdp.mechanisms.results import Prediction, PredictionKind
-from geomdp.workloads import MarginalTables, Workload
-from geomdp.workloads.base import CHUNK_ROWS, MAX_SCORES
+from geomdp.workloads import MarginalTables, Workload, explicit_answers
+from geomdp.workloads.base import MAX_SCORES
 
 
 class Shrunk(PostProcessed):
@@ -121,14 +121,7 @@ def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
         return np.repeat(1 / cells, cells), math.sqrt(float((1 - 1 / cells).sum()))
     size, m = workload.universe.size, workload.n_queries
     if size is not None and size * m <= MAX_SCORES:
-        starts = range(0, size, CHUNK_ROWS)
-        ends = (min(start + CHUNK_ROWS, size) for start in starts)
-        answers = np.vstack(
-            [
-                workload.evaluate(workload.universe.elements(start, stop))
-                for start, stop in zip(starts, ends, strict=True)
-            ]
-        )
+        answers = explicit_answers(workload)
         centre = answers.mean(axis=0)
         return centre, float(np.linalg.norm(answers - centre, axis=1).max())
     hull = workload.affine_hull()
