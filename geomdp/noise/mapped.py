@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.geometry.results import Estimate
 from geomdp.noise.base import Noise
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Self
 
 from geomdp._linalg import AffineHull
+from geomdp._seeds import PUBLIC_SEED
 from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
@@ -16,7 +17,6 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, pure_only
 from geomdp.noise import KNormNoise
-from geomdp._seeds import PUBLIC_SEED
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry

@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
 from geomdp.noise import ConeNoise, PairedNoise
-from geomdp._seeds import PUBLIC_SEED
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.table_contrasts import table_contrasts

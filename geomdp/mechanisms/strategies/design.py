@@ -8,11 +8,11 @@ from typing import Protocol
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import SimplexDifference
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise, Part
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.noise.mapped import Map
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
@@ -20,7 +21,6 @@ from geomdp.mechanisms.strategies.design import (
     laplace_measurement,
 )
 from geomdp.mechanisms.strategies.weights import Split, best_split
-from geomdp.noise.knorm import PUBLIC_SEED
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
 from geomdp.workloads.finite import zero_sum_basis
