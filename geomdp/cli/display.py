@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from geomdp.mechanisms.base import Prediction, PredictionKind
+from geomdp.mechanisms.results import Prediction, PredictionKind
 
 #: Columns for a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120

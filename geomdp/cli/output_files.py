@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from geomdp.mechanisms.base import Release
+from geomdp.mechanisms.results import Release
 
 
 @dataclass(frozen=True)

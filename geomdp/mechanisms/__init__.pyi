@@ -11,9 +11,6 @@ from .additive_noise.recursive import Recursive as Recursive
 from .additive_noise.spectral import Spectral as Spectral
 from .additive_noise.tight_cone import TightCone as TightCone
 from .base import Mechanism as Mechanism
-from .base import Prediction as Prediction
-from .base import PredictionKind as PredictionKind
-from .base import Release as Release
 from .interactive.distinguishers import AllParities as AllParities
 from .interactive.distinguishers import EnumeratedQueries as EnumeratedQueries
 from .interactive.iterative import IterativeConstruction as IterativeConstruction
@@ -39,6 +36,9 @@ from .post_processed.priors import UniformPrior as UniformPrior
 from .post_processed.priors import predict_on_prior as predict_on_prior
 from .post_processed.projected import Projected as Projected
 from .post_processed.shrunk import Shrunk as Shrunk
+from .results import Prediction as Prediction
+from .results import PredictionKind as PredictionKind
+from .results import Release as Release
 from .second_moments.covariance import Covariance as Covariance
 from .second_moments.pair_marginals import PairMarginals as PairMarginals
 from .second_moments.second_moment import SecondMoment as SecondMoment

@@ -3,104 +3,72 @@
 from __future__ import annotations
 
 import abc
-import enum
-import json
+import copy
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp.privacy import Adjacency, Guarantee, Ledger
-from geomdp.workloads import Workload
+from geomdp._validation import whole
+from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.results import Prediction, Release, short_claim
+from geomdp.privacy import Guarantee, Ledger
+from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
 
-
-class PredictionKind(enum.StrEnum):
-    """What a predicted error is."""
-
-    #: An equality for every data set (its value may be estimated: then `stderr` is above 0).
-    EXACT = "exact"
-    #: A bound that holds for every data set.
-    UPPER_BOUND = "upper_bound"
-    #: A simulation on a stated public prior over data sets.
-    PRIOR = "prior"
+#: Longest description of a workload in the text of a mechanism.
+LONGEST = 60
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), before any data.
+class FunctionOfSums(abc.ABC):
+    """Private means computed from exact sums, in three steps that another mechanism can wrap.
 
-    Parameters
-    ----------
-    value : float
-        The predicted error, in the units of the answers (means).
-    kind : PredictionKind
-        Equality, worst-case bound, or simulated on a prior.
-    source : str
-        Formula-sheet id and what in it was estimated, if anything.
-    stderr : float
-        Standard error of `value` from that estimation; 0 if none.
+    Post-processing calls these steps of the mechanism inside it, in this order; `release` is the
+    same three steps with a ledger, a count of the records and a privacy record around them.
     """
 
-    value: float
-    kind: PredictionKind
-    source: str
-    stderr: float = 0.0
+    @abc.abstractmethod
+    def set_up(self) -> None:
+        """Compute everything public that `privatise` needs, so that it cannot fail later.
 
-    def __float__(self) -> float:
-        return self.value
+        It reads no records, may take long, and does nothing the second time.
+        """
 
-    def to_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
-        return {
-            "value": self.value,
-            "kind": self.kind.value,
-            "source": self.source,
-            "stderr": self.stderr,
-        }
+    @abc.abstractmethod
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Check the records and return their number and the exact sums for `privatise`.
 
+        The records are read once; nothing is drawn. ``ValueError`` for records outside the
+        universe.
+        """
 
-@dataclass(frozen=True)
-class Release:
-    """Private answers with the claim that goes with them.
+    @abc.abstractmethod
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private mean answers (m,) from the exact sums that `totals` gives.
 
-    Parameters
-    ----------
-    answers : (m,) array
-        Private mean answers, in the order of the workload's queries.
-    guarantee : Guarantee
-        The privacy record of this release.
-    predicted_rmse : Prediction
-        The error predicted before the data were seen.
-    """
-
-    answers: FloatArray
-    guarantee: Guarantee
-    predicted_rmse: Prediction
-
-    def to_json(self) -> str:
-        """Answers, privacy record and prediction as one JSON object."""
-        record = {
-            "answers": self.answers.tolist(),
-            "guarantee": self.guarantee.to_dict(),
-            "predicted_rmse": self.predicted_rmse.to_dict(),
-        }
-        return json.dumps(record, indent=2)
+        The only step that draws. Not a release by itself: no ledger pays, nothing is recorded.
+        """
 
 
-class Mechanism(abc.ABC):
+class Mechanism(FunctionOfSums):
     """A private mechanism for one workload, n and privacy guarantee.
 
     The constructor of each concrete mechanism is the only place where its privacy claim is made.
-    `release` reads the records once, checks them, and only then draws noise.
     """
 
     workload: Workload
     n: int
     guarantee: Guarantee
+
+    def __repr__(self) -> str:
+        said = f"{_in_words(self.workload)}; {self.workload.n_queries} queries; n={self.n}"
+        return f"{type(self).__name__}({said}; {self._claim()})"
+
+    def _claim(self) -> str:
+        """The guarantee in a few words; must not start a long set-up."""
+        return short_claim(self.guarantee)
 
     @property
     @abc.abstractmethod
@@ -108,24 +76,21 @@ class Mechanism(abc.ABC):
         """Error per query predicted from the workload, n and privacy parameters alone."""
 
     @abc.abstractmethod
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records, without redoing any geometry."""
-
-    @abc.abstractmethod
     def with_workload(self, workload: Workload) -> Self:
         """The same family of mechanism, n and guarantee for another `workload`."""
 
-    @abc.abstractmethod
-    def _set_up(self) -> None:
-        """Make whatever a draw needs beyond the prediction, so that none of it can fail later."""
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; noise and geometry are shared."""
+        n = whole(n, "n")
+        # First, so that the copy carries the results with it.
+        self.set_up()
+        twin = copy.copy(self)
+        twin.n = n
+        return twin
 
-    def _totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Number of records and the exact sums that `_privatise` takes, in one pass."""
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Number of records and the sums of their answer vectors."""
         return self.workload.totals(records)
-
-    @abc.abstractmethod
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Private mean answers (m,) from the exact sums (m,) of the answer vectors."""
 
     def release(
         self,
@@ -153,19 +118,28 @@ class Mechanism(abc.ABC):
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
-        # All set-up first: nothing that could fail is left once the ledger has paid.
-        predicted = self.predicted_rmse
-        self._set_up()
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
-        generator = np.random.default_rng(rng)
-        label = type(self).__name__
-        if ledger is not None:
-            ledger.require(guarantee, label)
-        totals = self._totals(records)
-        replace_one = self.guarantee.adjacency is Adjacency.REPLACE_ONE
-        if replace_one and totals.count != self.n:
-            raise ValueError(f"records must number n = {self.n}, got {totals.count}")
-        if ledger is not None:
-            ledger.spend(guarantee, label)
-        answers = self._privatise(totals.sums, generator)
-        return Release(answers, guarantee, predicted)
+        generator, guarantee = source_and_record(rng, self.guarantee)
+
+        def set_up() -> Prediction:
+            self.set_up()
+            return self.predicted_rmse
+
+        def read() -> tuple[int, FloatArray]:
+            totals = self.totals(records)
+            return totals.count, totals.sums
+
+        def draw(predicted: Prediction, sums: FloatArray) -> Release:
+            answers = self.privatise(sums, generator)
+            return Release(answers, guarantee, predicted, self.workload)
+
+        return release_once(
+            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
+        )
+
+
+def _in_words(workload: Workload) -> str:
+    """A workload in a few words."""
+    if isinstance(workload, MarginalTables):
+        return f"MarginalTables of {len(workload.levels)} columns, k={workload.k}"
+    text = repr(workload)
+    return text if len(text) <= LONGEST else type(workload).__name__

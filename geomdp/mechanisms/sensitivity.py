@@ -37,30 +37,25 @@ def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the l1 change of the sum of answer vectors between neighbours.
 
     Replace-one: max ||Q(x) - Q(x')||_1; add/remove: max ||Q(x)||_1 (GEN-1, in units of sums).
-
-    Raises
-    ------
-    ValueError
-        If it is 0: such a workload has the same answers for every data set and needs no mechanism.
+    ``ValueError`` if it is 0: a constant workload needs no mechanism.
     """
-    checked_workload(workload)
-    replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
+    replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
 
 
 def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the Euclidean change of the sum of answer vectors between neighbours.
 
-    Replace-one: max ||Q(x) - Q(x')||_2; add/remove: max ||Q(x)||_2 (GEN-1, in units of sums).
-
-    Raises
-    ------
-    ValueError
-        If it is 0: such a workload has the same answers for every data set and needs no mechanism.
+    As `l1_sensitivity`, with l2 norms.
     """
-    checked_workload(workload)
-    replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
+    replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
+
+
+def _checked(workload: object, adjacency: object) -> bool:
+    """Whether the neighbour relation is replace-one, once both arguments are found valid."""
+    checked_workload(workload)
+    return checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
 
 
 def _not_constant(sensitivity: float) -> float:
@@ -76,17 +71,8 @@ def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
     """The public subspace that holds the mean answers of every data set.
 
     Replace-one: the affine hull of {Q(x)}. Add/remove, where sums are divided by a declared n: its
-    linear span, with offset 0. Its dimension is the effective dimension r of all noise (JL-DEF).
-
-    Returns
-    -------
-    AffineHull
-        Offset and orthonormal basis (m, r), r >= 1.
-
-    Raises
-    ------
-    ValueError
-        If r is 0: the workload is constant and needs no mechanism.
+    linear span, with offset 0. Its dimension is the effective dimension r >= 1 of all noise
+    (JL-DEF), and its basis (m, r) is orthonormal. ``ValueError`` for a constant workload.
     """
     hull = checked_workload(workload).affine_hull()
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:

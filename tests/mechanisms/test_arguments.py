@@ -243,7 +243,7 @@ class TestContainment:
         )
         sums = np.array([5.0, 3.0, 2.0])
         rng = np.random.default_rng(0)
-        released = np.array([mechanism._privatise(sums, rng) for _ in range(50)])
+        released = np.array([mechanism.privatise(sums, rng) for _ in range(50)])
         assert np.ptp(released.sum(axis=1)) > 0.01
 
 

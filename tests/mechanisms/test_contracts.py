@@ -65,12 +65,12 @@ def extreme_records(workload, n):
 def squared_errors(mechanism, records, trials, rng):
     """Mean squared error per query (trials,) of repeated releases."""
     # What a mechanism reads may differ from what it answers (Coarse).
-    sums = mechanism._totals(records).sums
+    sums = mechanism.totals(records).sums
     truth = mechanism.workload.totals(records).sums / mechanism.n
     if isinstance(mechanism, AdditiveMechanism) and trials > 2000:
         errors = mechanism.noise.sample(rng, trials) / mechanism.n
     else:
-        errors = np.array([mechanism._privatise(sums, rng) - truth for _ in range(trials)])
+        errors = np.array([mechanism.privatise(sums, rng) - truth for _ in range(trials)])
     return (errors**2).mean(axis=1)
 
 
@@ -264,9 +264,9 @@ def test_with_n_shares_geometry_and_scales_the_noise(name):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_nothing_is_left_to_set_up_once_the_ledger_has_paid(name):
     M = build(name, home(name))
-    release_begins = (M.predicted_rmse, M._set_up(), M._totals(home(name).universe.sample(N, 0)))
+    release_begins = (M.predicted_rmse, M.set_up(), M.totals(home(name).universe.sample(N, 0)))
     before = parts(M)
-    M._privatise(release_begins[2].sums, np.random.default_rng(0))
+    M.privatise(release_begins[2].sums, np.random.default_rng(0))
     assert parts(M) == before
 
 
@@ -317,7 +317,7 @@ def neighbours(mechanism):
 def sampler(mechanism, sums):
     if isinstance(mechanism, AdditiveMechanism):
         return lambda trials, rng: sums + mechanism.noise.sample(rng, trials)
-    return lambda trials, rng: np.array([mechanism._privatise(sums, rng) for _ in range(trials)])
+    return lambda trials, rng: np.array([mechanism.privatise(sums, rng) for _ in range(trials)])
 
 
 def audited(name, adjacency, claim, privacy):

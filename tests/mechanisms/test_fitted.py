@@ -83,8 +83,8 @@ def test_answers_stay_within_the_bound_of_the_nearest_point_and_in_the_body(adja
     reach = projected.predicted_rmse.value * math.sqrt(TABLES.n_queries)
     sums = TABLES.totals(TABLES.universe.sample(4, 0)).sums
     for seed in range(20):
-        found = fitted._privatise(sums, np.random.default_rng(seed))
-        nearest = projected._privatise(sums, np.random.default_rng(seed))
+        found = fitted.privatise(sums, np.random.default_rng(seed))
+        nearest = projected.privatise(sums, np.random.default_rng(seed))
         assert np.linalg.norm(found - nearest) <= reach * (1 + 1e-6)
         assert fitted._projected.nearest(found).gap <= 1e-7
         assert np.linalg.norm(fitted._projected.nearest(found).point - found) < 1e-4
@@ -105,7 +105,7 @@ def test_fits_err_less_than_projections_on_tables_at_a_vertex_and_on_an_edge(kin
     errors = np.array(
         [
             [
-                np.mean((mechanism._privatise(sums, np.random.default_rng(seed)) - sums / n) ** 2)
+                np.mean((mechanism.privatise(sums, np.random.default_rng(seed)) - sums / n) ** 2)
                 for mechanism in (fitted, projected)
             ]
             for seed in range(200)

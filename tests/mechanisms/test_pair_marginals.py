@@ -77,7 +77,7 @@ def test_audit_and_its_negative_control(adjacency):
 
     def refuted(privacy):
         mechanism = PairMarginals(workload, n=N, privacy=privacy, adjacency=adjacency)
-        sums = [mechanism._totals(records).sums for records in (base, changed)]
+        sums = [mechanism.totals(records).sums for records in (base, changed)]
 
         def sampler(total):
             noise = mechanism.second_moment.inner.noise

@@ -130,9 +130,9 @@ def test_bounds_hold_for_every_data_set(kind, data, privacy):
         squares = np.empty(1000)
         for i in range(1000):
             if kind is Covariance:
-                answers = mechanism._privatise(first, second, rng)
+                answers = mechanism.privatise(first, second, rng)
             else:
-                answers = mechanism._privatise(second, rng)
+                answers = mechanism.privatise(second, rng)
             squares[i] = np.mean((answers - svec(truth)) ** 2)
         mean_at_most(squares, mechanism.predicted_rmse.value**2)
 
@@ -162,7 +162,7 @@ def test_population_bound_holds():
     for i in range(1000):
         normal = rng.standard_normal((n, d))
         records = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-        found = mechanism._privatise(records.sum(axis=0), svec(records.T @ records), rng)
+        found = mechanism.privatise(records.sum(axis=0), svec(records.T @ records), rng)
         errors[i] = np.linalg.norm(found - svec(np.eye(d)) / d)
     mean_at_most(errors, mechanism.population_bound)
 
@@ -343,7 +343,7 @@ def test_audit_of_the_covariance(factor):
     def sampler(first):
         sums = np.array([first])
         return lambda trials, rng: np.array(
-            [mechanism.mean._privatise(sums, rng) for _ in range(trials)]
+            [mechanism.mean.privatise(sums, rng) for _ in range(trials)]
         )
 
     found = audit(

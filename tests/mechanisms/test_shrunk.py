@@ -96,9 +96,9 @@ def test_bound_is_attained_at_a_vertex_without_a_projection() -> None:
     assert factor == pytest.approx(1 / (1 + 2 * (2 / n) ** 2))
     rng = np.random.default_rng(3)
     sums = np.array([float(n)])
-    noisy = np.array([mechanism.inner._privatise(sums, rng)[0] for _ in range(20_000)])
+    noisy = np.array([mechanism.inner.privatise(sums, rng)[0] for _ in range(20_000)])
     mean_agrees((factor * noisy - 1) ** 2, bound / (1 + 2e-6))
-    squares = np.array([(mechanism._privatise(sums, rng)[0] - 1) ** 2 for _ in range(2000)])
+    squares = np.array([(mechanism.privatise(sums, rng)[0] - 1) ** 2 for _ in range(2000)])
     mean_at_most(squares, bound)
     # A factor of half the size errs more than the bound: it is no free choice.
     worse = (factor / 2 * noisy - 1) ** 2

@@ -10,8 +10,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import check_grad
 
+from geomdp.bodies import SlabBody
+from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.mechanisms import Ellipsoid, Gaussian, Hierarchical, KNorm, Matrix
 from geomdp.mechanisms.strategies import (
+    Design,
     Haar,
     LaplaceCells,
     PIdentity,
@@ -23,11 +26,12 @@ from geomdp.mechanisms.strategies import (
     hierarchical_strategies,
     laplace_strategies,
 )
+from geomdp.mechanisms.strategies.design import laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, reconstruct
 from geomdp.mechanisms.strategies.p_identity import hat_functions
 from geomdp.mechanisms.strategies.weights import best_split
-from geomdp.noise import LaplaceNoise
-from geomdp.privacy import ZCDP, Adjacency, PureDP
+from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Part
+from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -110,9 +114,24 @@ def test_reconstruction_is_exact_and_best(adjacency):
     np.testing.assert_allclose((stacked * variances) @ direction, 0, atol=1e-12)
 
 
+def half_measured(answers, scale):
+    """Two of four cells of the histogram with Laplace noise, in the hope of `answers` (4, m)."""
+    rows = np.eye(4)[:2]
+    (matrix,) = reconstruct(answers, [rows], [1.0], REPLACE)
+    measurement = laplace_measurement(scale, rows, matrix)
+    return Design("half", 1.0, answers, REPLACE, lambda: [measurement])
+
+
 def test_undetermined_answers_are_refused():
     with pytest.raises(ValueError, match="must determine all answers"):
-        reconstruct(np.eye(4), [np.eye(4)[:2]], [1.0], REPLACE)
+        half_measured(np.eye(4), 1.0).noise(1.0)
+    # Of cells of which nothing else is asked, as under replace-one their sum is known.
+    known = np.array([[1.0, 0], [0, 1], [0, 0], [0, 0]])
+    assert half_measured(known, 1.0).noise(1.0).dimension == 2
+    # Much larger answers with much more noise do not hide a small one that is not measured.
+    hidden = np.hstack([1e12 * known, [[0.0], [0], [1], [-1]]])
+    with pytest.raises(ValueError, match="must determine all answers"):
+        half_measured(hidden, 1e12).noise(1.0)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -276,3 +295,71 @@ def test_bad_arguments():
         Tree().design(Prefixes(5000), REPLACE)
     with pytest.raises(ValueError, match=r"2\^10"):
         PIdentity().design(Explicit(np.ones((2, 1))), REPLACE)
+
+
+#: A query of the finest wavelets alone, and one of the coarsest that is 3.3e8 times as small.
+TWO_SCALES = Explicit(np.vstack([3.3e8 * np.tile([1.0, -1.0], 32), np.repeat([1.0, -1.0], 32)]))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("kind", [Matrix, Hierarchical])
+def test_no_answer_goes_without_noise_beside_a_much_larger_one(kind, adjacency):
+    """The share of the small query's level is below a millionth; without it there was no noise."""
+    mechanism = kind(TWO_SCALES, n=10, privacy=PURE, adjacency=adjacency, strategy=Haar())
+    variances = np.diag(mechanism.noise.covariance())
+    # One wavelet with a share t < 1: twice (D / t)^2, D = 2 or 1.
+    change = 2.0 if adjacency is REPLACE else 1.0
+    assert variances.min() >= 2 * change**2
+
+
+def test_a_level_of_little_cost_is_measured_and_has_a_finite_energy():
+    """Cosines that are even around the middle leave a level with costs of the size of rounding."""
+    places = 2 * np.pi * (np.arange(512) + 0.5) / 512
+    cosines = Explicit(np.cos(np.arange(1, 9)[:, None] * places))
+    design = Haar().design(cosines, REPLACE)
+    assert design.energy == pytest.approx(17_456, rel=1e-4)
+    assert design.energy == pytest.approx(design.noise(1.0).second_moment().value, rel=1e-9)
+
+
+@pytest.mark.parametrize("costs", [[1.0, 1e-20, 1.0], [1e300, 1e-300], [1.0, 5e-324]])
+def test_what_costs_anything_is_measured(costs):
+    split = best_split(np.array(costs), sp.csr_array(sp.eye_array(len(costs))))
+    assert split.shares.min() >= 1e-6 * split.shares.max() * (1 - 1e-9)
+    assert math.isfinite(split.value)
+
+
+def test_what_costs_nothing_is_not_measured():
+    overlap = sp.csr_array([[1.0, 0.0], [0.0, 1.0]])
+    assert best_split(np.array([1.0, 0.0]), overlap).shares.tolist() == [1.0, 0.0]
+    assert best_split(np.array([1.0, 0.0]), overlap).value == pytest.approx(1.0)
+
+
+class Slabs:
+    """Cells measured with the K-norm noise of a slab body, of which a Markov chain draws."""
+
+    def variance(self, cells: int, adjacency: Adjacency) -> float:
+        return SimplexCells().variance(cells, adjacency)
+
+    def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> KNormNoise:
+        exact = SimplexCells().noise(cells, epsilon, adjacency)
+        return KNormNoise(exact.body, epsilon, ChainSampler(exact.body))
+
+
+@pytest.mark.parametrize("kind", [Matrix, Hierarchical])
+def test_the_sampler_is_that_of_the_noise_given(kind):
+    exact = kind(Histogram(3), n=10, privacy=PURE, strategy=SoftBins(0))
+    chain = kind(Histogram(3), n=10, privacy=PURE, strategy=SoftBins(0, Slabs()))
+    assert exact.guarantee.sampler == Exact()
+    assert isinstance(chain.guarantee.sampler, Heuristic)
+    assert str(chain.guarantee).startswith("heuristic")
+
+
+def test_energy_of_an_estimated_covariance_has_a_standard_error():
+    sides = np.array([[1.0, 0.2], [0.3, 1.0], [-0.6, 0.9]])
+    body = SlabBody(sides, np.ones(3))
+    part = KNormNoise(body, 1.0, ChainSampler(body))
+    noise = MappedNoise([Part(part, np.diag([1.0, 2.0])), Part(LaplaceNoise(2, 1.0), np.eye(2))])
+    moment = noise.second_moment()
+    assert moment.samples > 0
+    assert 0 < moment.stderr < 0.1 * moment.value
+    assert MappedNoise([Part(LaplaceNoise(2, 1.0), np.eye(2))]).second_moment().stderr == 0

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Self
 
 from geomdp._linalg import AffineHull
-from geomdp._validation import whole
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import (
-    answer_hull,
-    checked_adjacency,
-    l2_sensitivity,
-    pure_only,
-)
+from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, pure_only
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 
 
@@ -28,21 +21,7 @@ class Ball(AdditiveMechanism):
     public r-dimensional subspace in which answers move; D_2 is the l2 sensitivity of the sum:
     `workload.l2_diameter()` for replace-one, `l2_radius()` for add/remove.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, or a constant workload.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
@@ -58,6 +37,9 @@ class Ball(AdditiveMechanism):
     Nikolov 2022, Lemma 15; formula sheet JL-L15, JL-KN.
     """
 
+    privacy: PureDP
+    _span: AffineHull
+
     def __init__(
         self,
         workload: Workload,
@@ -66,9 +48,8 @@ class Ball(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "Ball")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        pure = pure_only(privacy, "Ball")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         self._radius = l2_sensitivity(workload, adjacency)
         self._span = answer_hull(workload, adjacency)
 
@@ -76,13 +57,4 @@ class Ball(AdditiveMechanism):
     def noise(self) -> KNormNoise:
         """Distribution of Z, on sums of answer vectors."""
         body = EllipsoidBody(self._radius * self._span.basis)
-        return KNormNoise(body, self._privacy.epsilon, ExactSampler(body))
-
-    @property
-    def _hull(self) -> AffineHull:
-        return self._span
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The ball mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))

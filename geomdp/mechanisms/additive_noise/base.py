@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import abc
-import copy
 import math
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -12,26 +12,71 @@ import numpy as np
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind
+from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
 from geomdp.noise.base import Noise
+from geomdp.privacy import Adjacency, Guarantee, Privacy
+from geomdp.workloads import Workload
 
 
 class AdditiveMechanism(Mechanism):
     """M(X) = (sum over x in X of Q(x) + Z) / n for a noise Z fixed by workload and privacy.
 
-    The error is Z/n whatever the data, so the prediction is an equality. Z is on sums: `with_n`
-    copies share it. Concrete mechanisms differ in the noise, and their constructors in the claim.
+    The error is Z / n whatever the data, so the prediction is an equality. Z is on sums, so copies
+    for another n share it.
+
+    To add one, write a constructor and `noise`. The constructor makes the privacy claim: it refuses
+    every definition of privacy that `noise` does not satisfy, and workloads that are constant.
+
+    Parameters
+    ----------
+    workload : Workload
+        m queries; answers are means.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP, ZCDP or ApproxDP
+        Guarantee wanted.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        For another type of any of them, n below 1, a definition of privacy that the noise does not
+        satisfy, or a workload that is constant or that the mechanism does not take.
     """
+
+    #: The public subspace that holds all released means; None where the noise fills R^m.
+    _span: AffineHull | None = None
+
+    def __init__(
+        self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
+    ) -> None:
+        self.workload, self.n = checked_workload(workload), whole(n, "n")
+        self.privacy, self.adjacency = privacy, checked_adjacency(adjacency)
 
     @property
     @abc.abstractmethod
     def noise(self) -> Noise:
         """Distribution of Z, on sums of answer vectors."""
 
+    # A read-only property where the base class has an attribute: the noise may need a set-up.
+    @cached_property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The claim of the constructor, with the status of the noise's sampler."""
+        return Guarantee(self.privacy, self.adjacency, self.noise.sampler)
+
+    def _claim(self) -> str:
+        if "noise" in vars(self):
+            return super()._claim()
+        # Whether the sampler is exact may be known only after the set-up.
+        return f"target {self.privacy}, {self.adjacency.value}; not set up"
+
     @property
-    @abc.abstractmethod
     def _hull(self) -> AffineHull | None:
-        """Public subspace that holds all released means; None for all of R^m."""
+        """The public subspace to which releases are restored; None for all of R^m."""
+        return self._span
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -47,19 +92,16 @@ class AdditiveMechanism(Mechanism):
         source = f"E||Z||^2 of the noise (JL-L14){estimated}"
         return Prediction(value, PredictionKind.EXACT, source, stderr)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; the noise object is shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self._set_up()
-        twin = copy.copy(self)
-        twin.n = n
-        return twin
+    def with_workload(self, workload: Workload) -> Self:
+        """The mechanism of the same family, n and guarantee for another workload."""
+        return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
 
-    def _set_up(self) -> None:
+    def set_up(self) -> None:
+        """Build the noise, and the subspace that it fills."""
         _ = self.noise, self._hull
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """(sums + Z) / n, brought back into the public subspace."""
         answers = (sums + self.noise.sample(rng, 1)) / self.n
         if self._hull is None:
             return np.asarray(answers[0])

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.bodies import Elliptope, PsdBox, TableMoments, sensitivity_polytope
 from geomdp.bodies.base import Body
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, pure_only
+from geomdp.mechanisms.sensitivity import pure_only
 from geomdp.noise.cone import ConeNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.structure.table_contrasts import table_contrasts
@@ -39,21 +37,8 @@ class Cone(AdditiveMechanism):
     * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
     * the sensitivity polytope itself where it has an exact sampler.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, or a workload for which no body C is known.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. A workload for
+    which no body C is known is a ``ValueError``.
 
     Notes
     -----
@@ -73,6 +58,8 @@ class Cone(AdditiveMechanism):
     Formula sheet X-CONE, X-LKJ, X-PSDBOX; for categorical columns see `TableMoments`.
     """
 
+    privacy: PureDP
+
     def __init__(
         self,
         workload: Workload,
@@ -81,11 +68,8 @@ class Cone(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "Cone")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
-        replace_one = adjacency is Adjacency.REPLACE_ONE
-        rate = privacy.epsilon / 2 if replace_one else privacy.epsilon
+        pure = pure_only(privacy, "Cone")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         lift = cone_lift(workload)
         if lift is None:
             raise ValueError(
@@ -93,28 +77,21 @@ class Cone(AdditiveMechanism):
                 "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
                 f"spectraplex), got {workload!r}"
             )
-        # Where answers are mapped, T takes the centroid to 0.
-        centre = np.zeros(lift.body.dimension)
-        if replace_one and lift.matrix is None:
-            centre = lift.body.centroid()
-        # Of answers c + T(products), a record more brings c as well: unless their number is
-        # public, the noise of the lifted coordinate must cover it.
-        constant = None if replace_one else lift.constant
-        self._noise = ConeNoise(lift.body, rate, centre, lift.matrix, constant)
+        self._lift = lift
+        self.set_up()
 
-    @property
+    @cached_property
     def noise(self) -> ConeNoise:
         """Distribution of Z, on sums of answer vectors."""
-        return self._noise
-
-    @property
-    def _hull(self) -> AffineHull | None:
-        return None
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The cone mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+        body, matrix, constant = self._lift.body, self._lift.matrix, self._lift.constant
+        epsilon, origin = self.privacy.epsilon, np.zeros(body.dimension)
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            # Where answers are mapped, T takes the centroid to 0.
+            centre = body.centroid() if matrix is None else origin
+            return ConeNoise(body, epsilon / 2, centre, matrix)
+        # One record more also adds the constant c of the answers c + T q. Their number is not
+        # public, so the noise of the lifted coordinate must cover it.
+        return ConeNoise(body, epsilon, origin, matrix, constant)
 
 
 @dataclass(frozen=True)

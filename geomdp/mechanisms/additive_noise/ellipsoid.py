@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import itertools
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from geomdp._linalg import AffineHull
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
 from geomdp.geometry.ellipsoids.least_trace import PairDifferences, Rows, least_trace_ellipsoid
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import (
-    answer_hull,
-    checked_adjacency,
-    l2_sensitivity,
-    pure_only,
-)
+from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, pure_only
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import MarginalTables, Workload
 
 #: Largest universe whose pairs are searched: one search is then a product of two matrices with
@@ -54,21 +47,7 @@ class Ellipsoid(AdditiveMechanism):
       worse than the ball) and, for N r <= 2^24, twice the one around Q(x) - mean of Q;
     * add/remove, N r <= 2^24: all Q(x); else the ball.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, or a constant workload.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
@@ -86,6 +65,9 @@ class Ellipsoid(AdditiveMechanism):
     Formula sheet JL-ELL, SAM-5.
     """
 
+    privacy: PureDP
+    _span: AffineHull
+
     def __init__(
         self,
         workload: Workload,
@@ -94,25 +76,16 @@ class Ellipsoid(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "Ellipsoid")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        super().__init__(
+            workload, n=n, privacy=pure_only(privacy, "Ellipsoid"), adjacency=adjacency
+        )
         self._span = answer_hull(workload, adjacency)
 
     @cached_property
     def noise(self) -> KNormNoise:
         """Distribution of Z, on sums of answer vectors; the optimisation runs on first use."""
-        body = EllipsoidBody(least_trace_root(self.workload, self.guarantee.adjacency))
-        return KNormNoise(body, self._privacy.epsilon, ExactSampler(body))
-
-    @property
-    def _hull(self) -> AffineHull:
-        return self._span
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The ellipsoid mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+        body = EllipsoidBody(least_trace_root(self.workload, self.adjacency))
+        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
 
 
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Self
+from functools import cached_property
 
 from geomdp._linalg import AffineHull
-from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, l2_sensitivity
+from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import GaussianNoise
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.workloads import Workload
 
@@ -23,21 +22,8 @@ class Gaussian(AdditiveMechanism):
     that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, the analytic value for
     (epsilon, delta)-DP.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : ZCDP or ApproxDP
-        Guarantee wanted; Gaussian noise is never purely private.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        `PureDP`, n below 1, or a constant workload.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `ZCDP` or an `ApproxDP`,
+    since Gaussian noise is never purely private.
 
     Notes
     -----
@@ -53,6 +39,9 @@ class Gaussian(AdditiveMechanism):
     Bun-Steinke 2016, Proposition 1.6; Balle-Wang 2018, Theorem 8; formula sheet GEN-2, JL-GAUSS.
     """
 
+    privacy: ZCDP | ApproxDP
+    _span: AffineHull
+
     def __init__(
         self,
         workload: Workload,
@@ -63,23 +52,12 @@ class Gaussian(AdditiveMechanism):
     ) -> None:
         if not isinstance(privacy, ZCDP | ApproxDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for Gaussian, got {privacy!r}")
-        self._privacy = privacy
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
-        scale = gaussian_scale(l2_sensitivity(workload, adjacency), privacy)
+        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
+        self._scale = gaussian_scale(l2_sensitivity(workload, adjacency), privacy)
         self._span = answer_hull(workload, adjacency)
-        self._noise = GaussianNoise(self._span.basis, scale)
+        self.set_up()
 
-    @property
+    @cached_property
     def noise(self) -> GaussianNoise:
         """Distribution of Z, on sums of answer vectors."""
-        return self._noise
-
-    @property
-    def _hull(self) -> AffineHull:
-        return self._span
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The Gaussian mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+        return GaussianNoise(self._span.basis, self._scale)

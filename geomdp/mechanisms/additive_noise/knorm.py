@@ -8,7 +8,6 @@ from typing import Self
 
 from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
-from geomdp._validation import whole
 from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
@@ -16,9 +15,9 @@ from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
+from geomdp.mechanisms.sensitivity import answer_hull, pure_only
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry
 
@@ -40,27 +39,10 @@ class KNorm(AdditiveMechanism):
       by hit-and-run. It has at most 20 slabs per dimension, fewer above dimension 62 (see
       `slab_budget`); refining takes seconds in dimension 50 and minutes above 100 or so.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    body : Body, optional
-        Symmetric noise body in R^m, in units of sums (not divided by n).
-    exact : bool
-        Whether an exact sampler is required.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload; a `body` that leaves out a
-        difference or cannot be proved to hold all; `exact` with a `body` that has no exact
-        sampler: the message lists the bodies that have one.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`, `body` a
+    symmetric body in R^m in units of sums (not divided by n), and `exact` requires an exact
+    sampler. ``ValueError`` for a `body` that leaves out a difference or cannot be proved to hold
+    all, and for `exact` with a `body` that has no exact sampler: the message lists those that have.
 
     Notes
     -----
@@ -81,6 +63,9 @@ class KNorm(AdditiveMechanism):
     Hardt-Talwar 2010; Nikolov 2022, Lemma 14; formula sheet JL-KN, JL-L14, X-OUT, SAM-1 to SAM-6.
     """
 
+    privacy: PureDP
+    _span: AffineHull
+
     def __init__(
         self,
         workload: Workload,
@@ -91,17 +76,12 @@ class KNorm(AdditiveMechanism):
         body: Body | None = None,
         exact: bool = False,
     ) -> None:
-        self._privacy = pure_only(privacy, "KNorm")
-        self._adjacency = checked_adjacency(adjacency)
-        self.workload, self.n = workload, whole(n, "n")
+        pure = pure_only(privacy, "KNorm")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         self._span = answer_hull(workload, adjacency)
-        self._given, self._exact = body, exact
-        if body is None:
-            return
-        # Above 1 by rounding at most; scaling by it leaves no slack in the privacy claim.
-        factor = check_contains_neighbours(body, workload, adjacency)
-        self._given = body if factor == 1 else Scaled(body, factor)
-        if exact and not body.implements(Body.sample_uniform):
+        self._given = None if body is None else holding_neighbours(body, workload, adjacency)
+        self._exact = exact
+        if body is not None and exact and not body.implements(Body.sample_uniform):
             names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
             raise ValueError(f"body must have an exact sampler, as have {names}; got {body!r}")
 
@@ -111,10 +91,10 @@ class KNorm(AdditiveMechanism):
         if self._given is not None:
             return self._noise_of(self._given)
         if self._exact:
-            candidates = exact_noise_bodies(self.workload, self._adjacency)
+            candidates = exact_noise_bodies(self.workload, self.adjacency)
             noises = [self._noise_of(named.body) for named in candidates]
             return min(noises, key=lambda noise: noise.second_moment().value)
-        body = neighbour_body(self.workload, self._adjacency)
+        body = neighbour_body(self.workload, self.adjacency)
         if body.implements(Body.sample_uniform):
             return self._noise_of(body)
         refined = refine_slabs(
@@ -125,19 +105,13 @@ class KNorm(AdditiveMechanism):
             rng=PUBLIC_SEED,
         )
         return KNormNoise(
-            refined.body, self._privacy.epsilon, refined.sampler, refined.second_moment
+            refined.body, self.privacy.epsilon, refined.sampler, refined.second_moment
         )
 
     def _noise_of(self, body: Body) -> KNormNoise:
         sampler: UniformSampler
         sampler = ExactSampler(body) if body.implements(Body.sample_uniform) else ChainSampler(body)
-        return KNormNoise(body, self._privacy.epsilon, sampler)
-
-    # A read-only property where the base class has an attribute: known only after the set-up.
-    @cached_property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """The privacy record; it needs the set-up, which fixes the status of the sampler."""
-        return Guarantee(self._privacy, self._adjacency, self.noise.sampler)
+        return KNormNoise(body, self.privacy.epsilon, sampler)
 
     @cached_property
     def _hull(self) -> AffineHull:
@@ -145,22 +119,26 @@ class KNorm(AdditiveMechanism):
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The K-norm mechanism for another workload.
-
-        Raises
-        ------
-        ValueError
-            If this one was built with a `body`, which belongs to its workload.
-        """
+        """The same family for another workload; ``ValueError`` if built with a `body`."""
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(
             workload,
             n=self.n,
-            privacy=self._privacy,
-            adjacency=self._adjacency,
+            privacy=self.privacy,
+            adjacency=self.adjacency,
             exact=self._exact,
         )
+
+
+def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> Body:
+    """`body`, proved to hold all differences of neighbours; ``ValueError`` if it does not.
+
+    A body that misses some by rounding is scaled up until it holds them (by at most 1 + 2e-8), so
+    that the privacy claim has no slack.
+    """
+    factor = check_contains_neighbours(body, workload, adjacency)
+    return body if factor == 1 else Scaled(body, factor)
 
 
 def slab_budget(dimension: int) -> int:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Self
+from functools import cached_property
 
-from geomdp._linalg import AffineHull
-from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
+from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
 from geomdp.noise import LaplaceNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.calibration import laplace_scale
 from geomdp.workloads import Workload
 
@@ -20,28 +18,14 @@ class Laplace(AdditiveMechanism):
     M(X) = (sum of Q(x) + Z) / n, Z_i independent Lap(D_1 / epsilon), where D_1 is the l1
     sensitivity of the sum: `workload.l1_diameter()` for replace-one, `l1_radius()` for add/remove.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, or a constant workload.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, because the joint density of Z
     changes by at most exp(epsilon ||v||_1 / D_1) under a shift v, and sums of neighbours differ by
-    ||v||_1 <= D_1. The sampler is exact.
+    a v with ||v||_1 <= D_1. The sampler is exact.
 
     Error: exactly sqrt(2) D_1 / (epsilon n) per query.
 
@@ -49,6 +33,8 @@ class Laplace(AdditiveMechanism):
     ----------
     Dwork-McSherry-Nissim-Smith 2006; formula sheet GEN-3, section 7.
     """
+
+    privacy: PureDP
 
     def __init__(
         self,
@@ -58,22 +44,12 @@ class Laplace(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "Laplace")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
-        scale = laplace_scale(l1_sensitivity(workload, adjacency), privacy)
-        self._noise = LaplaceNoise(workload.n_queries, scale)
+        pure = pure_only(privacy, "Laplace")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
+        self._sensitivity = l1_sensitivity(workload, adjacency)
+        self.set_up()
 
-    @property
+    @cached_property
     def noise(self) -> LaplaceNoise:
         """Distribution of Z, on sums of answer vectors."""
-        return self._noise
-
-    @property
-    def _hull(self) -> AffineHull | None:
-        return None
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The Laplace mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
+        return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))

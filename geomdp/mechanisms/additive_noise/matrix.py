@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
-from geomdp._validation import whole
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
-from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, l1_sensitivity
-from geomdp.mechanisms.strategies import Design, Strategy, best_design, laplace_strategies
+from geomdp.mechanisms.additive_noise.strategy_mechanism import StrategyMechanism
+from geomdp.mechanisms.strategies import Strategy, laplace_strategies
 from geomdp.noise import GaussianNoise, MappedNoise, Part
-from geomdp.privacy import Adjacency, Exact, Guarantee, Privacy, PureDP
+from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.calibration import gaussian_scale
-from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads import Workload
 
 
-class Matrix(AdditiveMechanism):
+class Matrix(StrategyMechanism):
     """Noise on a strategy, then least squares: the matrix mechanism.
 
     A strategy is a list of measurements A h, linear in the histogram h of the records, from which
@@ -33,24 +29,10 @@ class Matrix(AdditiveMechanism):
       R A is known by duality: R R^T is the matrix S of the `Ellipsoid` mechanism, and with n
       public nothing linear with Gaussian noise has less error where that is optimal.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    strategy : Strategy, optional
-        Where to look for A, with `PureDP` only; by default all that apply.
-
-    Raises
-    ------
-    ValueError
-        For n below 1, a constant workload, a workload without a known strategy (an infinite
-        universe, or one above 2^12 elements that is no table), or a `strategy` with Gaussian noise.
+    Parameters and errors are those of `AdditiveMechanism`; `strategy` (a `Strategy`) is the only
+    one considered, where it is given, and a ``ValueError`` with Gaussian noise. A workload without
+    a known strategy (an infinite universe, or one above 2^12 elements that is no table) is a
+    ``ValueError`` on first use.
 
     Notes
     -----
@@ -58,7 +40,8 @@ class Matrix(AdditiveMechanism):
     Pr[M(X) in T] <= e^epsilon Pr[M(X') in T] for `PureDP`, in real arithmetic, because A h moves by
     at most its l1 sensitivity, the measurements are then epsilon-DP, and M is a function of them
     and of n. With Gaussian noise rho-zCDP or (epsilon, delta)-DP, in the same way. The strategy
-    depends on public arguments only. The sampler is exact.
+    depends on public arguments only. The sampler is exact for the strategies of this package; for
+    another it is what its noise says.
 
     Error: exactly (E ||R z||^2 / m)^(1/2) / n per query.
 
@@ -82,55 +65,23 @@ class Matrix(AdditiveMechanism):
     ) -> None:
         if strategy is not None and not isinstance(privacy, PureDP):
             raise ValueError(f"strategy is for PureDP; the Gaussian one is known, got {privacy!r}")
-        self._privacy, self._strategy = privacy, strategy
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
-        # A constant workload is refused here.
-        l1_sensitivity(workload, adjacency)
+        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
 
-    @cached_property
-    def _design(self) -> Design:
-        given = self._strategy
-        strategies = laplace_strategies(self.workload) if given is None else [given]
-        return best_design(strategies, self.workload, self.guarantee.adjacency)
+    def _strategies(self) -> list[Strategy]:
+        return laplace_strategies(self.workload)
 
     @property
     def design(self) -> str:
         """What is measured, in words."""
-        return self._design.name if isinstance(self._privacy, PureDP) else "ellipsoid"
+        return super().design if isinstance(self.privacy, PureDP) else "ellipsoid"
 
     @cached_property
     def noise(self) -> MappedNoise:
-        """Distribution of Z = R z, on sums of answer vectors; set up on first use."""
-        adjacency = self.guarantee.adjacency
-        if isinstance(self._privacy, PureDP):
-            return self._design.noise(self._privacy.epsilon)
-        # Differences of neighbours lie in the ellipsoid, so their preimages in the unit ball.
-        root = least_trace_root(self.workload, adjacency)
-        scale = gaussian_scale(1.0, self._privacy)
+        """Distribution of R z, on sums of answer vectors; set up on first use."""
+        if isinstance(self.privacy, PureDP):
+            return self._design.noise(self.privacy.epsilon)
+        # The ellipsoid B B^T = S holds the differences of neighbours, so each is B u with
+        # ||u||_2 <= 1: measuring u has l2 sensitivity 1, and B computes the answers from it.
+        root = least_trace_root(self.workload, self.adjacency)
+        scale = gaussian_scale(1.0, self.privacy)
         return MappedNoise([Part(GaussianNoise(np.eye(root.shape[1]), scale), root)])
-
-    @cached_property
-    def _hull(self) -> AffineHull | None:
-        return measured_hull(self.workload, self.guarantee.adjacency)
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The matrix mechanism for another workload."""
-        return type(self)(
-            workload,
-            n=self.n,
-            privacy=self._privacy,
-            adjacency=self.guarantee.adjacency,
-            strategy=self._strategy,
-        )
-
-
-def measured_hull(workload: Workload, adjacency: Adjacency) -> AffineHull | None:
-    """The public span of the answers, to which releases are restored; None where none is needed.
-
-    Sums of counts are whole numbers, exact in float64: rounding leaves nothing of them outside the
-    span, whose basis is large for many columns.
-    """
-    if isinstance(workload, MarginalTables | Marginals | Parities):
-        return None
-    return answer_hull(workload, adjacency)

@@ -6,16 +6,14 @@ from functools import cached_property
 from typing import Self
 
 from geomdp._linalg import AffineHull
-from geomdp._validation import whole
-from geomdp.bodies import Scaled
 from geomdp.bodies.base import Body
-from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, checked_adjacency, pure_only
+from geomdp.mechanisms.additive_noise.knorm import holding_neighbours
+from geomdp.mechanisms.sensitivity import answer_hull, pure_only
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
-from geomdp.privacy import Adjacency, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 
 
@@ -32,27 +30,11 @@ class Recursive(AdditiveMechanism):
     * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, each
       split as far as its shadows have exact samplers: never worse than `KNorm` with `exact`.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries; answers are means.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    body : Body, optional
-        Symmetric noise body in R^m, in units of sums (not divided by n). Where its shadows have no
-        exact sampler, Markov chains draw from them: the status is then heuristic.
-    variant : Variant, optional
-        What a level adds in its subspace; by default the one with less error.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload; a `body` that leaves out a
-        difference or cannot be proved to hold all; a `variant` that is none.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
+    symmetric body in R^m in units of sums (not divided by n); where its shadows have no exact
+    sampler, Markov chains draw from them and the status is heuristic. `variant` is what a level
+    adds in its subspace, by default the one with less error. ``ValueError`` for a `body` that
+    leaves out a difference or cannot be proved to hold all, or a `variant` that is none.
 
     Notes
     -----
@@ -77,6 +59,9 @@ class Recursive(AdditiveMechanism):
     JL-SPLIT, JL-L16, JL-L19, SAM-1 to SAM-6.
     """
 
+    privacy: PureDP
+    _span: AffineHull
+
     def __init__(
         self,
         workload: Workload,
@@ -87,24 +72,21 @@ class Recursive(AdditiveMechanism):
         body: Body | None = None,
         variant: Variant | None = None,
     ) -> None:
-        self._privacy = pure_only(privacy, "Recursive")
-        self._adjacency = checked_adjacency(adjacency)
-        self.workload, self.n = workload, whole(n, "n")
+        super().__init__(
+            workload, n=n, privacy=pure_only(privacy, "Recursive"), adjacency=adjacency
+        )
         self._span = answer_hull(workload, adjacency)
         if variant is not None and not isinstance(variant, Variant):
             raise ValueError(f"variant must be one of {list(Variant)} or None, got {variant!r}")
-        self._variant, self._given = variant, body
-        if body is not None:
-            # Above 1 by rounding at most; scaling by it leaves no slack in the privacy claim.
-            factor = check_contains_neighbours(body, workload, adjacency)
-            self._given = body if factor == 1 else Scaled(body, factor)
+        self._variant = variant
+        self._given = None if body is None else holding_neighbours(body, workload, adjacency)
 
     @cached_property
     def noise(self) -> RecursiveNoise:
         """Distribution of Z, on sums of answer vectors; set up on first use."""
         exact = self._given is None
         if self._given is None:
-            bodies = [named.body for named in exact_noise_bodies(self.workload, self._adjacency)]
+            bodies = [named.body for named in exact_noise_bodies(self.workload, self.adjacency)]
         else:
             bodies = [self._given]
         variants = list(Variant) if self._variant is None else [self._variant]
@@ -114,13 +96,7 @@ class Recursive(AdditiveMechanism):
             for body in bodies
             for variant in variants
         ]
-        return RecursiveNoise(min(choices, key=energy_of), self._privacy.epsilon)
-
-    # A read-only property where the base class has an attribute: known only after the set-up.
-    @cached_property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """The privacy record; it needs the set-up, which fixes the status of the sampler."""
-        return Guarantee(self._privacy, self._adjacency, self.noise.sampler)
+        return RecursiveNoise(min(choices, key=energy_of), self.privacy.epsilon)
 
     @cached_property
     def _hull(self) -> AffineHull:
@@ -128,19 +104,13 @@ class Recursive(AdditiveMechanism):
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The recursive mechanism for another workload.
-
-        Raises
-        ------
-        ValueError
-            If this one was built with a `body`, which belongs to its workload.
-        """
+        """The same family for another workload; ``ValueError`` if built with a `body`."""
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(
             workload,
             n=self.n,
-            privacy=self._privacy,
-            adjacency=self._adjacency,
+            privacy=self.privacy,
+            adjacency=self.adjacency,
             variant=self._variant,
         )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull, svec
-from geomdp._validation import whole
+from geomdp._linalg import svec
 from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
 from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
+from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
 from geomdp.noise import KNormNoise, MappedNoise, Part
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
@@ -32,22 +30,9 @@ class Spectral(AdditiveMechanism):
     * p times the nuclear-norm ball under add/remove; T then maps the trace, which counts the
       records p times over, to c / p.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries that are linear in pairwise products of signs: tables of at most two two-level
-        columns, `Marginals` with k <= 2, `Parities` with k = 2.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, or another workload.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The queries of
+    the workload must be linear in pairwise products of signs: tables of at most two two-level
+    columns, `Marginals` with k <= 2, `Parities` with k = 2.
 
     Notes
     -----
@@ -69,6 +54,8 @@ class Spectral(AdditiveMechanism):
     Formula sheet JL-COV, JL-L14, X-LKJ.
     """
 
+    privacy: PureDP
+
     def __init__(
         self,
         workload: Workload,
@@ -77,9 +64,8 @@ class Spectral(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "Spectral")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        pure = pure_only(privacy, "Spectral")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
         l1_sensitivity(workload, adjacency)  # refuses constant workloads
         products = sign_products(workload)
         if products is None:
@@ -90,30 +76,21 @@ class Spectral(AdditiveMechanism):
     def noise(self) -> MappedNoise:
         """Distribution of T Z, on sums of answer vectors."""
         p = self._products.order
-        matrix = _on_matrices(self._products, self.guarantee.adjacency)
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE:
+        matrix = _on_matrices(self._products, self.adjacency)
+        if self.adjacency is Adjacency.REPLACE_ONE:
             body, moments = Scaled(SpectraplexDifference(p), float(p)), difference_moments(p)
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
-        inner = KNormNoise(body, self._privacy.epsilon, ExactSampler(body))
+        inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
         # Conjugation by rotations leaves E U U^T = a (I - t t^T / p) + b t t^T / p, t = svec(I).
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)
         along = float(((matrix @ svec(np.eye(p))) ** 2).sum()) / p
         whole_square = float(matrix.multiply(matrix).sum())
-        factor = (p / self._privacy.epsilon) ** 2 * (dimension + 1) * (dimension + 2)
+        factor = (p / self.privacy.epsilon) ** 2 * (dimension + 1) * (dimension + 2)
         energy = factor * (a * (whole_square - along) + b * along)
         return MappedNoise([Part(inner, matrix, energy)])
-
-    @property
-    def _hull(self) -> AffineHull | None:
-        return None
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The spectral mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
 
 
 def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:

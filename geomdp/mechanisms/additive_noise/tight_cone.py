@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import itertools
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
 from geomdp._seeds import PUBLIC_SEED
-from geomdp._validation import whole
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity, pure_only
+from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
 from geomdp.noise import ConeNoise, PairedNoise
-from geomdp.privacy import Adjacency, Exact, Guarantee, PureDP
+from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
@@ -37,39 +34,25 @@ MAX_WORK = 1 << 18
 class TightCone(AdditiveMechanism):
     """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
 
-    Answers are c + T q with q in K, the bodies `TableMoments` with a limit on the total violation
-    of cell and triangle inequalities. The limit is 0 where at least 1% of the volume violates
-    none, else such that about 1% of it is left; it is found by public draws. With more than 2^13
-    triples of events of three columns, or columns of so many levels that a draw would take long
-    (two of 33), K is not cut. M(X) = (sum of Q(x) + Z) / n, where, with U_i uniform on K and r its
-    dimension,
+    Answers are c + T q with q in K, a body `TableMoments` cut by a limit on the total violation of
+    cell and triangle inequalities, which records do not violate. The limit leaves about 1% of the
+    volume, or more where it is 0; it is found by public draws. K is not cut where a draw would take
+    long: with more than 2^13 triples of events of three columns, or columns of many levels (two of
+    33). M(X) = (sum of Q(x) + Z) / n, where, with U_i uniform on K and r its dimension,
 
     * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
     * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries: `MarginalTables` or `Marginals` with k <= 2, `Parities` with k = 2.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Raises
-    ------
-    ValueError
-        Another privacy definition, n below 1, a constant workload, or one of another kind.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The workload
+    must be `MarginalTables` or `Marginals` with k <= 2, or `Parities` with k = 2.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: R (U_1, U_2, 1) has density
     proportional to e^(-epsilon t) on the cone over K x K, which holds (q, q', 1) for the points q,
-    q' of any two records, as records violate no inequality; replacing one by the other shifts it by
-    such a vector. Under add/remove see `Cone`. The sampler is exact, by rejection.
+    q' of any two records. Replacing one record by the other shifts it by such a vector. Under
+    add/remove see `Cone`. The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
     replace-one, E ||T U||^2 from 1024 public draws. Measured against `Cone`, as a ratio of errors:
@@ -80,6 +63,8 @@ class TightCone(AdditiveMechanism):
     Deza-Laurent 1997 (triangle inequalities of the cut polytope); formula sheet X-CONE, X-LKJ.
     """
 
+    privacy: PureDP
+
     def __init__(
         self,
         workload: Workload,
@@ -88,9 +73,9 @@ class TightCone(AdditiveMechanism):
         privacy: PureDP,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
     ) -> None:
-        self._privacy = pure_only(privacy, "TightCone")
-        self.workload, self.n = workload, whole(n, "n")
-        self.guarantee = Guarantee(privacy, checked_adjacency(adjacency), Exact())
+        super().__init__(
+            workload, n=n, privacy=pure_only(privacy, "TightCone"), adjacency=adjacency
+        )
         l1_sensitivity(workload, adjacency)  # refuses constant workloads
         contrasts = table_contrasts(workload)
         if contrasts is None:
@@ -103,20 +88,11 @@ class TightCone(AdditiveMechanism):
     @cached_property
     def noise(self) -> PairedNoise | ConeNoise:
         """Distribution of Z, on sums of answer vectors; set up on first use."""
-        body, epsilon = tight_table_moments(self._contrasts.levels), self._privacy.epsilon
+        body, epsilon = tight_table_moments(self._contrasts.levels), self.privacy.epsilon
         matrix, constant = self._contrasts.matrix, self._contrasts.constant
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE:
+        if self.adjacency is Adjacency.REPLACE_ONE:
             return PairedNoise(body, epsilon, matrix)
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
-
-    @property
-    def _hull(self) -> AffineHull | None:
-        return None
-
-    def with_workload(self, workload: Workload) -> Self:
-        """The same mechanism for another workload."""
-        adjacency = self.guarantee.adjacency
-        return type(self)(workload, n=self.n, privacy=self._privacy, adjacency=adjacency)
 
 
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:

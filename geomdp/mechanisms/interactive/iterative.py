@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from geomdp._bisection import smallest_accuracy
-from geomdp._typing import RandomState
+from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.transcript import Answer, exchanges_to_json_lines
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
-from geomdp.noise.scalar import scalar_noise
+from geomdp.mechanisms.protocol import release_once
+from geomdp.noise.scalar import ScalarNoise, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.ledger import Ledger
 
@@ -252,15 +253,25 @@ class IterativeConstruction(Generic[AnyQuery]):
         guarantee = Guarantee(
             self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
-        label = type(self).__name__
-        if ledger is not None:
-            ledger.require(guarantee, label)
-        if self.adjacency is Adjacency.REPLACE_ONE and len(records) != self.n:
-            raise ValueError(f"records must number n = {self.n}, got {len(records)}")
-        truths = self.distinguisher.truths(records, self.n)
-        if ledger is not None:
-            ledger.spend(guarantee, label)
-        hypothesis = self.rule.start(self.alpha / 2)
+
+        def draw(start: Hypothesis[AnyQuery], truths: FloatArray) -> IterativeRelease[AnyQuery]:
+            exchanges = self._construct(start, truths, noise)
+            return IterativeRelease(start, self.accuracy, guarantee, tuple(exchanges))
+
+        return release_once(
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=lambda: self.rule.start(self.alpha / 2),
+            read=lambda: (len(records), self.distinguisher.truths(records, self.n)),
+            draw=draw,
+        )
+
+    def _construct(
+        self, hypothesis: Hypothesis[AnyQuery], truths: FloatArray, noise: ScalarNoise
+    ) -> list[tuple[AnyQuery, Answer]]:
+        """Update `hypothesis` on the query answered worst until the test stops; the exchanges."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
             index = self.distinguisher.choose(
@@ -273,4 +284,4 @@ class IterativeConstruction(Generic[AnyQuery]):
             if not wrong:
                 break
             hypothesis.update(query, value)
-        return IterativeRelease(hypothesis, self.accuracy, guarantee, tuple(exchanges))
+        return exchanges

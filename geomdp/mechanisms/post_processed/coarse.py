@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable
 from typing import Self
@@ -10,15 +9,17 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import positive, whole
+from geomdp._validation import positive
 from geomdp.geometry.farthest_points import farthest_points
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.post_processed.base import PostProcessed
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import Coarsened, Workload, explicit_answers
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
 
 
-class Coarse(Mechanism):
+class Coarse(PostProcessed):
     """Round every answer vector to a net, then answer the rounded queries.
 
     S is a maximal subset of {Q(x)} whose points are at least `radius` sqrt(m) apart, pi(x) the
@@ -27,11 +28,11 @@ class Coarse(Mechanism):
     Parameters
     ----------
     inner : Mechanism
-        Which mechanism to use: `Projected`, `JL` or an additive one for Q, of which `with_workload`
-        is taken at Q'. It brings workload, n, privacy and adjacency.
+        A mechanism for Q, such as `Projected`, `JL` or an additive one; its family is used for Q'.
+        It brings workload, n, privacy and adjacency.
     radius : float
-        Separation of the net, as root mean square per query; above 0 and so small that the net has
-        two points at least.
+        Separation of the net, as root mean square per query; above 0, and so small that the net has
+        at least two points.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class Coarse(Mechanism):
     ------
     ValueError
         For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
-        or an `inner` that cannot be had for Q'.
+        or an `inner` whose family does not take Q'.
 
     Notes
     -----
@@ -56,8 +57,8 @@ class Coarse(Mechanism):
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
     by Minkowski's inequality; the first term is less than `radius`, as S is maximal. A net of few
-    points has a small width and few dimensions, so that e' is small where n is; for large n the
-    rounding is what is left.
+    points has a small width and few dimensions, which makes e' small also for small n. For large n
+    the rounding dominates.
 
     Cost: the net takes O(N m) for each of its points.
 
@@ -70,7 +71,7 @@ class Coarse(Mechanism):
         if not isinstance(inner, Mechanism):
             raise ValueError(f"inner must be a mechanism, got {type(inner).__name__}")
         self._radius = positive(radius, "radius")
-        self.workload, self.n = inner.workload, inner.n
+        super().__init__(inner)
         answers = explicit_answers(self.workload)
         separation = self._radius * math.sqrt(self.workload.n_queries)
         found = farthest_points(answers, _lengths, least=separation)
@@ -82,7 +83,6 @@ class Coarse(Mechanism):
         self.net = answers[found.order]
         self._coarsened = Coarsened(self.workload, self.net)
         self.inner = inner.with_workload(self._coarsened)
-        self.guarantee = self.inner.guarantee
 
     @property
     def rounding(self) -> float:
@@ -97,24 +97,17 @@ class Coarse(Mechanism):
         value = self.rounding + inner.value
         return Prediction(value, PredictionKind.UPPER_BOUND, source, inner.stderr)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; net, noise and geometry are shared."""
-        twin = copy.copy(self)
-        twin.n, twin.inner = whole(n, "n"), self.inner.with_n(n)
-        return twin
-
     def with_workload(self, workload: Workload) -> Self:
         """The mechanism of the same family and radius for another workload."""
         return type(self)(self.inner.with_workload(workload), self._radius)
 
-    def _totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Number of records and the sums of their rounded answers."""
         return self._coarsened.totals(records)
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
-
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return self.inner._privatise(sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The answers of `inner` for Q'."""
+        return self.inner.privatise(sums, rng)
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

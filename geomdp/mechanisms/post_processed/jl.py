@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,13 +18,14 @@ from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
     relative_tolerance,
     squared_noise_limit,
 )
 from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import LinearMap, Workload
 
 
@@ -33,19 +33,13 @@ from geomdp.workloads import LinearMap, Workload
 class AutoDimension:
     """Leave the number of rows of a `JL` map to its predicted error.
 
-    Every k = 1, 2, 4, ... below the effective dimension r and r - 1 is tried with a map of its own,
-    and the map with the least predicted error kept. Predictions read public objects only, so the
-    choice costs no privacy; nor does it ever look at an answer.
+    One map is drawn for each of k = 1, 2, 4, ... below the effective dimension r and for r - 1; the
+    map with the least predicted error is kept. Predictions read public objects only, so the choice
+    costs no privacy.
     """
 
     def tried(self, effective: int) -> list[int]:
-        """Numbers of rows tried below `effective`.
-
-        Raises
-        ------
-        ValueError
-            If that is 1: there is no smaller dimension.
-        """
+        """Numbers of rows tried below `effective`; ``ValueError`` if that is 1."""
         if effective < 2:
             raise ValueError(
                 f"dimension must be below the effective dimension {effective} of the workload, "
@@ -55,7 +49,7 @@ class AutoDimension:
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
 
 
-class JL(Mechanism):
+class JL(PostProcessed):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, A (k, m) with independent
@@ -64,15 +58,14 @@ class JL(Mechanism):
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use; a mechanism for Q of which `with_workload` is taken at A Q. It brings
-        workload, n, privacy and adjacency.
+        A mechanism for Q; its family is used for A Q. It brings workload, n, privacy and adjacency.
     dimension : int or AutoDimension
-        Rows k of A, at least 1 and below the effective dimension of the workload: from there on
-        A = I is better, and that is `Projected(inner)`. `AutoDimension()` takes the k with the
-        least predicted error.
+        Rows k of A, at least 1 and below the effective dimension of the workload; from there on
+        A = I is better, which is `Projected(inner)`. `AutoDimension()` takes the k with the least
+        predicted error.
     rng : Generator, int or None
-        Source of A. A is public and independent of the records, so a seed here takes nothing from
-        the privacy of releases; never draw A again after looking at one.
+        Source of A. A is public and independent of the records, so a seed here does not affect the
+        privacy of releases. Never draw A again after looking at a release.
 
     Attributes
     ----------
@@ -101,14 +94,17 @@ class JL(Mechanism):
 
     The first line is Minkowski's inequality with JL-L13 and JL-L13b, the second JL-T9 for Gaussian
     maps. `predicted_rmse` puts the second into the first: the noise term is that of the drawn A,
-    the distortion an average over A. So E over A of the error is at most E over A of the
-    prediction; for one A it is no certainty. `distortion_limit` gives a bound for the drawn A
-    at a stated level.
+    the distortion is averaged over A. So the error averaged over A is at most the prediction
+    averaged over A; for a single A it may be larger. `distortion_limit` gives a bound for the drawn
+    A at a stated level.
 
     References
     ----------
     Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
     """
+
+    inner: AdditiveMechanism
+    matrix: FloatArray
 
     def __init__(
         self,
@@ -116,13 +112,9 @@ class JL(Mechanism):
         dimension: int | AutoDimension,
         rng: RandomState = None,
     ) -> None:
-        if not isinstance(inner, AdditiveMechanism):
-            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        super().__init__(additive_only(inner))
         effective = inner.workload.affine_hull().dimension
         self._rng, self._dimension = np.random.default_rng(rng), dimension
-        self.workload, self.n = inner.workload, inner.n
-        self.matrix: FloatArray
-        self.inner: AdditiveMechanism
         if isinstance(dimension, AutoDimension):
             trials = [JL(inner, rows, self._rng.spawn(1)[0]) for rows in dimension.tried(effective)]
             best = min(trials, key=lambda trial: trial.predicted_rmse.value)
@@ -135,7 +127,6 @@ class JL(Mechanism):
                 )
             self.matrix = jl_map(dimension, self.workload.n_queries, self._rng)
             self.inner = inner.with_workload(LinearMap(self.workload, self.matrix))
-        self.guarantee = self.inner.guarantee
 
     @cached_property
     def body(self) -> Body:
@@ -184,26 +175,19 @@ class JL(Mechanism):
         value = error / math.sqrt(self.workload.n_queries)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; A, noise and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self._set_up()
-        twin = copy.copy(self)
-        twin.inner, twin.n = self.inner.with_n(n), n
-        return twin
-
     def with_workload(self, workload: Workload) -> Self:
         """The mechanism of the same family and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
         return type(self)(template, self._dimension, self._rng.spawn(1)[0])
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        """Set up `inner` and the geometry."""
+        super().set_up()
         _ = self._projector, self._support, self.mean_distortion
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(self.matrix @ sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Least squares over K_Q from the noisy answers to A Q."""
+        noisy = self.inner.privatise(self.matrix @ sums, rng)
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point

@@ -19,14 +19,15 @@ from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
-#: Variances below this share of the largest count as this share: they may be estimated, and the
+#: Variances below this share of the largest are raised to it, as they may be estimated: the
 #: squared norm then stretches no direction by more than 1e8.
 LEAST_SHARE = 1e-8
 #: Variances within this share of each other are equal up to rounding: the norm is the Euclidean.
 EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
-#: Draws that tell the variances of products of signs: of 25 single signs, to 10% in all.
+#: Public draws from which the variances of products of signs are estimated: the mean over 25
+#: single signs is then known to 10%.
 DRAWS = 8
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import Records, Universe, Workload
 
 
@@ -75,34 +76,26 @@ def predict_on_prior(
     (E ||M(X) - Q(X)||_2^2 / m)^(1/2) with X from `prior` and the noise of the mechanism, estimated
     by the mean over independent trials.
 
+    The prior must come from public knowledge only: one made from the records to be protected would
+    turn the prediction into a release without privacy.
+
     Parameters
     ----------
     mechanism : Mechanism
         Built for the n records each data set will have.
     prior : Prior
-        `UniformPrior` or `FixedDataset`, from public knowledge only: a prior made from the records
-        to be protected would turn the prediction into a release without privacy.
+        `UniformPrior` or `FixedDataset`; ``ValueError`` for another universe or another n.
     trials : int
         Number of data sets and releases, at least 2.
     rng : Generator, int or None
         Source of both.
-
-    Returns
-    -------
-    Prediction
-        Of kind `prior`, with the standard error of its value.
-
-    Raises
-    ------
-    ValueError
-        For fewer than 2 trials, or a prior on another universe or with another n.
     """
     trials = whole(trials, "trials", minimum=2)
     generator = np.random.default_rng(rng)
     squares = np.empty(trials)
     for trial in range(trials):
         sums = prior.sums(mechanism.workload, mechanism.n, generator)
-        error = mechanism._privatise(sums, generator) - sums / mechanism.n
+        error = mechanism.privatise(sums, generator) - sums / mechanism.n
         squares[trial] = error @ error / mechanism.workload.n_queries
     value = math.sqrt(squares.mean())
     # d sqrt(x) = dx / (2 sqrt(x)).

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.bodies import MappedElliptope, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.base import Body
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure.sign_products import sign_products
@@ -34,7 +32,7 @@ MAX_RELAXED_COLUMNS = 128
 STANDARD_ERRORS = 4.76
 
 
-class Projected(Mechanism):
+class Projected(PostProcessed):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner` and K = K_Q the
@@ -44,13 +42,8 @@ class Projected(Mechanism):
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use: `Laplace`, `Gaussian`, `Ball`, `Ellipsoid`, `KNorm`, ... It brings
-        workload, n, privacy and adjacency.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism.
+        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
+        adjacency.
 
     Notes
     -----
@@ -61,9 +54,9 @@ class Projected(Mechanism):
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
-    so it never exceeds that of `inner`; up to the duality gap of the numerical projection, whose
-    share (a millionth of E ||Z||^2 / n^2) is included in `predicted_rmse`. Under add/remove the
-    bound speaks of data sets of exactly n records, for others only the privacy statement holds.
+    so it never exceeds the error of `inner`. `predicted_rmse` includes the duality gap of the
+    numerical projection, a millionth of E ||Z||^2 / n^2. Under add/remove the bound holds for data
+    sets of exactly n records; for others only the privacy statement holds.
 
     References
     ----------
@@ -71,11 +64,10 @@ class Projected(Mechanism):
     JL-A1, JL-L13, JL-L13b.
     """
 
+    inner: AdditiveMechanism
+
     def __init__(self, inner: AdditiveMechanism) -> None:
-        if not isinstance(inner, AdditiveMechanism):
-            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
-        self.inner = inner
-        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+        super().__init__(additive_only(inner))
 
     @cached_property
     def body(self) -> Body:
@@ -111,25 +103,14 @@ class Projected(Mechanism):
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self._set_up()
-        twin = copy.copy(self)
-        twin.inner, twin.n = self.inner.with_n(n), n
-        return twin
-
-    def with_workload(self, workload: Workload) -> Self:
-        """Projected noise of the same family for another workload."""
-        return type(self)(self.inner.with_workload(workload))
-
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        """Set up `inner` and the geometry."""
+        super().set_up()
         _ = self._projector, self._support, self.diameter
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        return self.nearest(self.inner._privatise(sums, rng)).point
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The nearest point of K to the noisy answers."""
+        return self.nearest(self.inner.privatise(sums, rng)).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
         """The nearest point of K to noisy means (m,), to the gap that `predicted_rmse` counts.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cached_property
-from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
 from geomdp.geometry.projection.projector import Projector
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
     noise_limit_source,
@@ -21,11 +18,12 @@ from geomdp.mechanisms.post_processed.projected import (
     relative_tolerance,
     squared_noise_limit,
 )
-from geomdp.workloads import MarginalTables, Workload
-from geomdp.workloads.base import CHUNK_ROWS, MAX_SCORES
+from geomdp.mechanisms.results import Prediction, PredictionKind
+from geomdp.workloads import MarginalTables, Workload, explicit_answers
+from geomdp.workloads.base import MAX_SCORES
 
 
-class Shrunk(Mechanism):
+class Shrunk(PostProcessed):
     """An additive mechanism shrunk towards a public point, then projected: for very few records.
 
     M(X) = argmin over p in K of ||p - (c + s (y - c))||_2 with y = Q(X) + Z / n, Z the noise of
@@ -33,19 +31,15 @@ class Shrunk(Mechanism):
 
         s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2,
 
-    or an upper limit of that where it is estimated, c the answers for uniform data (see
-    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. Of all factors this one has the
-    least bound.
+    or an upper limit of v where it is estimated, c the answers for uniform data (see
+    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. This s has the least bound on the
+    error.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use. It brings workload, n, privacy and adjacency.
-
-    Raises
-    ------
-    ValueError
-        If `inner` is not an additive mechanism.
+        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
+        adjacency.
 
     Notes
     -----
@@ -56,21 +50,20 @@ class Shrunk(Mechanism):
 
         E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v),
 
-    below both the noise and what the best constant answer has. Against `Projected`, whose bound
-    may be less, it is for noise so large that E h_K(Z) / n exceeds that: then the nearest point
-    says little about the data and is far off. Data far from c, such as copies of one record, pay
-    for it by nearly the bound.
+    below both the error of the noise and that of the best constant answer. The bound is below that
+    of `Projected` where the noise is so large that E h_K(Z) / n exceeds r^2 v / (r^2 + v): the
+    nearest point then says little about the data. Data far from c, such as copies of one record,
+    have nearly the error of the bound.
 
     References
     ----------
     Donoho-Liu-MacGibbon 1990 (linear minimax estimates); formula sheet JL-L13, GEN-2.
     """
 
+    inner: AdditiveMechanism
+
     def __init__(self, inner: AdditiveMechanism) -> None:
-        if not isinstance(inner, AdditiveMechanism):
-            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
-        self.inner = inner
-        self.workload, self.n, self.guarantee = inner.workload, inner.n, inner.guarantee
+        super().__init__(additive_only(inner))
 
     @cached_property
     def _ball(self) -> tuple[FloatArray, float]:
@@ -100,25 +93,14 @@ class Shrunk(Mechanism):
         source += noise_limit_source(self.inner)
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise and geometry are shared."""
-        n = whole(n, "n")
-        # First, so that the copy carries the results with it.
-        self._set_up()
-        twin = copy.copy(self)
-        twin.inner, twin.n = self.inner.with_n(n), n
-        return twin
-
-    def with_workload(self, workload: Workload) -> Self:
-        """Shrunk noise of the same family for another workload."""
-        return type(self)(self.inner.with_workload(workload))
-
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        """Set up `inner` and the geometry."""
+        super().set_up()
         _ = self._ball, self._projector
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The nearest point of K to the noisy answers, shrunk towards the centre."""
+        noisy = self.inner.privatise(sums, rng)
         centre, radius = self._ball
         shrunk = centre + self.factor * (noisy - centre)
         tolerance = relative_tolerance(self._squared_bound, 2 * radius)
@@ -139,14 +121,7 @@ def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
         return np.repeat(1 / cells, cells), math.sqrt(float((1 - 1 / cells).sum()))
     size, m = workload.universe.size, workload.n_queries
     if size is not None and size * m <= MAX_SCORES:
-        starts = range(0, size, CHUNK_ROWS)
-        ends = (min(start + CHUNK_ROWS, size) for start in starts)
-        answers = np.vstack(
-            [
-                workload.evaluate(workload.universe.elements(start, stop))
-                for start, stop in zip(starts, ends, strict=True)
-            ]
-        )
+        answers = explicit_answers(workload)
         centre = answers.mean(axis=0)
         return centre, float(np.linalg.norm(answers - centre, axis=1).max())
     hull = workload.affine_hull()

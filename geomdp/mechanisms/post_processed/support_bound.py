@@ -28,17 +28,11 @@ LEVEL = 1e-6
 
 @dataclass(frozen=True)
 class SupportBound:
-    """An upper bound on E h_K(Z) and where it comes from.
+    """An upper bound on E h_K(Z) and where it comes from."""
 
-    Parameters
-    ----------
-    value : float
-        The bound, in the units of the noise (sums) times those of the body (means).
-    source : str
-        What proves or estimates it.
-    """
-
+    #: The bound, in the units of the noise (sums) times those of the body (means).
     value: float
+    #: What proves or estimates it.
     source: str
 
 

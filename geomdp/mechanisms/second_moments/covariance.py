@@ -15,7 +15,8 @@ from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.ball import Ball
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
-from geomdp.mechanisms.base import Prediction, PredictionKind, Release
+from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Guarantee, Ledger, Privacy, PureDP
@@ -142,6 +143,11 @@ class Covariance:
         twin.second_moment, twin.mean = self.second_moment.with_n(n), self.mean.with_n(n)
         return twin
 
+    def set_up(self) -> None:
+        """Make whatever a draw needs, so that none of it can fail later."""
+        self.second_moment.set_up()
+        self.mean.set_up()
+
     def release(
         self,
         records: Records | Iterable[Records],
@@ -169,21 +175,29 @@ class Covariance:
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
-        # Before anything is paid: a bad seed raises here.
-        generator = np.random.default_rng(rng)
-        if ledger is not None:
-            ledger.require(guarantee, "Covariance")
-        count, first, second = self._sums(records)
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE and count != self.n:
-            raise ValueError(f"records must number n = {self.n}, got {count}")
-        if ledger is not None:
-            ledger.spend(guarantee, "Covariance")
-        answers = self._privatise(first, second, generator)
-        return Release(answers, guarantee, self.predicted_rmse)
+        generator, guarantee = source_and_record(rng, self.guarantee)
 
-    def _sums(self, records: Records | Iterable[Records]) -> tuple[int, FloatArray, FloatArray]:
-        """Number of records, sum of x (d,) and svec of the sum of x x^T (m,), in one pass."""
+        def set_up() -> Prediction:
+            self.set_up()
+            return self.predicted_rmse
+
+        def draw(predicted: Prediction, sums: tuple[FloatArray, FloatArray]) -> Release:
+            return Release(self.privatise(*sums, generator), guarantee, predicted)
+
+        return release_once(
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=set_up,
+            read=lambda: self._sums(records),
+            draw=draw,
+        )
+
+    def _sums(
+        self, records: Records | Iterable[Records]
+    ) -> tuple[int, tuple[FloatArray, FloatArray]]:
+        """Number of records; sum of x (d,) and svec of the sum of x x^T (m,); in one pass."""
         d = self.workload.d
         count, first, second = 0, np.zeros(d), np.zeros((d, d))
         if self.clip:
@@ -192,13 +206,14 @@ class Covariance:
             count += len(chunk)
             first += chunk.sum(axis=0)
             second += chunk.T @ chunk
-        return count, first, svec(second)
+        return count, (first, svec(second))
 
-    def _privatise(
+    def privatise(
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
-        moments = self.second_moment._privatise(second, rng)
-        mean = self.mean._privatise(first, rng)
+        """Private covariance (m,) from the sums of x (d,) and of svec(x x^T) (m,)."""
+        moments = self.second_moment.privatise(second, rng)
+        mean = self.mean.privatise(first, rng)
         mean = mean / max(1.0, float(np.linalg.norm(mean)))
         nearest = self.second_moment.body.project((moments - svec(np.outer(mean, mean)))[None])
         return np.asarray(nearest[0])

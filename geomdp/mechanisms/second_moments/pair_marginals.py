@@ -12,7 +12,8 @@ import numpy as np
 from geomdp._linalg import svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import Adjacency, Privacy
 from geomdp.workloads import Marginals, Workload
@@ -111,7 +112,7 @@ class PairMarginals(Mechanism):
             adjacency=self.guarantee.adjacency,
         )
 
-    def _totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
         """Number of records and svec of the sum of x x^T / d."""
         d = self.workload.d
         count, total = 0, np.zeros((d, d))
@@ -121,10 +122,12 @@ class PairMarginals(Mechanism):
             total += rows.T @ rows
         return Totals(count, svec(total) / d)
 
-    def _set_up(self) -> None:
-        self.second_moment._set_up()
+    def set_up(self) -> None:
+        """Set up `second_moment`."""
+        self.second_moment.set_up()
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        matrix = unsvec(self.second_moment._privatise(sums, rng))
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private marginals (m,) from svec of the sum of x x^T / d."""
+        matrix = unsvec(self.second_moment.privatise(sums, rng))
         pairs = matrix[np.triu_indices(self.workload.d, 1)]
         return np.asarray(np.clip(self.workload.d * pairs, 0.0, 1.0))

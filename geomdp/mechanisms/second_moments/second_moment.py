@@ -16,7 +16,8 @@ from geomdp.bodies import Spectraplex
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
-from geomdp.mechanisms.base import Mechanism, Prediction, PredictionKind, Release
+from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
     IsotropicShrinkage,
@@ -167,7 +168,7 @@ class SecondMoment(Mechanism):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; simulations of the noise are shared."""
         # Before copying, so that the copy has the result.
-        self._set_up()
+        self.set_up()
         twin = copy.copy(self)
         twin.n, twin.inner = whole(n, "n"), self.inner.with_n(n)
         return twin
@@ -197,13 +198,15 @@ class SecondMoment(Mechanism):
             records = clipped_to_ball(records, self.body.d)
         return super().release(records, rng, ledger=ledger)
 
-    def _set_up(self) -> None:
-        self.inner._set_up()
+    def set_up(self) -> None:
+        """Set up the noise, and what shrinkage needs to know of it."""
+        self.inner.set_up()
         if self.shrink:
             _ = self._noise_limit
 
-    def _privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        noisy = self.inner._privatise(sums, rng)
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Noise, shrinkage where asked for, and projection."""
+        noisy = self.inner.privatise(sums, rng)
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
             noisy = IsotropicShrinkage(self.body.d, energy, limit)(noisy)

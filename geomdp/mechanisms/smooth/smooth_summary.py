@@ -11,7 +11,8 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.data import Schema
-from geomdp.mechanisms.base import Prediction, PredictionKind
+from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.mechanisms.smooth.calibrated import CalibratedNoise
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
@@ -180,28 +181,32 @@ class SmoothSummary:
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
-        generator = np.random.default_rng(rng)  # refuses a bad seed before anything is read
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
-        noise_std, covariance = self.noise_std, self.noise.covariance
-        label = type(self).__name__
-        if ledger is not None:
-            ledger.require(guarantee, label)
-        chunks = self.workload.universe.chunks(records, self.transform.rows)
-        count, sums = self.transform.sums(chunks)
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE and count != self.n:
-            raise ValueError(f"records must number n = {self.n}, got {count}")
-        if ledger is not None:
-            ledger.spend(guarantee, label)
-        noisy = (sums.ravel()[1:] + self.noise.sample(generator, 1)[0]) / self.n
-        return SmoothRelease(
-            moments=self.workload.table(noisy),
-            noise_std=noise_std,
-            n=self.n,
-            smoothness=self.smoothness,
-            numerical_error=float(self.numerical_errors.max()),
-            guarantee=guarantee,
-            noise_covariance=None if covariance is None else covariance / self.n**2,
-            schema=self.schema,
+        generator, guarantee = source_and_record(rng, self.guarantee)
+
+        def set_up() -> tuple[FloatArray, FloatArray | None]:
+            covariance = self.noise.covariance
+            return self.noise_std, None if covariance is None else covariance / self.n**2
+
+        def read() -> tuple[int, FloatArray]:
+            chunks = self.workload.universe.chunks(records, self.transform.rows)
+            return self.transform.sums(chunks)
+
+        def draw(known: tuple[FloatArray, FloatArray | None], sums: FloatArray) -> SmoothRelease:
+            noise_std, covariance = known
+            noisy = (sums.ravel()[1:] + self.noise.sample(generator, 1)[0]) / self.n
+            return SmoothRelease(
+                moments=self.workload.table(noisy),
+                noise_std=noise_std,
+                n=self.n,
+                smoothness=self.smoothness,
+                numerical_error=float(self.numerical_errors.max()),
+                guarantee=guarantee,
+                noise_covariance=covariance,
+                schema=self.schema,
+            )
+
+        return release_once(
+            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
         )
 
 

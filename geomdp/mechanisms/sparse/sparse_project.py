@@ -18,6 +18,7 @@ from geomdp.bounds.upper.sparse_projection import (
     independence,
     paper_sizes,
 )
+from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing import HashedSigns
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary
@@ -171,29 +172,34 @@ class SparseProject:
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
-        generator = np.random.default_rng(rng)  # refuses a bad seed before anything is read
-        guarantee = self.guarantee if rng is None else self.guarantee.as_seeded()
-        label = type(self).__name__
-        if ledger is not None:
-            ledger.require(guarantee, label)
+        generator, guarantee = source_and_record(rng, self.guarantee)
+
+        def draw(_: None, vector: FloatArray) -> SparseSummary:
+            return SparseSummary(
+                vector=vector + self.noise.draw(generator, self.sigma, self.signs.rows),
+                signs=self.signs,
+                n=self.n,
+                sparsity=self.sparsity,
+                sigma=self.sigma,
+                encoding=self.encoding,
+                guarantee=guarantee,
+            )
+
+        return release_once(
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=lambda: None,  # the constructor leaves nothing to set up
+            read=lambda: self._projected(records),
+            draw=draw,
+        )
+
+    def _projected(self, records: Elements) -> tuple[int, FloatArray]:
+        """Number of records, and the exact projection A D (T,) of their histogram."""
         counts: Counter[Hashable] = Counter()
         for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
             counts.update(chunk.tolist())
-        total = counts.total()
-        if self.guarantee.adjacency is Adjacency.REPLACE_ONE and total != self.n:
-            raise ValueError(f"records must number n = {self.n}, got {total}")
         numbers = self.encoding.encode(counts)
         weights = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-        vector = self.signs.project(numbers, weights)
-        if ledger is not None:
-            ledger.spend(guarantee, label)
-        vector += self.noise.draw(generator, self.sigma, self.signs.rows)
-        return SparseSummary(
-            vector=vector,
-            signs=self.signs,
-            n=self.n,
-            sparsity=self.sparsity,
-            sigma=self.sigma,
-            encoding=self.encoding,
-            guarantee=guarantee,
-        )
+        return counts.total(), self.signs.project(numbers, weights)

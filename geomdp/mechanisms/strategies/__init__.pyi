@@ -4,6 +4,7 @@ from .choice import laplace_strategies as laplace_strategies
 from .design import CellNoise as CellNoise
 from .design import Design as Design
 from .design import LaplaceCells as LaplaceCells
+from .design import Measurement as Measurement
 from .design import SimplexCells as SimplexCells
 from .design import Strategy as Strategy
 from .listed import Haar as Haar

@@ -26,7 +26,7 @@ def laplace_strategies(workload: Workload) -> list[Strategy]:
         found.append(WeightedMarginals())
     if sign_products(workload) is not None:
         found.append(WeightedSigns())
-    # Sets of columns include the histogram, and do what rows over all elements could do.
+    # For tables the strategies above already include the histogram, as the set of all columns.
     if not isinstance(workload, MarginalTables):
         if _listed(workload, MAX_LISTED):
             found += [Tree(), Haar()]
@@ -58,10 +58,7 @@ def _listed(workload: Workload, largest: int) -> bool:
 def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
     """The design with the least energy over `strategies`.
 
-    Raises
-    ------
-    WorkloadSizeError
-        If there are none, or none can be had.
+    ``WorkloadSizeError`` if no strategy applies, or the workload is too large for those that do.
     """
     workload = enumerable(workload)
     designs, refusals = [], ["no strategy is known for it"]
@@ -76,5 +73,5 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """The same answers on a finite universe, where `workload` has them."""
+    """`workload`, on the finite universe of its supports if it lists sparse queries."""
     return workload.explicit if isinstance(workload, SparseQueries) else workload

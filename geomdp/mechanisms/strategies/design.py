@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray
 from geomdp.bodies import SimplexDifference
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise
+from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise, Part
+from geomdp.noise.mapped import Map
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
+#: Largest difference between an answer and what the measurements rebuild of it, as a share of the
+#: standard deviation of that answer's noise at epsilon = 1: the noise does not cover the
+#: difference, so this is about the share of epsilon by which the privacy loss is understated.
+MISFIT = 1e-8
+#: Rounding of an answer, as a share of its size: a few hundred units in the last place of float64.
+ROUNDING = 1e-13
+#: Random weights of the elements that a check tries: a difference is overlooked if its products
+#: with all of them are small, which for Gaussian weights and a tenth has probability 1e-35.
+WEIGHTS = 32
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """One private measurement C h of the histogram h, and what the answers take from it.
+
+    Parameters
+    ----------
+    rows : (p, b) array or sparse array
+        C on b of the elements: column x is what a record x adds to the measurement.
+    matrix : (m, p) array or sparse array
+        R: the measurement adds R C h to the sums of the answers.
+    noise : callable
+        epsilon -> the noise (p,) that makes this measurement private with its share of epsilon.
+    """
+
+    rows: Map
+    matrix: Map
+    noise: Callable[[float], Noise]
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
     """Linear measurements of the records with independent noise, and the answers from them.
 
@@ -25,13 +57,64 @@ class Design:
         What is measured.
     energy : float
         E ||Z||_2^2 of the noise of the sums of answers at epsilon = 1.
-    noise : callable
-        epsilon -> the distribution of that noise; all geometry that is left happens here.
+    answers : (b, m) array
+        The answers of b elements: all of them, or enough to notice a part that is not measured.
+    adjacency : Adjacency
+        Neighbour relation.
+    measure : callable
+        () -> the measurements, on the elements of `answers`; all geometry that is left happens
+        here.
     """
 
     name: str
     energy: float
-    noise: Callable[[float], MappedNoise]
+    answers: FloatArray
+    adjacency: Adjacency
+    measure: Callable[[], Sequence[Measurement]]
+
+    def noise(self, epsilon: float) -> MappedNoise:
+        """Distribution of the noise of the sums of answers.
+
+        Raises
+        ------
+        ValueError
+            If the measurements do not rebuild every answer; see `check_rebuilt`.
+        """
+        measured = self.measure()
+        noise = MappedNoise([Part(part.noise(epsilon), part.matrix) for part in measured])
+        deviations = epsilon * np.sqrt(noise.variances())
+        check_rebuilt(self.answers, measured, deviations, self.adjacency)
+        return noise
+
+
+def check_rebuilt(
+    answers: FloatArray,
+    measured: Sequence[Measurement],
+    deviations: FloatArray,
+    adjacency: Adjacency,
+) -> None:
+    """Check that the measurements rebuild each answer, relative to the noise of that answer.
+
+    A mechanism adds the noise sum of R_i Z_i to the exact answers W h. That is private because it
+    is a function of the noisy measurements, provided W = sum of R_i C_i; a part of W that no
+    measurement rebuilds would be released without noise. Under replace-one W and the sum may
+    differ by a constant for each query, as the number of records is public.
+
+    `answers` (b, m) is W^T on b elements, `measured` has C_i on the same elements and R_i, and
+    `deviations` (m,) are those of the noise at epsilon = 1. ``ValueError`` if the missing part of
+    an answer, as a vector over the elements, is longer than 1e-8 deviations of its noise plus
+    rounding. Products with 32 random vectors estimate the length.
+    """
+    weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
+    if adjacency is Adjacency.REPLACE_ONE:
+        weights -= weights.mean(axis=0)  # constants then have the product 0
+    missing = answers.T @ weights
+    for part in measured:
+        missing -= np.asarray(part.matrix @ (part.rows @ weights))
+    allowed = MISFIT * deviations + ROUNDING * np.linalg.norm(answers, axis=0)
+    # Not `>`: numbers that are not finite must be refused too.
+    if not (np.abs(missing).max(axis=1) <= allowed).all():
+        raise ValueError("strategy must determine all answers of the workload")
 
 
 class Strategy(Protocol):
@@ -90,6 +173,19 @@ class SimplexCells:
             return LaplaceCells().noise(cells, epsilon, adjacency)
         body = SimplexDifference(np.eye(cells))
         return KNormNoise(body, epsilon, ExactSampler(body))
+
+
+def cell_measurement(
+    cells: CellNoise, share: float, rows: Map, matrix: Map, adjacency: Adjacency
+) -> Measurement:
+    """Counts of cells, rows (p, b), measured with a share of epsilon."""
+    count = rows.shape[0]
+    return Measurement(rows, matrix, lambda epsilon: cells.noise(count, epsilon * share, adjacency))
+
+
+def laplace_measurement(scale: float, rows: Map, matrix: Map) -> Measurement:
+    """Rows (p, b) with independent Laplace noise of a scale stated at epsilon = 1."""
+    return Measurement(rows, matrix, lambda epsilon: LaplaceNoise(rows.shape[0], scale / epsilon))
 
 
 def _l1_change(adjacency: Adjacency) -> float:

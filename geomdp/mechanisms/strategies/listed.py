@@ -9,10 +9,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
-from geomdp.mechanisms.strategies.design import CellNoise, Design, LaplaceCells
+from geomdp.mechanisms.strategies.design import (
+    CellNoise,
+    Design,
+    LaplaceCells,
+    Measurement,
+    cell_measurement,
+    laplace_measurement,
+)
 from geomdp.mechanisms.strategies.least_squares import centred, reconstruct
 from geomdp.mechanisms.strategies.weights import best_split
-from geomdp.noise import LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
@@ -34,13 +40,8 @@ def listed_answers(workload: Workload) -> FloatArray:
 class Tree:
     """Counts of the intervals of a binary tree over the elements, each level with its share.
 
-    Level l splits the elements, in their order and filled up to a power of two, into 2^l intervals;
-    shares may be 0, which merges levels. For one level it is the histogram.
-
-    Parameters
-    ----------
-    cells : CellNoise
-        How each level is measured.
+    Level l splits the elements, in their order and filled up to a power of two, into 2^l intervals,
+    measured by `cells`. A share may be 0; the finest level alone is the histogram.
 
     References
     ----------
@@ -58,23 +59,22 @@ class Tree:
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         sizes = 2.0 ** (depth - levels)
         variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
-        # Level l tells all coarser details; intervals of size s have precision s per unit vector.
+        # Level l also determines all coarser levels. Intervals of size s measure a unit vector that
+        # is constant on them with s times the precision of a cell.
         overlap = np.tril(np.ones((len(levels), len(levels)))) * (sizes / variances)[:, None]
         split = best_split(costs, sp.csr_array(overlap))
 
-        def noise(epsilon: float) -> MappedNoise:
+        def measure() -> list[Measurement]:
             used = np.nonzero(split.shares)[0]
             counts = [_intervals(len(answers), int(levels[i])) for i in used]
             precisions = [split.shares[i] ** 2 / variances[i] for i in used]
             maps = reconstruct(answers, counts, precisions, adjacency)
-            return MappedNoise(
-                [
-                    Part(self.cells.noise(len(C), epsilon * split.shares[i], adjacency), R)
-                    for i, C, R in zip(used, counts, maps, strict=True)
-                ]
-            )
+            return [
+                cell_measurement(self.cells, split.shares[i], C, R, adjacency)
+                for i, C, R in zip(used, counts, maps, strict=True)
+            ]
 
-        return Design("tree of intervals", split.value, noise)
+        return Design("tree of intervals", split.value, answers, adjacency, measure)
 
 
 @dataclass(frozen=True)
@@ -100,17 +100,16 @@ class Haar:
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
         split = best_split(costs, overlap)
 
-        def noise(epsilon: float) -> MappedNoise:
-            parts = []
-            for level, share, length in zip(levels, split.shares, lengths, strict=True):
-                if share > 0:
-                    waves = _wavelets(len(answers), int(level))
-                    scale = change / (epsilon * share)
-                    matrix = centred(answers, adjacency).T @ waves.T / length
-                    parts.append(Part(LaplaceNoise(len(waves), scale), matrix))
-            return MappedNoise(parts)
+        def measure() -> list[Measurement]:
+            used = np.nonzero(split.shares)[0]
+            waves = [_wavelets(len(answers), int(levels[i])) for i in used]
+            queries = centred(answers, adjacency).T
+            return [
+                laplace_measurement(change / split.shares[i], C, queries @ C.T / lengths[i])
+                for i, C in zip(used, waves, strict=True)
+            ]
 
-        return Design("Haar wavelet", split.value, noise)
+        return Design("Haar wavelet", split.value, answers, adjacency, measure)
 
 
 def _padded(answers: FloatArray) -> FloatArray:

@@ -10,10 +10,9 @@ from scipy.optimize import minimize
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.strategies.design import Design
+from geomdp.mechanisms.strategies.design import Design, laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
 from geomdp.mechanisms.strategies.listed import listed_answers
-from geomdp.noise import LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.structure.diameters import l1_diameter
@@ -82,18 +81,15 @@ class PIdentity:
         else:
             change = float(np.abs(strategy).sum(axis=0).max()) * (1 + INFLATION)
         (matrix,) = reconstruct(answers, [strategy], [1.0], adjacency)
-
-        def noise(epsilon: float) -> MappedNoise:
-            return MappedNoise([Part(LaplaceNoise(len(strategy), change / epsilon), matrix)])
-
-        return Design("p-identity", 2 * change**2 * float((matrix**2).sum()), noise)
+        energy = 2 * change**2 * float((matrix**2).sum())
+        measurement = laplace_measurement(change, strategy, matrix)
+        return Design("p-identity", energy, answers, adjacency, lambda: [measurement])
 
 
 def bump_counts(size: int) -> list[int]:
     """Numbers of rows that are tried: N^(1/2) times 3/4 and 1.
 
-    For prefixes, coarse cells that hold N^(1/2) elements each balance the error between cells
-    with the error within.
+    For prefixes, cells of N^(1/2) elements balance the error between cells and within them.
     """
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
@@ -110,7 +106,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         by_sums = -2 * by_diagonal / sums**3 - (by_rows * rows).sum(axis=0) / sums**2
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
-    # Bumps that leave a little everywhere: zeros would stay zero for long, and ties for ever.
+    # Bumps plus a little noise: entries at the bound 0 leave it slowly, and equal rows would stay
+    # equal.
     start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
     best = minimize(
         objective,

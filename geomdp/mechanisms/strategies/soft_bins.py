@@ -10,14 +10,13 @@ from scipy.optimize import minimize_scalar
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.strategies.design import CellNoise, Design, SimplexCells
+from geomdp.mechanisms.strategies.design import CellNoise, Design, SimplexCells, cell_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
 from geomdp.mechanisms.strategies.p_identity import (
     bump_counts,
     hat_functions,
     optimisable_answers,
 )
-from geomdp.noise import MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
@@ -74,16 +73,12 @@ class SoftBins:
         precisions = [share**2 / v for share, v in zip(shares, variances, strict=True)]
         maps = reconstruct(answers, measured, precisions, adjacency)
         energy = sum(float((R**2).sum()) / p for R, p in zip(maps, precisions, strict=True))
-
-        def noise(epsilon: float) -> MappedNoise:
-            return MappedNoise(
-                [
-                    Part(self.cells.noise(len(C), epsilon * share, adjacency), R)
-                    for C, share, R in zip(measured, shares, maps, strict=True)
-                ]
-            )
-
-        return Design(f"histogram and {count} soft bins" if count else "histogram", energy, noise)
+        name = f"histogram and {count} soft bins" if count else "histogram"
+        parts = [
+            cell_measurement(self.cells, share, C, R, adjacency)
+            for C, share, R in zip(measured, shares, maps, strict=True)
+        ]
+        return Design(name, energy, answers, adjacency, lambda: parts)
 
     def _shares(self, answers: FloatArray, count: int, adjacency: Adjacency) -> FloatArray:
         """Shares of histogram and bins (2,) with the least error."""

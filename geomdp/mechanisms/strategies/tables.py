@@ -10,10 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
-from geomdp._typing import FloatArray
-from geomdp.mechanisms.strategies.design import CellNoise, Design, LaplaceCells
+from geomdp._seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray
+from geomdp.mechanisms.strategies.design import (
+    CellNoise,
+    Design,
+    LaplaceCells,
+    Measurement,
+    cell_measurement,
+    laplace_measurement,
+)
 from geomdp.mechanisms.strategies.weights import Split, best_split
-from geomdp.noise import LaplaceNoise, MappedNoise, Part
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
 from geomdp.workloads.finite import zero_sum_basis
@@ -23,6 +30,9 @@ from geomdp.workloads.structure.sign_products import sign_products
 MAX_SETS = 1 << 11
 #: Most pairs of a measured and a wanted set: 2^22 are split in seconds.
 MAX_OVERLAP = 1 << 22
+#: Random elements on which the measurements must rebuild the answers: a missing interaction shows
+#: on nearly every pair of them.
+CHECKED = 64
 
 Columns = tuple[int, ...]
 
@@ -32,13 +42,9 @@ class WeightedMarginals:
     """Marginal tables of sets of columns, each with its share of the budget.
 
     The sets are all subsets of the columns where there are at most 2^11, else those of at most k
-    columns. Interactions of columns (`MarginalTables.blocks`) are told by every measured set that
-    holds them, and least squares weighs these by precision.
-
-    Parameters
-    ----------
-    cells : CellNoise
-        How each table is measured.
+    columns. Every measured set that contains the columns of an interaction
+    (`MarginalTables.blocks`) gives an estimate of it; least squares weighs the estimates by their
+    precision. Each table is measured by `cells`.
 
     References
     ----------
@@ -71,19 +77,22 @@ class WeightedMarginals:
         overlap = sp.csr_array(sp.diags_array(1 / variances) @ layout.overlap())
         split = best_split(layout.costs(), overlap)
 
-        def noise(epsilon: float) -> MappedNoise:
-            return MappedNoise(
-                [
-                    Part(self.cells.noise(sizes[i], epsilon * split.shares[i], adjacency), matrix)
-                    for i, matrix in layout.maps(split, overlap)
-                ]
-            )
+        records = workload.universe.sample(CHECKED, np.random.default_rng(PUBLIC_SEED))
 
-        return Design("weighted marginals", split.value, noise)
+        def measure() -> list[Measurement]:
+            return [
+                cell_measurement(
+                    self.cells, split.shares[i], layout.counts(i, records), matrix, adjacency
+                )
+                for i, matrix in layout.maps(split, overlap)
+            ]
+
+        answers = workload.evaluate(records)
+        return Design("weighted marginals", split.value, answers, adjacency, measure)
 
 
 class _Layout:
-    """Measured sets of columns, wanted interactions, and how one tells the other."""
+    """The sets of columns measured, the interactions wanted, and which sets determine which."""
 
     def __init__(self, workload: MarginalTables, adjacency: Adjacency) -> None:
         self.workload, self.adjacency = workload, adjacency
@@ -95,7 +104,7 @@ class _Layout:
         self.measured = _subsets(varying, least, largest)
 
     def costs(self) -> FloatArray:
-        """Squared length of the answers per unit variance of all coordinates of an interaction."""
+        """E of the squared length of the answers, for unit variance on each interaction."""
         return np.array([self._dimension(U) * self._scale(U) ** 2 for U in self.wanted])
 
     def _dimension(self, U: Columns) -> int:
@@ -145,6 +154,15 @@ class _Layout:
             maps.append((int(s), np.asarray(matrix)))
         return maps
 
+    def counts(self, s: int, records: IntArray) -> sp.csr_array:
+        """Indicators (cells, b) of the cell of measured set number `s` that each record is in."""
+        S, b = list(self.measured[s]), len(records)
+        shape = self.workload.shape(S)
+        # Of the empty set all records are in the one cell.
+        cells = np.ravel_multi_index(tuple(records[:, S].T), shape) if S else np.zeros(b, dtype=int)
+        place = (cells, np.arange(b))
+        return sp.coo_array((np.ones(b), place), shape=(math.prod(shape), b)).tocsr()
+
     def _lifts(self) -> dict[Columns, FloatArray]:
         """From coordinates of an interaction to answers: (m, dimension) for each."""
         wanted = [U for U in self.wanted if U]
@@ -187,7 +205,7 @@ class WeightedSigns:
         order = products.order
         # The first sign of tables is the constant 1: its pairs are the single signs.
         leading = products.order > len(workload.universe.elements(0, 1)[0])
-        first = np.triu_indices(order, 1)[0]
+        first, second = np.triu_indices(order, 1)
         singles = (first == 0) if leading else np.zeros(len(first), dtype=bool)
         groups = [places for places in (singles, ~singles) if abs(products.matrix[:, places]).sum()]
         columns = [sp.csr_array(products.matrix[:, places]) for places in groups]
@@ -202,15 +220,23 @@ class WeightedSigns:
         costs = np.array([float(part.multiply(part).sum()) for part in columns])
         weights = _best_weights(costs, limits)
 
-        def noise(epsilon: float) -> MappedNoise:
-            # Weights at their limit: one measurement of l1 sensitivity 1, undone by its weight.
-            parts = [
-                Part(LaplaceNoise(part.shape[1], 1 / (epsilon * weight)), part)
-                for part, weight in zip(columns, weights, strict=True)
-            ]
-            return MappedNoise(parts)
+        signs = np.random.default_rng(PUBLIC_SEED).choice([-1.0, 1.0], size=(CHECKED, order))
+        signs[:, :leading] = 1
+        told = np.stack([s[first] * s[second] for s in signs])
 
-        return Design("weighted sign products", 2 * float((costs / weights**2).sum()), noise)
+        def measure() -> list[Measurement]:
+            rows = [told[:, places].T for places in groups]
+            if len(columns) > len(groups):
+                rows.append(np.ones((1, CHECKED)))
+            # Weights at their limit: one measurement of l1 sensitivity 1, undone by its weight.
+            return [
+                laplace_measurement(1 / weight, C, part)
+                for weight, C, part in zip(weights, rows, columns, strict=True)
+            ]
+
+        answers = products.constant + told @ products.matrix.T
+        energy = 2 * float((costs / weights**2).sum())
+        return Design("weighted sign products", energy, answers, adjacency, measure)
 
 
 def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:

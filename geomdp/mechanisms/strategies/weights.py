@@ -16,8 +16,11 @@ STARTS = 60
 #: Seed of the starting points, with which the errors above were measured; the split is public and
 #: should not change from call to call.
 START_SEED = 0
-#: Precisions below this count as it: its square is still above the underflow of float64.
+#: Precisions below this count as it during a descent: its square does not underflow in float64.
 LEAST_PRECISION = 1e-100
+#: Shares below this part of the largest one are dropped, or raised to it where nothing else
+#: measures a quantity.
+LEAST_SHARE = 1e-6
 #: Iterations of one descent; it converges in tens for the splits of this package.
 MAX_ITERATIONS = 300
 
@@ -41,28 +44,30 @@ class Split:
 def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     """Shares t >= 0 with sum 1 that minimise sum_u c_u / (sum_i g_iu t_i^2).
 
-    Measurement i with budget t_i tells quantity u with precision g_iu t_i^2; c_u is what its
-    variance costs. Disjoint measurements give JL-SPLIT. The problem is not convex: quasi-Newton
-    descent in log t from several points, the best of which is returned.
+    With the share t_i of the budget, measurement i determines quantity u with precision
+    g_iu t_i^2; c_u is the weight of the variance of u in the error. Disjoint measurements give
+    JL-SPLIT. The problem is not convex: quasi-Newton descent in log t from several points, the best
+    of which is returned.
+
+    Every quantity with a cost above 0, however small, is in a measurement with a share above 0. An
+    answer that needs it would otherwise be released without its part of the noise.
 
     Parameters
     ----------
     costs : (u,) array
-        c, above 0.
+        c, non-negative, not all 0.
     overlap : (s, u) sparse array
         g, non-negative, no empty column.
     """
+    needed = np.flatnonzero(costs)
+    costs, overlap = costs[needed], sp.csr_array(overlap.tocsc()[:, needed])
     transposed = overlap.T.tocsr()
-
-    def told(shares: FloatArray) -> FloatArray:
-        # What nothing tells has infinite variance; rounding may reach it on the way, and what
-        # costs nothing may end there.
-        return np.asarray(np.maximum(transposed @ shares**2, LEAST_PRECISION))
 
     def objective(logs: FloatArray) -> tuple[float, FloatArray]:
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
-        precision = told(shares)
+        # A descent may pass shares whose squares underflow.
+        precision = np.maximum(transposed @ shares**2, LEAST_PRECISION)
         value = float((costs / precision).sum())
         slope = -2 * shares * (overlap @ (costs / precision**2))
         # Chain rule of the normalised exponential, then of the logarithm.
@@ -78,8 +83,24 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
         ),
         key=lambda result: float(result.fun),
     )
-    shares = np.exp(best.x - best.x.max())
-    # A measurement with less than a millionth of the budget tells nothing worth its noise.
-    shares[shares < 1e-6 * shares.max()] = 0
-    shares /= shares.sum()
-    return Split(shares, float((costs / told(shares)).sum()))
+    shares = _without_tiny(np.exp(best.x - best.x.max()), transposed)
+    return Split(shares, float((costs / (transposed @ shares**2)).sum()))
+
+
+def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
+    """`shares` with sum 1, without tiny ones that no quantity depends on.
+
+    A quantity that would lose more than half of its precision keeps its best measurement, with a
+    share of `LEAST_SHARE` at least. `shares` (s,) are non-negative and the largest is 1; `overlap`
+    (u, s) is the transpose of that of `best_split`.
+    """
+    useful = np.asarray(overlap.sum(axis=0)) > 0
+    kept = np.where(useful & (shares >= LEAST_SHARE), shares, 0.0)
+    before, after = overlap @ shares**2, overlap @ kept**2
+    for u in np.flatnonzero((after == 0) | (after < before / 2)):
+        row = slice(overlap.indptr[u], overlap.indptr[u + 1])
+        # 1e-100 squared does not underflow.
+        precision = overlap.data[row] * np.maximum(shares[overlap.indices[row]], 1e-100) ** 2
+        best = overlap.indices[row][np.argmax(precision)]
+        kept[best] = max(kept[best], LEAST_SHARE)
+    return np.asarray(kept / kept.sum())

@@ -1,0 +1,59 @@
+"""Mechanisms that post-process the answers of another mechanism."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Mechanism
+from geomdp.privacy import Guarantee
+from geomdp.workloads import Workload
+
+
+class PostProcessed(Mechanism):
+    """A mechanism that reads the records through the mechanism `inner` only.
+
+    Its guarantee is that of `inner`, word for word (post-processing, GEN-2). It calls the steps of
+    `FunctionOfSums` on `inner`; `inner.release` is not called, so one ledger pays once.
+
+    Parameters
+    ----------
+    inner : Mechanism
+        Brings workload, n, privacy and adjacency.
+    """
+
+    inner: Mechanism
+
+    def __init__(self, inner: Mechanism) -> None:
+        self.inner = inner
+        self.workload, self.n = inner.workload, inner.n
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r})"
+
+    # A read-only property where the base class has an attribute: `inner` may need a set-up.
+    @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The guarantee of `inner`."""
+        return self.inner.guarantee
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; noise and geometry are shared."""
+        twin = super().with_n(n)
+        twin.inner = self.inner.with_n(n)
+        return twin
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The same post-processing of the same family of mechanism for another workload."""
+        return type(self)(self.inner.with_workload(workload))
+
+    def set_up(self) -> None:
+        """Set up `inner`."""
+        self.inner.set_up()
+
+
+def additive_only(inner: object) -> AdditiveMechanism:
+    """`inner`, or ``ValueError`` if it is no additive mechanism."""
+    if not isinstance(inner, AdditiveMechanism):
+        raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+    return inner

@@ -1,0 +1,135 @@
+"""What a mechanism returns: a prediction before it sees data, and a release afterwards."""
+
+from __future__ import annotations
+
+import enum
+import html
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from geomdp._typing import FloatArray
+from geomdp.privacy import Guarantee, Heuristic
+from geomdp.workloads import Workload
+
+#: Answers shown in one line of text, and in the table of a notebook.
+FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
+#: Most queries whose labels are made for a table of the first ten: all labels come at once.
+MAX_LABELLED = 1 << 16
+
+
+class PredictionKind(enum.StrEnum):
+    """What a predicted error is."""
+
+    #: An equality for every data set (its value may be estimated: then `stderr` is above 0).
+    EXACT = "exact"
+    #: A bound that holds for every data set.
+    UPPER_BOUND = "upper_bound"
+    #: A simulation on a stated public prior over data sets.
+    PRIOR = "prior"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), before any data.
+
+    Parameters
+    ----------
+    value : float
+        The predicted error, in the units of the answers (means).
+    kind : PredictionKind
+        Equality, worst-case bound, or simulated on a prior.
+    source : str
+        Formula-sheet id and what in it was estimated, if anything.
+    stderr : float
+        Standard error of `value` from that estimation; 0 if none.
+    """
+
+    value: float
+    kind: PredictionKind
+    source: str
+    stderr: float = 0.0
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        kind = "at most " if self.kind is PredictionKind.UPPER_BOUND else ""
+        prior = " on a prior" if self.kind is PredictionKind.PRIOR else ""
+        return f"rmse {kind}{self.value:.4g}{prior}"
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        return {
+            "value": self.value,
+            "kind": self.kind.value,
+            "source": self.source,
+            "stderr": self.stderr,
+        }
+
+
+def short_claim(guarantee: Guarantee) -> str:
+    """A privacy record in a few words: the claim and the neighbour relation, without caveats."""
+    if guarantee.seeded:
+        return str(guarantee)
+    if isinstance(guarantee.sampler, Heuristic):
+        return f"heuristic, target {guarantee.privacy}, {guarantee.adjacency.value}"
+    return f"{guarantee.effective}, {guarantee.adjacency.value}"
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """Private answers with the claim that goes with them.
+
+    Parameters
+    ----------
+    answers : (m,) array
+        Private mean answers, in the order of the workload's queries.
+    guarantee : Guarantee
+        The privacy record of this release.
+    predicted_rmse : Prediction
+        The error predicted before the data were seen.
+    workload : Workload, optional
+        The queries, for the labels of a notebook's table.
+    """
+
+    answers: FloatArray
+    guarantee: Guarantee
+    predicted_rmse: Prediction
+    workload: Workload | None = None
+
+    def to_json(self) -> str:
+        """Answers, privacy record and prediction as one JSON object."""
+        record = {
+            "answers": self.answers.tolist(),
+            "guarantee": self.guarantee.to_dict(),
+            "predicted_rmse": self.predicted_rmse.to_dict(),
+        }
+        return json.dumps(record, indent=2)
+
+    def __repr__(self) -> str:
+        first = [f"{answer:.4g}" for answer in self.answers[:FIRST_IN_TEXT]]
+        if len(self.answers) > FIRST_IN_TEXT:
+            first.append("...")
+        return (
+            f"Release({len(self.answers)} answers: {', '.join(first)}; "
+            f"{short_claim(self.guarantee)}; predicted {self.predicted_rmse})"
+        )
+
+    def _repr_html_(self) -> str:
+        """A table of the first answers with their labels, for notebooks."""
+        count = min(len(self.answers), FIRST_IN_TABLE)
+        labels: Sequence[object] = range(count)
+        if self.workload is not None and len(self.answers) <= MAX_LABELLED:
+            labels = self.workload.labels()[:count]
+        rows = "".join(
+            f"<tr><td>{html.escape(str(label))}</td><td>{answer:.4g}</td></tr>"
+            for label, answer in zip(labels, self.answers, strict=False)
+        )
+        more = len(self.answers) - count
+        rest = f"<p>and {more} more answers</p>" if more else ""
+        return (
+            f"<p><b>{html.escape(str(self.guarantee))}</b><br>"
+            f"predicted {html.escape(str(self.predicted_rmse))}</p>"
+            f"<table><tr><th>query</th><th>answer</th></tr>{rows}</table>{rest}"
+        )
