@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geomdp._validation import whole
-from geomdp.advice.candidates import Question
 from geomdp.advice.reasons import reasons
+from geomdp.advice.setting import Setting
 from geomdp.advice.trials import Built, rank, try_all
 from geomdp.mechanisms import Mechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Advice:
-    """The best mechanism for a question, with the comparison that led to it.
+    """The best mechanism for a setting, with the comparison that led to it.
 
     Parameters
     ----------
@@ -88,15 +88,19 @@ def advise(
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
     adjacency = checked_adjacency(adjacency)
-    question = Question(workload, whole(n, "n"), privacy, adjacency, exact_only)
+    return advise_on(Setting(workload, whole(n, "n"), privacy, adjacency, exact_only))
+
+
+def advise_on(setting: Setting) -> Advice:
+    """`advise` for a setting whose parameters are checked."""
     # A constant workload is refused here, not by every candidate in turn.
-    l1_sensitivity(workload, adjacency)
-    trials = try_all(question)
+    l1_sensitivity(setting.workload, setting.adjacency)
+    trials = try_all(setting)
     ranked = rank(trials.built)
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
         raise ValueError(f"workload must have a mechanism that applies to it: {why}")
-    said = reasons(ranked, trials.untried, question)
+    said = reasons(ranked, trials.untried, setting)
     return Advice(ranked[0].mechanism, _table(ranked, trials.refused), said)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 
 import numpy as np
 
-from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question
+from geomdp.advice.builders import second_moment
+from geomdp.advice.candidates import CANDIDATES, PROJECTED
+from geomdp.advice.setting import InapplicableError, Setting
 from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE
 from geomdp.bodies import Body, MissingOracle, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
@@ -18,7 +20,6 @@ from geomdp.mechanisms import (
     Mechanism,
     PredictionKind,
     Projected,
-    SecondMoment,
 )
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
 from geomdp.noise import KNormNoise, LaplaceNoise
@@ -93,8 +94,8 @@ def upper_bounds(
     ValueError
         For a metric other than the three.
     """
-    question = Question(workload, 1, PureDP(epsilon), adjacency, exact_only=True)
-    built, refused = _built(question)
+    setting = Setting(workload, 1, PureDP(epsilon), adjacency, exact_only=True)
+    built, refused = _built(setting)
     constant = _constant_answer(workload, metric)
     words = f"{metric.name} at most {alpha:g} under {epsilon:g}-DP ({adjacency.value})"
     found = []
@@ -121,7 +122,7 @@ _SIMULATED = (
 )
 
 
-def _built(question: Question) -> tuple[dict[str, Mechanism], dict[str, str]]:
+def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers by name, all geometry done, and why the others are not."""
     built: dict[str, Mechanism] = {}
     refused: dict[str, str] = {}
@@ -140,25 +141,19 @@ def _built(question: Question) -> tuple[dict[str, Mechanism], dict[str, str]]:
         else:
             built[name] = mechanism
 
-    for name, build in ADDITIVE.items():
-        attempt(name, lambda build=build: build(question))  # type: ignore[misc]
+    for row in CANDIDATES:
+        if PROJECTED in row.steps:
+            attempt(row.name, partial(row.compared, setting))
     additive = {name: it for name, it in built.items() if isinstance(it, AdditiveMechanism)}
-    size = question.workload.universe.size
+    size = setting.workload.universe.size
     if size is not None and size > MAX_PROJECTED_UNIVERSE:
         best = min(additive, key=lambda name: additive[name].predicted_rmse.value)
         additive = {best: additive[best]}
     for name, inner in additive.items():
-        attempt(f"Projected({name})", lambda inner=inner: Projected(inner))  # type: ignore[misc]
-    if isinstance(question.workload, SecondMomentWorkload):
-        attempt("SecondMoment", lambda: _second_moment(question))
+        attempt(f"Projected({name})", partial(Projected, inner))
+    if isinstance(setting.workload, SecondMomentWorkload):
+        attempt("SecondMoment", partial(second_moment, setting))
     return built, refused
-
-
-def _second_moment(question: Question) -> Mechanism:
-    assert isinstance(question.workload, SecondMomentWorkload)
-    return SecondMoment(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
 
 
 def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | None:

@@ -1,4 +1,4 @@
-"""The two files of a release: both are written, or neither; nothing is overwritten unasked."""
+"""Files of --out: all of them are written, or none; nothing is overwritten unasked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geomdp.mechanisms.base import Release
+if TYPE_CHECKING:
+    from geomdp.mechanisms import Release
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,20 @@ class OutputFiles:
 
     def check(self, overwrite: bool) -> None:
         """Raise ``ValueError`` if the files cannot be meant or, without `overwrite`, exist."""
-        if self.answers.suffix != ".csv":
-            raise ValueError(f"--out must name a file ending in .csv, got {str(self.answers)!r}")
-        if not self.answers.parent.is_dir():
-            raise ValueError(f"--out must be in an existing folder, got {str(self.answers)!r}")
+        check_place(self.answers, ".csv")
         check_free((self.answers, self.record), overwrite)
 
     def write(self, answers: str, record: str) -> None:
         """Write both texts, the record first: there are never answers without one."""
         write_together({self.record: record.encode(), self.answers: answers.encode()})
+
+
+def check_place(out: Path, ending: str) -> None:
+    """Raise ``ValueError`` unless --out ends in `ending` and its folder exists."""
+    if out.suffix != ending:
+        raise ValueError(f"--out must name a file ending in {ending}, got {str(out)!r}")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
 
 
 def check_free(paths: Iterable[Path], overwrite: bool) -> None:

@@ -55,6 +55,11 @@ class Task:
     description: str
     labels: list[str]
 
+    @property
+    def row(self) -> tuple[str, str]:
+        """The queries in words, as a row to print."""
+        return ("queries", f"{self.workload.n_queries}: {self.description}")
+
 
 @dataclass(frozen=True)
 class WorkloadKind:

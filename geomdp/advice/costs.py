@@ -1,0 +1,94 @@
+"""What set-ups and predictions cost: closed counts from the sizes of a workload."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
+from geomdp.bodies.base import Body
+from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
+from geomdp.mechanisms.additive_noise.tight_cone import MAX_WORK
+from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS
+from geomdp.noise import GaussianNoise, KNormNoise, MappedNoise
+from geomdp.noise.base import Noise
+from geomdp.noise.uniform_moments import DRAWS
+from geomdp.workloads import MarginalTables, Workload
+from geomdp.workloads.base import MAX_SCORES
+
+#: Operations of a matrix product that take as long as one of a fast transform.
+PRODUCT_SPEED = 8
+#: Operations of a fast transform in a second of one core.
+OPERATIONS_A_SECOND = 1 << 30
+#: Directions of a Gaussian width (`gaussian_width`).
+WIDTH_DIRECTIONS = 4096
+#: Operations of one support value of the elliptope, over the cube of its order: 0.1 s at 101.
+ELLIPTOPE_OPERATIONS = 60
+#: Bytes of an entry of a sparse matrix that is filled from lists.
+LISTED_ENTRY = 64
+#: Operations of a draw from a cut moment body, over L^2 P for L events and P contrasts: 1.5 ms for
+#: 40 events of 10 columns.
+TRY_OPERATIONS = 45
+#: Eigenvalues by coupling from the past take about so many seconds of one core times the cube of
+#: the order: measured 3 ms at order 10, 0.13 s at 31 and 2.9 s at 101.
+COUPLING_SECONDS = 3e-6
+
+
+def draw_seconds(noise: Noise) -> float:
+    """Seconds that one draw takes, about; 0 for noise whose draws take milliseconds at most."""
+    if isinstance(noise, MappedNoise):
+        return sum(draw_seconds(part.noise) for part in noise.parts)
+    return COUPLING_SECONDS * _order(noise.body) ** 3 if isinstance(noise, KNormNoise) else 0.0
+
+
+def _order(body: Body) -> int:
+    """Size of the matrices of a spectral body, 0 for any other."""
+    if isinstance(body, Scaled):
+        return _order(body.body)
+    return body.d if isinstance(body, SpectraplexDifference | NuclearBall) else 0
+
+
+def breadth_work(workload: Workload) -> float:
+    """Operations of one breadth of the sensitivity polytope, or of the relaxation in its place.
+
+    2 N log2 N where all N elements are scored by a transform; N m for listed answers. 0 where there
+    is a closed form, or where N is so large that the oracle refuses at once.
+    """
+    size, m = workload.universe.size, workload.n_queries
+    if is_relaxed(workload) and isinstance(workload, MarginalTables):
+        return 2.0 * ELLIPTOPE_OPERATIONS * (len(workload.levels) + 1) ** 3
+    if size is None or size > MAX_SCORES:
+        return 0.0
+    body = reachable_body(workload)
+    if isinstance(body, WorkloadPolytope):
+        return 2.0 * size * max(1.0, math.log2(size))
+    return size * m / PRODUCT_SPEED if body.implements("vertex_list") else 0.0
+
+
+def support_draws(noise: Noise) -> int:
+    """Number of draws of which the bound of a projection takes the breadth."""
+    if isinstance(noise, GaussianNoise):
+        return WIDTH_DIRECTIONS
+    return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
+
+
+def contrast_memory(workload: Workload) -> float:
+    """Bytes for a basis of the contrasts of tables and for the map from contrasts to answers.
+
+    0 for another workload than `MarginalTables` with k <= 2.
+    """
+    if not isinstance(workload, MarginalTables) or workload.k > 2:
+        return 0.0
+    own = [count - 1 for count in workload.levels]
+    contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
+    # A cell of a table depends on all contrasts of the table.
+    tables = itertools.combinations(workload.levels, workload.k)
+    entries = sum(math.prod(table) ** 2 for table in tables)
+    return float(8 * contrasts**2 + LISTED_ENTRY * entries)
+
+
+def tight_draws_work(levels: tuple[int, ...]) -> float:
+    """Operations of the public draws behind the second moment of `TightCone`."""
+    work = sum(levels) ** 2 * (sum(levels) - len(levels))
+    return 0.0 if work > MAX_WORK else float(DRAWS * TRY_OPERATIONS * work)
