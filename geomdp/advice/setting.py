@@ -93,7 +93,8 @@ class Setting:
         """
         if floor >= self.least:
             raise InapplicableError(
-                f"it cannot be the best: its {what} is {floor:.4g} or more, not below the least error"
+                f"it cannot be the best: its {what} is {floor:.4g} or more, not below the least "
+                "error"
             )
 
     def check_cost(self, what: str, *, memory: float = 0.0, work: float = 0.0) -> None:

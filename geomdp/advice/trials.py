@@ -163,7 +163,7 @@ def try_all(setting: Setting) -> Trials:
 
 
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
-    """Noise and what follows it, with or without regard to what is least at the n of the setting."""
+    """Noise and what follows it; `use_least` leaves out what cannot be the best at this n."""
     trials = Trials(setting)
     for candidate in CANDIDATES:
         if not candidate.depends_on_n:
