@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from geomdp.advice.builders import (
+    ball,
     cone,
     ellipsoid,
     knorm,
@@ -197,7 +198,7 @@ CANDIDATES = (
         guarantees=Guarantees.PURE,
         summary="K-norm noise of the ball around all changes",
         suits="Its noise is the same in every direction in which answers move.",
-        build=plain(Ball),
+        build=ball,
         steps=STEPS,
     ),
     Candidate(

@@ -8,12 +8,11 @@ import math
 from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
-from geomdp.mechanisms.additive_noise.tight_cone import MAX_WORK
+from geomdp.mechanisms.additive_noise.tight_cone import MAX_TRIPLES, MAX_WORK
 from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS
 from geomdp.noise import GaussianNoise, KNormNoise, MappedNoise
 from geomdp.noise.base import Noise
-from geomdp.noise.uniform_moments import DRAWS
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
 
@@ -27,6 +26,8 @@ WIDTH_DIRECTIONS = 4096
 ELLIPTOPE_OPERATIONS = 60
 #: Bytes of an entry of a sparse matrix that is filled from lists.
 LISTED_ENTRY = 64
+#: Draws behind a simulated second moment.
+MOMENT_DRAWS = 1024
 #: Operations of a draw from a cut moment body, over L^2 P for L events and P contrasts: 1.5 ms for
 #: 40 events of 10 columns.
 TRY_OPERATIONS = 45
@@ -66,6 +67,11 @@ def breadth_work(workload: Workload) -> float:
     return size * m / PRODUCT_SPEED if body.implements("vertex_list") else 0.0
 
 
+def axes_work(workload: Workload) -> float:
+    """m r^2: operations of a decomposition of r axes in R^m, r the effective dimension."""
+    return float(workload.n_queries) * workload.affine_hull().dimension ** 2
+
+
 def support_draws(noise: Noise) -> int:
     """Number of draws of which the bound of a projection takes the breadth."""
     if isinstance(noise, GaussianNoise):
@@ -89,6 +95,10 @@ def contrast_memory(workload: Workload) -> float:
 
 
 def tight_draws_work(levels: tuple[int, ...]) -> float:
-    """Operations of the public draws behind the second moment of `TightCone`."""
+    """Operations of the draws behind the second moment of `TightCone`; 0 if its body is not cut."""
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
-    return 0.0 if work > MAX_WORK else float(DRAWS * TRY_OPERATIONS * work)
+    # Of two levels one is the complement of the other.
+    events = [count if count > 2 else 1 for count in levels]
+    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
+    is_cut = work <= MAX_WORK and triples <= MAX_TRIPLES
+    return float(MOMENT_DRAWS * TRY_OPERATIONS * work) if is_cut else 0.0

@@ -7,8 +7,9 @@ records edges must come from public knowledge alone.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geomdp.data.columns import BooleanColumn, CategoricalColumn, NumericColumn
@@ -126,11 +127,12 @@ def fair_affairs() -> Sample:
 
 
 def _load(name: str) -> pd.DataFrame:
-    try:
-        dataset = importlib.import_module(f"statsmodels.datasets.{name}")
-    except ImportError as error:
+    """The table in a file of statsmodels, of which nothing is imported: that takes a second."""
+    import pandas as pd
+
+    package = importlib.util.find_spec("statsmodels")
+    if package is None or package.origin is None:
         raise ImportError(
             'bundled samples need statsmodels, the extra "samples": pip install "geomdp[samples]"'
-        ) from error
-    frame: pd.DataFrame = dataset.load_pandas().data
-    return frame
+        )
+    return pd.read_csv(Path(package.origin).parent / "datasets" / name / f"{name}.csv")
