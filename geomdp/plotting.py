@@ -56,7 +56,7 @@ SETTINGS: dict[Any, Any] = {
 BAND = 1.96
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorCurve:
     """A figure of error against n with the numbers in it.
 
@@ -70,6 +70,16 @@ class ErrorCurve:
 
     table: pd.DataFrame
     figure: Figure
+
+    def __repr__(self) -> str:
+        """How many curves, and the range of n."""
+        numbers = self.table["n"]
+        curves = self.table["curve"].nunique()
+        return f"ErrorCurve({curves} curves, n from {numbers.min()} to {numbers.max()})"
+
+    def _repr_html_(self) -> str:
+        """The figure, for a notebook."""
+        return self.encoded()[".svg"].decode()
 
     def encoded(self) -> dict[str, bytes]:
         """Contents of the files of this curve by the ends of their names: .png, .svg and .csv."""

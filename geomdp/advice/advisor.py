@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+#: Reasons and columns of the table that a notebook shows.
+REASONS_SHOWN, SHOWN = 3, ("mechanism", "predicted_rmse", "kind", "sampler")
+
+
+@dataclass(frozen=True, repr=False)
 class Advice:
     """The best mechanism for a setting, with the comparison that led to it.
 
@@ -37,6 +42,16 @@ class Advice:
     best: Mechanism
     table: pd.DataFrame
     reasons: list[str]
+
+    def __repr__(self) -> str:
+        """The choice in one line."""
+        return f"Advice({self.reasons[0]})"
+
+    def _repr_html_(self) -> str:
+        """The first reasons, and the candidates that apply, for a notebook."""
+        said = "".join(f"<p>{html.escape(reason)}</p>" for reason in self.reasons[:REASONS_SHOWN])
+        rows = self.table[self.table["predicted_rmse"].notna()]
+        return said + rows[list(SHOWN)].to_html(index=False, float_format="{:.4g}".format)
 
 
 def advise(
@@ -105,7 +120,7 @@ def advise_on(setting: Setting) -> Advice:
 
 
 def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
+    from geomdp.advice.printed_table import PrintedTable
 
     columns = ["mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why"]
     rows: list[tuple[str, float, str, str, float, str]] = [
@@ -120,4 +135,4 @@ def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
         for trial in ranked
     ]
     rows += [(name, math.nan, "", "", math.nan, why) for name, why in refused.items()]
-    return pd.DataFrame(rows, columns=columns)
+    return PrintedTable(rows, columns=columns)

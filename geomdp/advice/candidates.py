@@ -109,7 +109,7 @@ def any_setting(setting: Setting) -> None:
     del setting
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
     """A mechanism that competes.
 
@@ -157,6 +157,10 @@ class Candidate:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind.__name__)
+
+    def __repr__(self) -> str:
+        """Name and flag."""
+        return f"Candidate({self.name}, --mechanism {self.flag})"
 
     def built(self, setting: Setting) -> Mechanism:
         """The mechanism, for whoever asks for it by name."""

@@ -34,7 +34,7 @@ MAX_DRAWING_SECONDS = 2.5
 SMALL_WORK = 1 << 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Built:
     """A candidate that applies, with its prediction.
 
@@ -58,6 +58,10 @@ class Built:
     prediction: Prediction
     seconds: float
 
+    def __repr__(self) -> str:
+        """Name and prediction."""
+        return f"Built({self.name}, {self.prediction.value:.4g})"
+
     @property
     def name(self) -> str:
         """Its name in tables, such as Projected(Laplace)."""
@@ -80,7 +84,7 @@ def _name(candidate: Candidate, step: Step | None) -> str:
     return candidate.name if step is None else f"{step.name}({candidate.name})"
 
 
-@dataclass
+@dataclass(repr=False)
 class Trials:
     """Candidates that apply to a setting, and why others do not.
 
@@ -100,6 +104,10 @@ class Trials:
     built: list[Built] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     untried: set[str] = field(default_factory=set)
+
+    def __repr__(self) -> str:
+        """How many candidates apply."""
+        return f"Trials({len(self.built)} built, {len(self.refused)} left out)"
 
     @property
     def least(self) -> float:

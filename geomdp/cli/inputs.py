@@ -48,7 +48,7 @@ class PublicSchema:
     caveat: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RecordSource:
     """Records that can be read more than once, in chunks.
 
@@ -65,6 +65,10 @@ class RecordSource:
     described: PublicSchema
     name: str
     chunks: Callable[[Sequence[str]], Iterable[pd.DataFrame]]
+
+    def __repr__(self) -> str:
+        """Where the records are, and their columns."""
+        return f"RecordSource({self.name}, {self.described.schema!r})"
 
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
         """Chunks of records in the encoding of the task's universe; errors name row and column."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sample:
     """A table of real records with its schema.
 
@@ -36,6 +36,10 @@ class Sample:
     frame: pd.DataFrame
     schema: Schema
     source: str
+
+    def __repr__(self) -> str:
+        """Size, columns and source."""
+        return f"Sample({len(self.frame)} records, {self.schema!r}, from {self.source})"
 
 
 RAND_SCHEMA = Schema(

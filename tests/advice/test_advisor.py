@@ -256,6 +256,20 @@ def test_slow_draws_are_named():
     assert "would take about 0.13 s" in why
 
 
+def test_advice_prints_what_it_says(advice):
+    _, result = advice
+    best = f"{result.table.predicted_rmse[0]:.4g}"
+    assert repr(result).startswith("Advice(")
+    assert best in repr(result)
+    # Every error is shown, however wide the table is.
+    printed = str(result.table).splitlines()
+    assert len(printed) == len(result.table) + 1
+    assert best in printed[1]
+    page = result._repr_html_()
+    assert best in page
+    assert page.count("<tr") == 1 + result.table.predicted_rmse.notna().sum()
+
+
 ROWS = {row.name: row for row in CANDIDATES}
 
 
