@@ -16,7 +16,8 @@ import pandas as pd
 import pytest
 
 import geomdp
-from geomdp.advice.candidates import CANDIDATES, Candidate
+from geomdp.advice.candidate import Candidate
+from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
 from geomdp.cli.workload_specs import (
     MAX_QUERIES,

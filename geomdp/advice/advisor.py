@@ -33,8 +33,8 @@ class Advice:
     best : Mechanism
         Built and ready to release.
     table : DataFrame
-        One row per candidate, best first: mechanism, predicted_rmse (NaN where the candidate does
-        not apply), kind, sampler, set-up seconds, why.
+        One row per candidate, best first: mechanism, predicted_rmse (NaN where none was made),
+        kind, sampler, set-up seconds, why.
     reasons : list of str
         The choice in words.
     """
@@ -66,16 +66,18 @@ def advise(
 
     Candidates for pure differential privacy: Laplace, ball, cone, spectral, ellipsoid, K-norm,
     recursive and hierarchical noise and the matrix mechanism, each also followed by a projection,
-    and the least of them shrunk; JL with the best number of rows, and noise on a net of the
+    and the best of them shrunk; JL with the best number of rows, and noise on a net of the
     answers; for second moments and 2-way conjunctions the mechanisms made for them. Otherwise
     Gaussian noise, isotropic or on the optimal strategy (matrix), with the same steps after it.
-    Predictions within a relative 1e-5 or three standard errors of the least are ties: the exact
-    sampler wins, then the simpler mechanism; and what follows noise must lower its prediction by
-    1%, which is what a projection for every release is worth at least.
 
-    No candidate is left out in silence: the table has a row for each, with the reason why it does
-    not apply, cannot be the best (a lower limit on its prediction shows that) or was not tried, as
-    its set-up would take long.
+    The least prediction wins. Predictions within a relative 1e-5 or three standard errors of it are
+    ties, which an exact sampler wins, then the simpler mechanism. A step after noise is advised
+    only if it lowers the prediction by 1%: a smaller gain is not worth a projection per release.
+
+    The table has a row for every candidate. Where no prediction was made, it says why: the
+    candidate does not apply, a lower bound on its prediction shows that it cannot be the best, or
+    its set-up would cost more than a gibibyte or several seconds. Costs are counted from the sizes
+    of the workload, so that the advice is the same on every machine.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def advise(
     Returns
     -------
     Advice
-        It depends on public arguments only, so taking it costs no privacy.
+        It depends on public arguments only, so it costs no privacy.
 
     Raises
     ------

@@ -32,13 +32,13 @@ class Bracket:
     ----------
     lower : Bound
         The largest lower bound. Its certificate is a chain of packings and lines that excludes
-        every number of records up to its value; None where nothing is proved but n >= 1.
+        every number of records up to its value, or None where only n >= 1 is known.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism, built for that many records.
     question : Problem
         Privacy, error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
-        All that was tried and proves something, best first.
+        All bounds that were proved, best first.
     refused : dict of str to str
         Why the other arguments and mechanisms prove nothing here.
     """

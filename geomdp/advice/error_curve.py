@@ -47,8 +47,8 @@ class Quantity(enum.StrEnum):
 
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
-#: Errors at which lower bounds are sought: so many, a third of a decade apart, from the diameter
-#: of the answers down. Smaller ones follow by padding.
+#: Number of errors at which lower bounds are sought, from the diameter of the answers downwards,
+#: and how many of them make a decade. Bounds at smaller errors follow by padding.
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Numbers of records per decade at which the excluded error is stated, besides those asked for.
 STATED_PER_DECADE = 12
@@ -94,8 +94,8 @@ def error_table(
     DataFrame
         One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
         the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
-        answers, means), stderr, kind (of a prediction), sampler. Excluded errors are stated
-        at more numbers of records than `ns`, and hold down to the one before.
+        answers, means), stderr, kind (of a prediction), sampler. Excluded errors are stated at
+        more numbers of records than `ns`. Each holds for all smaller n, too.
 
     Raises
     ------
@@ -105,13 +105,13 @@ def error_table(
     Notes
     -----
     Privacy: predicted and excluded errors depend on public arguments only. Measured ones depend on
-    the records and no noise protects them: they spend no budget only because they are not to be
-    released. Measure on synthetic or public data.
+    the records, and no noise protects them. They spend no budget and must not be released: measure
+    on synthetic or public data.
 
-    The geometry of each mechanism is done once, but for the JL mechanism, whose dimension
-    ceil(epsilon n) changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root
-    mean squared error over all data sets of n records), carried to larger n by padding, and exist
-    for pure privacy only.
+    The geometry of each mechanism is done once, except for JL, whose dimension ceil(epsilon n)
+    changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root mean squared
+    error over all data sets of n records), are carried to larger n by padding, and exist for pure
+    privacy only.
     """
     from geomdp.advice.printed_table import PrintedTable
 
@@ -192,9 +192,9 @@ def _predicted(line: _Line) -> _Row:
 def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     """The largest error known to be excluded for each n.
 
-    If error a is excluded with v records, it is with fewer, and with n > v records a v / n is: a
-    mechanism that is better, on v records padded with n - v copies of a fixed one and with its
-    answers stretched by n / v around those of the padding, would have error below a.
+    Let error a be excluded with v records. Then it is excluded with fewer. With n > v records error
+    a v / n is excluded: otherwise pad v records with n - v copies of a fixed one, release, subtract
+    the known share of the padding and multiply by n / v; that has error below a on v records.
     """
     workload, corners = setting.workload, []
     # No answer in the hull of the attainable ones is further off than their diameter.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from geomdp.advice.candidates import PROJECTED
 from geomdp.advice.costs import draw_seconds
 from geomdp.advice.setting import Setting
+from geomdp.advice.steps import PROJECTED
 from geomdp.advice.trials import TIE, Built
 from geomdp.mechanisms import AdditiveMechanism, PredictionKind
 from geomdp.workloads import WorkloadSizeError

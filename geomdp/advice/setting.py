@@ -62,8 +62,8 @@ class Setting:
     budget : Budget
         The most that one candidate may cost.
     least : float
-        The least prediction known, in the units of the answers: a candidate whose prediction is
-        provably not below it cannot be the best, and need not be set up.
+        The least prediction known so far, in the units of the answers. A candidate whose prediction
+        is provably not below it cannot be the best and is not set up.
     """
 
     workload: Workload

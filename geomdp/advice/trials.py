@@ -8,24 +8,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from geomdp.advice.candidates import CANDIDATES, PROJECTED, SHRUNK, Candidate, Step
+from geomdp.advice.candidate import Candidate
+from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.costs import OPERATIONS_A_SECOND, breadth_work, draw_seconds, support_draws
 from geomdp.advice.projection_floor import projection_floor
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
+from geomdp.advice.steps import PROJECTED, SHRUNK, Step
+from geomdp.bodies import MissingOracle
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import Exact
 from geomdp.workloads import WorkloadSizeError
 
-#: Predictions closer than this share are equal: projection mechanisms count a duality gap of a
-#: millionth of the squared error on top of the error itself. So are those within this many
-#: standard errors of each other, where one is estimated.
+#: Two predictions tie if they differ by less than this share, as those of projections include a
+#: duality gap of a millionth of the squared error, or by less than this many standard errors.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
-#: What follows noise must lower its prediction by this share to be advised: less is not worth a
-#: projection for every release.
+#: A step after noise is advised only if it lowers the prediction by this share: each release then
+#: takes a projection, which a smaller gain is not worth.
 WORTHWHILE = 0.01
-#: Largest universe for which a projection is tried after every additive mechanism. For larger
-#: ones, whose support function is slow, only after the best of them.
+#: Largest universe for which a projection is tried after every additive mechanism. In larger ones
+#: support functions are slow, and only the best noise is projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
 #: Seconds that the public draws behind the bound of a projection may take.
 MAX_DRAWING_SECONDS = 2.5
@@ -76,8 +78,9 @@ class Built:
     def noise(self) -> AdditiveMechanism | None:
         """The additive mechanism itself, or within; None if there is none on the same queries."""
         inner = getattr(self.mechanism, "inner", self.mechanism)
-        same = isinstance(inner, AdditiveMechanism) and inner.workload is self.mechanism.workload
-        return inner if same else None
+        if isinstance(inner, AdditiveMechanism) and inner.workload is self.mechanism.workload:
+            return inner
+        return None
 
 
 def _name(candidate: Candidate, step: Step | None) -> str:
@@ -138,7 +141,7 @@ class Trials:
         try:
             mechanism = build()
             prediction = mechanism.predicted_rmse
-        except (InapplicableError, WorkloadSizeError) as reason:
+        except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
             self.refused[name] = str(reason)
             if isinstance(reason, UntriedError):
                 self.untried.add(name)
@@ -209,9 +212,10 @@ def _check_projection(noisy: Built, setting: Setting, wanted: bool) -> None:
 
 
 def rank(built: list[Built]) -> list[Built]:
-    """By prediction, but for the first place: among those tied for it the exact, then the simplest.
+    """Candidates by prediction, the advised one first.
 
-    Noise by itself takes that place from what follows it if its prediction is about as good.
+    Among those that tie for the least prediction it is the one with an exact sampler, then the
+    simplest. If it is a step after noise and gains less than `WORTHWHILE`, it is the noise alone.
     """
     if not built:
         return []

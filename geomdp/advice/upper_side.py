@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, singledispatch
+from functools import singledispatch
 
 import numpy as np
 
-from geomdp.advice.builders import second_moment
-from geomdp.advice.candidates import CANDIDATES, PROJECTED
-from geomdp.advice.setting import InapplicableError, Setting
-from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE
-from geomdp.bodies import Body, MissingOracle, sensitivity_polytope
+from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.setting import Setting
+from geomdp.advice.steps import PROJECTED
+from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE, Trials
+from geomdp.bodies import sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Mechanism,
     PredictionKind,
     Projected,
+    SecondMoment,
 )
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.maxima import expected_maximum
-from geomdp.privacy import Adjacency, Exact, PureDP
-from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from geomdp.workloads import Workload, WorkloadSizeError
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import Workload
 
 #: Records beyond which a mechanism is not asked for: float64 still holds whole numbers exactly.
 MOST_RECORDS = 1 << 53
-#: Relative difference by which a prediction is told from the smaller bound behind it, above the
-#: duality gap that predictions of projections include.
+#: A prediction that is smaller than all closed bounds by this share rests on a simulated one. The
+#: share is above the duality gap that predictions of projections include.
 TELLS_APART = 1e-5
-#: Workloads with more queries have no answer per coordinate tried: it takes k support values.
+#: For workloads with more queries a constant answer is not looked for coordinate by coordinate,
+#: which takes k support values.
 MAX_COORDINATES = 1 << 12
 
 
@@ -61,12 +61,11 @@ def upper_bounds(
 ) -> tuple[list[Bound], dict[str, str]]:
     """Upper bounds on the sample complexity from every mechanism that applies, best first.
 
-    A constant answer; Laplace, ball, cone, ellipsoid, K-norm and recursive noise with exact
-    samplers, each as it is and projected on the sensitivity polytope; for `SecondMoment` workloads
-    also that mechanism, all of whose error bound is closed. JL mechanisms are left out: what is
-    proved for them is an average over the map, and their geometry depends on n. The geometry of
-    each mechanism is done once; errors of additive noise fall as 1/n, others are inverted by
-    bisection.
+    Tried are a constant answer; every additive mechanism with an exact sampler, by itself and
+    projected on the sensitivity polytope; and `SecondMoment` for its workload. JL mechanisms are
+    left out: their proved error is an average over the map, and their geometry depends on n. The
+    geometry of each mechanism is done once. The error of additive noise is proportional to 1/n;
+    for others the least n is found by bisection.
 
     Parameters
     ----------
@@ -124,35 +123,25 @@ _SIMULATED = (
 
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers by name, all geometry done, and why the others are not."""
-    built: dict[str, Mechanism] = {}
-    refused: dict[str, str] = {}
-
-    def attempt(name: str, build: Callable[[], Mechanism]) -> None:
-        try:
-            mechanism = build()
-            prediction = mechanism.predicted_rmse
-        except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
-            refused[name] = str(reason)
-            return
-        if mechanism.guarantee.sampler != Exact():
-            refused[name] = "its sampler is not exact"
-        elif prediction.kind is PredictionKind.PRIOR:
-            refused[name] = "its error is known on a prior only"
-        else:
-            built[name] = mechanism
-
+    trials = Trials(setting)
     for row in CANDIDATES:
         if PROJECTED in row.steps:
-            attempt(row.name, partial(row.compared, setting))
-    additive = {name: it for name, it in built.items() if isinstance(it, AdditiveMechanism)}
+            trials.attempt(row)
+    noises = trials.built.copy()
     size = setting.workload.universe.size
     if size is not None and size > MAX_PROJECTED_UNIVERSE:
-        best = min(additive, key=lambda name: additive[name].predicted_rmse.value)
-        additive = {best: additive[best]}
-    for name, inner in additive.items():
-        attempt(f"Projected({name})", partial(Projected, inner))
-    if isinstance(setting.workload, SecondMomentWorkload):
-        attempt("SecondMoment", partial(second_moment, setting))
+        noises = [min(noises, key=lambda trial: trial.prediction.value)]
+    for noisy in noises:
+        trials.attempt_after(noisy, PROJECTED, lambda: None)
+    trials.attempt(next(row for row in CANDIDATES if row.kind is SecondMoment))
+    built, refused = {}, trials.refused
+    for trial in trials.built:
+        if not trial.exact:
+            refused[trial.name] = "its sampler is not exact"
+        elif trial.prediction.kind is PredictionKind.PRIOR:
+            refused[trial.name] = "its error is known on a prior only"
+        else:
+            built[trial.name] = trial.mechanism
     return built, refused
 
 
@@ -251,7 +240,7 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 
 
 def _simulated(mechanism: Mechanism) -> bool:
-    """Whether a prediction rests on a simulated mean: it is below the closed bounds beside it."""
+    """Whether a prediction rests on a simulated mean: then it is below all closed bounds."""
     if not isinstance(mechanism, Projected):
         return False
     others = mechanism.workload.l2_diameter() ** 2
@@ -274,7 +263,7 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         return ErrorLimit(half, "half the widest range of a query", simulated=False)
     r = hull.dimension
     radius, reason = diameter * math.sqrt(r / (2 * (r + 1))), "a ball around the answers (Jung)"
-    if K.implements(Body.vertex_list):
+    if K.implements("vertex_list"):
         points = K.vertex_list()
         middle = (points.max(axis=0) + points.min(axis=0)) / 2
         listed = float(np.linalg.norm(points - middle, axis=1).max())

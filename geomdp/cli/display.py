@@ -24,7 +24,7 @@ def console() -> Console:
 
 
 def working(message: str) -> AbstractContextManager[object]:
-    """A moving line on standard error while something slow runs; nothing in a log."""
+    """A moving line on standard error while something slow runs; nothing if that is a file."""
     return Console(stderr=True).status(message)
 
 

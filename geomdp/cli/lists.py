@@ -8,7 +8,8 @@ from geomdp.cli.options import AUTO
 
 def mechanisms() -> None:
     """List the mechanisms."""
-    from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK
+    from geomdp.advice.candidates import CANDIDATES
+    from geomdp.advice.steps import FITTED, PROJECTED, SHRUNK
 
     rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
     display.print_table(["--mechanism", "with", "what it is"], rows)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from geomdp.advice.candidates import CANDIDATES, FITTED, PROJECTED, SHRUNK, STEPS, Candidate, Step
+from geomdp.advice.candidate import Candidate
+from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting
+from geomdp.advice.steps import FITTED, PROJECTED, SHRUNK, STEPS, Step
 from geomdp.cli.options import AUTO
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.privacy import Exact

@@ -11,7 +11,7 @@ from geomdp.cli.privacy_flags import AdjacencyFlag
 
 
 def real(text: str) -> float:
-    """A flag's number; the shell's own parsers do not repeat the value in their messages."""
+    """A flag's number. The parser of typer would not repeat a wrong value in its message."""
     try:
         return float(text)
     except ValueError as error:

@@ -34,7 +34,7 @@ class OutputFiles:
         return self.answers.with_suffix(".privacy.json")
 
     def check(self, overwrite: bool) -> None:
-        """Raise ``ValueError`` if the files cannot be meant or, without `overwrite`, exist."""
+        """Raise ``ValueError`` if the place is wrong or, without `overwrite`, a file exists."""
         check_place(self.answers, ".csv")
         check_free((self.answers, self.record), overwrite)
 
@@ -61,7 +61,7 @@ def check_free(paths: Iterable[Path], overwrite: bool) -> None:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files: each is complete before any gets its name, in the order given."""
+    """Write several files in full under other names, then rename them in the order given."""
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
     try:
         for path, part in parts.items():

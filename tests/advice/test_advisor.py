@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from geomdp import mechanisms
 from geomdp.advice import Advice, advise
 from geomdp.advice.builders import plain
-from geomdp.advice.candidates import CANDIDATES, PROJECTED, SHRUNK, STEPS, Candidate, Guarantees
+from geomdp.advice.candidate import Candidate, Guarantees
+from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.projection_floor import projection_floor
 from geomdp.advice.reductions import JL_SEED, coarse, jl
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError
+from geomdp.advice.steps import PROJECTED, SHRUNK, STEPS
 from geomdp.advice.trials import WORTHWHILE, Built, rank
 from geomdp.bodies import SlabBody
 from geomdp.mechanisms import (
