@@ -537,7 +537,7 @@ COMMAND = (
         (COMMAND, ["--help"]),
         (COMMAND, ["release", "--help"]),
         (COMMAND, ["--version"]),
-        ("from geomdp.cli import main\ntry: main()\nexcept SystemExit: pass", []),
+        (COMMAND, []),
     ],
 )
 def test_nothing_heavy_is_imported_before_it_is_used(code: str, arguments: list[str]) -> None:
@@ -546,8 +546,8 @@ def test_nothing_heavy_is_imported_before_it_is_used(code: str, arguments: list[
         [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
     )
     assert result.stdout.splitlines()[-1] == "loaded: []"
-    if arguments != ["--version"] and "main" in code:
-        assert "Usage: " in result.stdout + result.stderr
+    if code.startswith(COMMAND) and arguments != ["--version"]:
+        assert "Usage: " in result.stdout
 
 
 def test_installed_command_runs() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from geomdp.advice.costs import axes_work, contrast_memory, tight_draws_work
+from geomdp.advice.costs import axes_work, contrast_memory, table_levels, tight_draws_work
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.bodies import neighbour_body
 from geomdp.mechanisms import (
@@ -24,7 +24,6 @@ from geomdp.mechanisms.additive_noise.cone import cone_lift
 from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
-from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 #: Largest effective dimension, and largest product of universe size and effective dimension, for
 #: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
@@ -64,9 +63,10 @@ def ball(setting: Setting) -> Mechanism:
 
 def cone(setting: Setting) -> Mechanism:
     """Noise from the cone over a body that holds the answers."""
-    if sign_products(setting.workload) is None:
-        # Tables with columns of more levels.
-        setting.check_cost("moment body", memory=contrast_memory(setting.workload))
+    levels = table_levels(setting.workload)
+    if levels is not None and max(levels) > 2:
+        # Tables of two-level columns have the elliptope instead.
+        setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
         raise InapplicableError("no body that holds the answers is known to have an exact sampler")
     return plain(Cone)(setting)
@@ -74,11 +74,11 @@ def cone(setting: Setting) -> Mechanism:
 
 def tight_cone(setting: Setting) -> Mechanism:
     """Noise from the cone over the moment body of tables, cut by inequalities."""
-    setting.check_cost("moment body", memory=contrast_memory(setting.workload))
-    contrasts = table_contrasts(setting.workload)
-    if contrasts is None:
+    levels = table_levels(setting.workload)
+    if levels is None:
         raise InapplicableError("its answers are not linear in tables of two columns")
-    setting.check_cost("second moment", work=tight_draws_work(contrasts.levels))
+    setting.check_cost("moment body", memory=contrast_memory(levels))
+    setting.check_cost("second moment", work=tight_draws_work(levels))
     return plain(TightCone)(setting)
 
 

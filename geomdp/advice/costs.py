@@ -13,7 +13,7 @@ from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_bod
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS
 from geomdp.noise import GaussianNoise, KNormNoise, MappedNoise
 from geomdp.noise.base import Noise
-from geomdp.workloads import MarginalTables, Workload
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
 
 #: Operations of a matrix product that take as long as one of a fast transform.
@@ -79,18 +79,29 @@ def support_draws(noise: Noise) -> int:
     return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
 
 
-def contrast_memory(workload: Workload) -> float:
-    """Bytes for a basis of the contrasts of tables and for the map from contrasts to answers.
+def table_levels(workload: Workload) -> tuple[int, ...] | None:
+    """Levels of the columns of a workload that is linear in tables of two columns, else None.
 
-    0 for another workload than `MarginalTables` with k <= 2.
+    Those are the workloads of `table_contrasts`, told apart without computing any contrasts.
     """
-    if not isinstance(workload, MarginalTables) or workload.k > 2:
-        return 0.0
-    own = [count - 1 for count in workload.levels]
+    match workload:
+        case MarginalTables(k=1 | 2):
+            varying = tuple(count for count in workload.levels if count > 1)
+            return varying or None
+        case Marginals(k=1 | 2):
+            return (2,) * workload.d
+        case Parities(k=2):
+            return (2,) * (workload.d - 1)
+        case _:
+            return None
+
+
+def contrast_memory(levels: tuple[int, ...]) -> float:
+    """Bytes for a basis of the contrasts of columns, and for the map from them to pair tables."""
+    own = [count - 1 for count in levels]
     contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
     # A cell of a table depends on all contrasts of the table.
-    tables = itertools.combinations(workload.levels, workload.k)
-    entries = sum(math.prod(table) ** 2 for table in tables)
+    entries = sum(math.prod(table) ** 2 for table in itertools.combinations(levels, 2))
     return float(8 * contrasts**2 + LISTED_ENTRY * entries)
 
 

@@ -24,7 +24,10 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
     try:
         code = command()
     except typer.TyperException as error:
-        _fail(error.format_message())
+        message = error.format_message()
+        if not message:  # a command without arguments has printed its help instead
+            sys.exit(0)
+        _fail(message)
     except OSError as error:
         reason = error.strerror or str(error)
         _fail(f"{error.filename}: {reason}" if error.filename is not None else reason)

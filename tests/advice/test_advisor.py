@@ -16,6 +16,7 @@ from geomdp.advice import Advice, advise
 from geomdp.advice.builders import plain
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.costs import table_levels
 from geomdp.advice.projection_floor import projection_floor
 from geomdp.advice.reductions import JL_SEED, coarse, jl
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError
@@ -39,11 +40,13 @@ from geomdp.workloads import (
     Histogram,
     Marginals,
     MarginalTables,
+    Parities,
     Prefixes,
     RandomSigns,
     Ranges,
     SecondMoment,
 )
+from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 COLUMNS = ["mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why"]
 PURE = {"n": 200, "privacy": PureDP(1.0)}
@@ -360,17 +363,39 @@ class TestCosts:
     """What would take minutes or more memory than there is comes with a reason instead."""
 
     @pytest.mark.parametrize(
-        ("levels", "left_out"), [([42] * 14, "Cone"), ([9] * 4 + [8] * 3, "Projected(Matrix)")]
+        ("levels", "left_out", "why"),
+        [
+            ([42] * 14, "Cone", "too much memory"),
+            ([9] * 4 + [8] * 3, "Projected(Matrix)", "cannot be the best"),
+        ],
     )
-    def test_large_one_way_tables_are_advised(self, levels, left_out):
+    def test_large_one_way_tables_are_advised(self, levels, left_out, why):
         workload = MarginalTables(levels, 1)
         result = advise(workload, n=1000, privacy=PureDP(1.0), exact_only=True)
         table = result.table.set_index("mechanism")
         assert result.table["predicted_rmse"].notna().sum() >= 5
-        assert math.isnan(table.loc[left_out, "predicted_rmse"])
-        assert any(reason.startswith("Not tried") for reason in result.reasons)
+        assert why in table.loc[left_out, "why"]
         # A few times the seconds measured, against minutes.
         assert result.table["set-up seconds"].sum() < 10
+
+    @pytest.mark.parametrize(
+        "workload",
+        [
+            MarginalTables([2, 1, 3], 1),
+            MarginalTables([2, 3, 2], 2),
+            MarginalTables([2, 3, 2], 3),
+            MarginalTables([1, 1], 1),
+            Marginals(4, 1),
+            Marginals(4, 2),
+            Marginals(4, 3),
+            Parities(4, 1),
+            Parities(4, 2),
+            Prefixes(4),
+        ],
+    )
+    def test_levels_are_those_of_the_contrasts(self, workload):
+        contrasts = table_contrasts(workload)
+        assert table_levels(workload) == (None if contrasts is None else contrasts.levels)
 
     def test_budgets_are_counts_with_reasons(self):
         setting = Setting(Marginals(4, 2), 10, PureDP(1.0), Adjacency.REPLACE_ONE, True)
