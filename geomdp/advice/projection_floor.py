@@ -12,13 +12,15 @@ from geomdp.noise.knorm import PUBLIC_SEED
 
 #: Elements whose answers are compared in pairs.
 ELEMENTS = 64
+#: Most queries for which the covariance (m, m) is taken: seconds and 32 MB at most.
+MAX_QUERIES = 1 << 11
 #: Share of the variances that counts: estimated ones come from 1024 draws, and those of single
 #: directions are known to a few percent.
 KNOWN = 0.9
 
 
-def projection_floor(noisy: AdditiveMechanism, memory: float) -> float:
-    r"""A lower bound on the prediction of `Projected`, per query; 0 if none is at hand.
+def projection_floor(noisy: AdditiveMechanism) -> float:
+    r"""A lower bound on the prediction of `Projected`, per query; 0 for more than 2048 queries.
 
     That prediction is the least of E||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K, each
     over m, to the power 1/2. For symmetric Z and any two answers q, q' in K,
@@ -33,15 +35,13 @@ def projection_floor(noisy: AdditiveMechanism, memory: float) -> float:
     ----------
     noisy : AdditiveMechanism
         Noise Z that is symmetric and log-concave.
-    memory : float
-        Bytes that the covariance (m, m) may take.
 
     References
     ----------
     Barlow-Marshall-Proschan 1963 (moments of log-concave densities); formula sheet JL-L13, JL-L13b.
     """
     workload, m = noisy.workload, noisy.workload.n_queries
-    if 8 * m**2 > memory:
+    if m > MAX_QUERIES:
         return 0.0
     answers = workload.evaluate(
         workload.universe.sample(ELEMENTS, np.random.default_rng(PUBLIC_SEED))

@@ -207,7 +207,7 @@ def _check_projection(noisy: Built, setting: Setting, wanted: bool) -> None:
     per_draw = breadth_work(setting.workload) + seconds * OPERATIONS_A_SECOND
     work = support_draws(noisy.mechanism.noise) * per_draw
     if work > SMALL_WORK and noisy.candidate.log_concave:
-        setting.check_floor("bound", projection_floor(noisy.mechanism, setting.budget.memory))
+        setting.check_floor("bound", projection_floor(noisy.mechanism))
     setting.check_cost("bound", work=work)
 
 

@@ -428,7 +428,7 @@ class TestCosts:
                         noise = noisy.predicted_rmse.value
                     except ValueError:
                         continue
-                    floor = projection_floor(noisy, 2.0**30)
+                    floor = projection_floor(noisy)
                     assert 0 < floor <= Projected(noisy).predicted_rmse.value
                     below += floor < 0.99 * noise
         assert below  # not the trivial floor, which is the noise itself
