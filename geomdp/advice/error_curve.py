@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice.candidates import EXACT_NOISE, JL_NAME
 from geomdp.advice.lower_side import lower_bounds
-from geomdp.advice.reductions import JL_SEED
 from geomdp.advice.setting import Setting
 from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
@@ -172,7 +172,7 @@ def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterato
     for n in numbers:
         rows = math.ceil(setting.privacy.epsilon * n)  # JL-T21
         if rows < effective:
-            yield _Line(JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=JL_SEED))
+            yield _Line(JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=PUBLIC_SEED))
 
 
 def _predicted(line: _Line) -> _Row:

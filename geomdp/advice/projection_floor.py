@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp.mechanisms import AdditiveMechanism
 from geomdp.mechanisms.post_processed.projected import squared_noise_limit
-from geomdp.noise.knorm import PUBLIC_SEED
 
 #: Elements whose answers are compared in pairs.
 ELEMENTS = 64

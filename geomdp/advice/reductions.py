@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.builders import knorm_exact
 from geomdp.advice.costs import PRODUCT_SPEED, WIDTH_DIRECTIONS, breadth_work
@@ -23,8 +24,6 @@ from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import PureDP
 from geomdp.workloads import explicit_answers
 
-#: Seed of the public map of an advised JL mechanism.
-JL_SEED = 0
 #: Most points of an advised net: noise for more of them is hardly less than for all answers.
 MAX_NET = 32
 #: Largest effective dimension in which JL is tried: noise for each of ten or so maps then takes
@@ -59,7 +58,7 @@ def jl(setting: Setting) -> Mechanism:
     setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
     inner = _exact_noise(setting)
     trials = [
-        JL(inner, rows, rng=JL_SEED)
+        JL(inner, rows, rng=PUBLIC_SEED)
         for rows in sorted(sizes, reverse=True)
         if distortion_bound(width, diameter, rows) / root < setting.least
     ]
