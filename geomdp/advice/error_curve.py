@@ -113,7 +113,7 @@ def error_table(
     error over all data sets of n records), are carried to larger n by padding, and exist for pure
     privacy only.
     """
-    from geomdp.advice.printed_table import PrintedTable
+    import pandas as pd
 
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
@@ -133,7 +133,7 @@ def error_table(
         some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
         rows += _measured(trials, setting, some, records, generator)
     columns = ["n", "curve", "noise", "quantity", "rmse", "stderr", "kind", "sampler"]
-    return PrintedTable(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns)
 
 
 #: n, curve, noise, quantity, rmse, stderr, kind, sampler.

@@ -12,7 +12,7 @@ class PrintedTable(pd.DataFrame):
     """A table of results whose text shows every column and four digits of every number.
 
     By default pandas leaves out columns in the middle where sentences make a table wide: here those
-    are the errors. The values are whole, whatever is printed.
+    are the errors. The values are whole, whatever is printed. All rows are printed, too.
     """
 
     @property
