@@ -18,7 +18,7 @@ from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.setting import Setting
 from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
-from geomdp.bounds.certificates.certificate import Question
+from geomdp.bounds.certificates.problem import Problem
 from geomdp.mechanisms import (
     JL,
     AdditiveMechanism,
@@ -201,7 +201,7 @@ def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)
-        asked = Question(setting.pure.epsilon, error, RMS(), setting.adjacency)
+        asked = Problem(setting.pure.epsilon, error, RMS(), setting.adjacency)
         bounds, _ = lower_bounds(workload, asked, LOWER_SEED)
         corners.append((error, bounds[0].records))
     decades = math.log10(numbers[-1] / numbers[0])
