@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from geomdp.advice.costs import axes_work, contrast_memory, table_levels, tight_draws_work
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
-from geomdp.bodies import neighbour_body
+from geomdp.bodies import Body, neighbour_body
 from geomdp.mechanisms import (
     AdditiveMechanism,
     Ball,
@@ -104,7 +104,7 @@ def knorm_exact(setting: Setting) -> AdditiveMechanism:
 def knorm(setting: Setting) -> Mechanism:
     """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
     body = neighbour_body(setting.workload, setting.adjacency)
-    if not body.implements("sample_uniform"):
+    if not body.implements(Body.sample_uniform):
         size, dimension = setting.workload.universe.size, body.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
         if large or dimension > MAX_REFINED_DIMENSION:
@@ -122,7 +122,7 @@ def knorm_differs(setting: Setting) -> None:
         raise InapplicableError(
             "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
         )
-    if neighbour_body(setting.workload, setting.adjacency).implements("sample_uniform"):
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
 
 

@@ -64,7 +64,7 @@ def breadth_work(workload: Workload) -> float:
     body = reachable_body(workload)
     if isinstance(body, WorkloadPolytope):
         return 2.0 * size * max(1.0, math.log2(size))
-    return size * m / PRODUCT_SPEED if body.implements("vertex_list") else 0.0
+    return size * m / PRODUCT_SPEED if body.implements(Body.vertex_list) else 0.0
 
 
 def axes_work(workload: Workload) -> float:

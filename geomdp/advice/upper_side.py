@@ -12,7 +12,7 @@ from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.setting import Setting
 from geomdp.advice.steps import PROJECTED
 from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE, Trials
-from geomdp.bodies import sensitivity_polytope
+from geomdp.bodies import Body, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.mechanisms import (
     AdditiveMechanism,
@@ -263,7 +263,7 @@ def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
         return ErrorLimit(half, "half the widest range of a query", simulated=False)
     r = hull.dimension
     radius, reason = diameter * math.sqrt(r / (2 * (r + 1))), "a ball around the answers (Jung)"
-    if K.implements("vertex_list"):
+    if K.implements(Body.vertex_list):
         points = K.vertex_list()
         middle = (points.max(axis=0) + points.min(axis=0)) / 2
         listed = float(np.linalg.norm(points - middle, axis=1).max())
