@@ -29,7 +29,7 @@ __all__ = ["ErrorCurve", "error_curve"]
 #: neighbours also differ in grey; and markers, which tell curves apart without any colour.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: Nine noises and more get different pairs, for both lists are cycled with a shift.
+#: Pairs of a colour and a marker; the shift gives different pairs to more than seven noises.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
@@ -56,7 +56,7 @@ SETTINGS: dict[Any, Any] = {
 BAND = 1.96
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ErrorCurve:
     """A figure of error against n with the numbers in it.
 
@@ -70,6 +70,16 @@ class ErrorCurve:
 
     table: pd.DataFrame
     figure: Figure
+
+    def __repr__(self) -> str:
+        """How many curves, and the range of n."""
+        numbers = self.table["n"]
+        curves = self.table["curve"].nunique()
+        return f"ErrorCurve({curves} curves, n from {numbers.min()} to {numbers.max()})"
+
+    def _repr_html_(self) -> str:
+        """The figure, for a notebook."""
+        return self.encoded()[".svg"].decode()
 
     def encoded(self) -> dict[str, bytes]:
         """Contents of the files of this curve by the ends of their names: .png, .svg and .csv."""
@@ -185,7 +195,7 @@ def draw(table: pd.DataFrame, title: str) -> Figure:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """The settings above, whatever those of the user."""
+    """Draw with `SETTINGS` alone, without those of the user."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -195,7 +205,7 @@ def _style() -> Iterator[None]:
 
 
 def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:
-    """Thin and unmarked where projected, dashed where heuristic."""
+    """A curve of predictions: thin and unmarked if projected, dashed if heuristic."""
     first = points.iloc[0]
     colour, marker = look
     plain, dashed = first.curve == first.noise, first.sampler != str(Exact())
@@ -214,7 +224,7 @@ def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> 
 
 
 def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:
-    """White markers with bars over two standard errors."""
+    """White markers, with bars of 1.96 standard errors on either side."""
     first = points.iloc[0]
     colour, marker = look
     axes.errorbar(
@@ -232,7 +242,7 @@ def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> N
 
 
 def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
-    """What is out of reach with n records is so with fewer: steps reach back to the n before."""
+    """Shade excluded errors; one excluded with n records is excluded with fewer: steps go left."""
     if excluded.empty:
         return
     axes.fill_between(
@@ -249,7 +259,7 @@ def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
 
 
 def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
-    """Every noise and the shaded region, then what thin, dashed and white ones mean."""
+    """Every noise and the shaded region, then what thin and dashed lines and white markers mean."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [*axes.get_legend_handles_labels()[0]]

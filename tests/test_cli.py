@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geomdp.advice import candidates
-from geomdp.advice.bounded_candidates import coarse, jl
+import geomdp
+from geomdp.advice.candidate import Candidate
+from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
-from geomdp.cli.mechanism_names import MECHANISM_KINDS, MechanismKind
 from geomdp.cli.workload_specs import (
     MAX_QUERIES,
     SIGNS_SEED,
@@ -451,37 +451,29 @@ def test_width_comes_with_its_interval(run: Run) -> None:
 
 def test_lists_show_every_row(run: Run) -> None:
     listed = run("mechanisms").out
-    assert all(kind.name in listed for kind in MECHANISM_KINDS)
+    assert all(row.flag in listed for row in CANDIDATES)
     listed = run("workloads").out
     assert all(kind.usage in listed for kind in WORKLOAD_KINDS)
 
 
-def test_every_candidate_of_the_advisor_has_a_name() -> None:
-    named = [kind.build for kind in MECHANISM_KINDS]
-    assert len(set(named)) == len(named)
-    listed = {*candidates.ADDITIVE.values(), *candidates.SPECIAL.values(), jl, coarse}
-    # By its name K-norm noise is had also where it is the same as the exact one.
-    assert set(named) == listed - {candidates.knorm_apart} | {candidates.knorm}
-
-
-@pytest.mark.parametrize("kind", MECHANISM_KINDS, ids=lambda kind: kind.name)
-def test_every_listed_mechanism_releases(run: Run, kind: MechanismKind) -> None:
+@pytest.mark.parametrize("row", CANDIDATES, ids=lambda row: row.flag)
+def test_every_listed_mechanism_releases(run: Run, row: Candidate) -> None:
     # Seven columns are the fewest on which the recursive mechanism has parts to split into; one
     # table of two does for all others.
     sizes = {"recursive": 7, "coarse": 3, "tight-cone": 3}
-    names = [f"c{i}" for i in range(sizes.get(kind.name, 2))]
+    names = [f"c{i}" for i in range(sizes.get(row.flag, 2))]
     sort: dict[str, object] = {"kind": "boolean"}
-    if kind.name == "second-moment":
+    if row.flag == "second-moment":
         sort = {"kind": "real", "bounds": [0, 1]}
     columns = [{"name": name} | sort for name in names]
     Path("schema.json").write_text(json.dumps(SCHEMA | {"columns": columns}))
     bits = np.random.default_rng(0).integers(2, size=(N, len(names)))
     pd.DataFrame(bits, columns=names).to_csv("survey.csv", index=False)
-    privacy = ("--rho", "0.5") if kind.name == "gaussian" else ("--epsilon", "1")
+    privacy = ("--rho", "0.5") if row.flag == "gaussian" else ("--epsilon", "1")
     asked = {"second-moment": "second-moments", "pair-marginals": "conjunctions:2"}
     asked["coarse"] = "marginals:1"
-    spec = asked.get(kind.name, "marginals:2")
-    query = (*RELEASE, "--workload", spec, "--mechanism", kind.name, *privacy)
+    spec = asked.get(row.flag, "marginals:2")
+    query = (*RELEASE, "--workload", spec, "--mechanism", row.flag, *privacy)
     result = run(*query, "--allow-heuristic")
     assert result.err == ""
     assert result.code == 0
@@ -529,6 +521,35 @@ def test_too_many_queries_are_refused() -> None:
         parse_workload("marginals:2", columns)
 
 
+# --- start-up -----------------------------------------------------------------------------------
+
+#: Modules that take a tenth of a second or more to import.
+HEAVY = ["numba", "scipy.optimize", "scipy.stats", "cvxpy", "pandas", "matplotlib", "pyarrow"]
+COMMAND = (
+    "from geomdp.cli import main\ntry: main()\nexcept SystemExit as stop: assert not stop.code"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        ("import geomdp", []),
+        (COMMAND, ["--help"]),
+        (COMMAND, ["release", "--help"]),
+        (COMMAND, ["--version"]),
+        (COMMAND, []),
+    ],
+)
+def test_nothing_heavy_is_imported_before_it_is_used(code: str, arguments: list[str]) -> None:
+    code += f"\nimport sys; print('loaded:', [name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments], check=True, capture_output=True, text=True
+    )
+    assert result.stdout.splitlines()[-1] == "loaded: []"
+    if code.startswith(COMMAND) and arguments != ["--version"]:
+        assert "Usage: " in result.stdout
+
+
 def test_installed_command_runs() -> None:
     result = subprocess.run(
         [Path(sys.executable).with_name("geomdp"), "--help"],
@@ -537,3 +558,7 @@ def test_installed_command_runs() -> None:
         text=True,
     )
     assert "release" in result.stdout
+
+
+def test_version_is_printed(run: Run) -> None:
+    assert run("--version").out == f"geomdp {geomdp.__version__}\n"

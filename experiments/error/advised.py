@@ -34,7 +34,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.workloads import Line, line_workload
-from geomdp.advice.candidates import Question
+from geomdp.advice.setting import Setting
 from geomdp.advice.trials import WORTHWHILE, rank, try_for_every_n
 
 PRIVACY = gd.PureDP(1.0)
@@ -76,8 +76,8 @@ class Config:
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """The choice at every n, and releases on uniform records; the geometry is computed once."""
     Q = line_workload(config.line)
-    question = Question(Q, NS[0], PRIVACY, gd.Adjacency.REPLACE_ONE, exact_only=True)
-    trials = try_for_every_n(question).built
+    setting = Setting(Q, NS[0], PRIVACY, gd.Adjacency.REPLACE_ONE, exact_only=True)
+    trials = try_for_every_n(setting).built
     rows: list[Row] = []
     for n in NS:
         built = []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geomdp._validation import whole
-from geomdp.advice.candidates import Question
 from geomdp.advice.reasons import reasons
+from geomdp.advice.setting import Setting
 from geomdp.advice.trials import Built, rank, try_all
 from geomdp.mechanisms import Mechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
@@ -19,17 +20,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+#: Reasons and columns of the table that a notebook shows.
+REASONS_SHOWN, SHOWN = 3, ("mechanism", "predicted_rmse", "kind", "sampler")
+
+
+@dataclass(frozen=True, repr=False)
 class Advice:
-    """The best mechanism for a question, with the comparison that led to it.
+    """The best mechanism for a setting, with the comparison that led to it.
 
     Parameters
     ----------
     best : Mechanism
         Built and ready to release.
     table : DataFrame
-        One row per candidate, best first: mechanism, predicted_rmse (NaN where the candidate does
-        not apply), kind, sampler, set-up seconds, why.
+        One row per candidate, best first: mechanism, predicted_rmse (NaN where none was made),
+        kind, sampler, set-up seconds, why.
     reasons : list of str
         The choice in words.
     """
@@ -37,6 +42,16 @@ class Advice:
     best: Mechanism
     table: pd.DataFrame
     reasons: list[str]
+
+    def __repr__(self) -> str:
+        """The choice in one line."""
+        return f"Advice({self.reasons[0]})"
+
+    def _repr_html_(self) -> str:
+        """The first reasons, and the candidates that apply, for a notebook."""
+        said = "".join(f"<p>{html.escape(reason)}</p>" for reason in self.reasons[:REASONS_SHOWN])
+        rows = self.table[self.table["predicted_rmse"].notna()]
+        return said + rows[list(SHOWN)].to_html(index=False, float_format="{:.4g}".format)
 
 
 def advise(
@@ -51,16 +66,18 @@ def advise(
 
     Candidates for pure differential privacy: Laplace, ball, cone, spectral, ellipsoid, K-norm,
     recursive and hierarchical noise and the matrix mechanism, each also followed by a projection,
-    and the least of them shrunk; JL with the best number of rows, and noise on a net of the
+    and the best of them shrunk; JL with the best number of rows, and noise on a net of the
     answers; for second moments and 2-way conjunctions the mechanisms made for them. Otherwise
     Gaussian noise, isotropic or on the optimal strategy (matrix), with the same steps after it.
-    Predictions within a relative 1e-5 or three standard errors of the least are ties: the exact
-    sampler wins, then the simpler mechanism; and what follows noise must lower its prediction by
-    1%, which is what a projection for every release is worth at least.
 
-    No candidate is left out in silence: the table has a row for each, with the reason why it does
-    not apply, cannot be the best (a lower limit on its prediction shows that) or was not tried, as
-    its set-up would take long.
+    The least prediction wins. Predictions within a relative 1e-5 or three standard errors of it are
+    ties, which an exact sampler wins, then the simpler mechanism. A step after noise is advised
+    only if it lowers the prediction by 1%: a smaller gain is not worth a projection per release.
+
+    The table has a row for every candidate. Where no prediction was made, it says why: the
+    candidate does not apply, a lower bound on its prediction shows that it cannot be the best, or
+    its set-up would cost more than a gibibyte or several seconds. Costs are counted from the sizes
+    of the workload, so that the advice is the same on every machine.
 
     Parameters
     ----------
@@ -78,7 +95,7 @@ def advise(
     Returns
     -------
     Advice
-        It depends on public arguments only, so taking it costs no privacy.
+        It depends on public arguments only, so it costs no privacy.
 
     Raises
     ------
@@ -88,20 +105,24 @@ def advise(
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
     adjacency = checked_adjacency(adjacency)
-    question = Question(workload, whole(n, "n"), privacy, adjacency, exact_only)
+    return advise_on(Setting(workload, whole(n, "n"), privacy, adjacency, exact_only))
+
+
+def advise_on(setting: Setting) -> Advice:
+    """`advise` for a setting whose parameters are checked."""
     # A constant workload is refused here, not by every candidate in turn.
-    l1_sensitivity(workload, adjacency)
-    trials = try_all(question)
+    l1_sensitivity(setting.workload, setting.adjacency)
+    trials = try_all(setting)
     ranked = rank(trials.built)
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
         raise ValueError(f"workload must have a mechanism that applies to it: {why}")
-    said = reasons(ranked, trials.untried, question)
+    said = reasons(ranked, trials.untried, setting)
     return Advice(ranked[0].mechanism, _table(ranked, trials.refused), said)
 
 
 def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
+    from geomdp.advice.printed_table import PrintedTable
 
     columns = ["mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why"]
     rows: list[tuple[str, float, str, str, float, str]] = [
@@ -116,4 +137,4 @@ def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
         for trial in ranked
     ]
     rows += [(name, math.nan, "", "", math.nan, why) for name, why in refused.items()]
-    return pd.DataFrame(rows, columns=columns)
+    return PrintedTable(rows, columns=columns)

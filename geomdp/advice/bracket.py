@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bracket:
     """Both sides of the sample complexity sc of a workload: lower < sc <= upper.
 
@@ -31,13 +32,13 @@ class Bracket:
     ----------
     lower : Bound
         The largest lower bound. Its certificate is a chain of packings and lines that excludes
-        every number of records up to its value; None where nothing is proved but n >= 1.
+        every number of records up to its value, or None where only n >= 1 is known.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism, built for that many records.
     question : Problem
         Privacy, error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
-        All that was tried and proves something, best first.
+        All bounds that were proved, best first.
     refused : dict of str to str
         Why the other arguments and mechanisms prove nothing here.
     """
@@ -57,14 +58,26 @@ class Bracket:
     @property
     def table(self) -> pd.DataFrame:
         """One row per argument, best first on each side: side, records, statement, assumptions."""
-        import pandas as pd
+        from geomdp.advice.printed_table import PrintedTable
 
         rows = [
             (bound.side.value, bound.records, bound.statement, "; ".join(bound.assumptions))
             for bound in (*self.lower_candidates, *self.upper_candidates)
         ]
         rows += [("none", math.nan, f"{name}: {why}", "") for name, why in self.refused.items()]
-        return pd.DataFrame(rows, columns=["side", "records", "statement", "assumptions"])
+        return PrintedTable(rows, columns=["side", "records", "statement", "assumptions"])
+
+    def __repr__(self) -> str:
+        """Both sides in one line."""
+        return f"Bracket({self})"
+
+    def _repr_html_(self) -> str:
+        """Both sides, and every argument that proves something, for a notebook."""
+        proved = self.table[self.table["side"] != "none"]
+        shown = proved[["side", "records", "statement"]]
+        return f"<p>{html.escape(str(self))}</p>" + shown.to_html(
+            index=False, float_format="{:.10g}".format
+        )
 
     def __str__(self) -> str:
         low, high = self.lower.records, self.upper.records

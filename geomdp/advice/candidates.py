@@ -1,14 +1,28 @@
-"""The mechanisms the advisor compares, each with the conditions under which it applies."""
+"""The mechanisms that compete: one row each, with all that the advisor and the command need."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from geomdp.bodies import Body, neighbour_body
+from geomdp.advice.builders import (
+    ball,
+    cone,
+    ellipsoid,
+    knorm,
+    knorm_differs,
+    knorm_exact,
+    pair_marginals,
+    plain,
+    recursive,
+    second_moment,
+    spectral,
+    tight_cone,
+)
+from geomdp.advice.candidate import Candidate, Guarantees
+from geomdp.advice.reductions import coarse, jl
+from geomdp.advice.steps import STEPS
 from geomdp.mechanisms import (
-    AdditiveMechanism,
+    JL,
     Ball,
+    Coarse,
     Cone,
     Ellipsoid,
     Gaussian,
@@ -16,234 +30,170 @@ from geomdp.mechanisms import (
     KNorm,
     Laplace,
     Matrix,
-    Mechanism,
     PairMarginals,
     Recursive,
     SecondMoment,
     Spectral,
     TightCone,
 )
-from geomdp.mechanisms.additive_noise.cone import cone_lift
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
-from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
-from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from geomdp.workloads.structure.sign_products import sign_products
-from geomdp.workloads.structure.table_contrasts import table_contrasts
 
-#: Largest effective dimension, and largest product of universe size and effective dimension, for
-#: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
-#: 21 s at 1440 in 94, and 60 s at 1600 in 132, which is more than a release should wait for.
-MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
-#: Largest effective dimension in which the best ellipsoid is sought: 200 takes 3 s of one core for
-#: random signs on 1000 elements, 255 takes 9 s for prefix sums.
-MAX_ELLIPSOID_DIMENSION = 200
-
-
-class InapplicableError(ValueError):
-    """A candidate does not apply to the question; the message says why."""
-
-
-class UntriedError(InapplicableError):
-    """A candidate applies but would take too long to set up; it might be better than the rest."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What advice is asked for: all of it public.
-
-    Parameters
-    ----------
-    workload : Workload
-        m queries.
-    n : int
-        Number of records, or the declared normaliser.
-    privacy : PureDP, ApproxDP or ZCDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-    exact_only : bool
-        Whether heuristic samplers are left out.
-    """
-
-    workload: Workload
-    n: int
-    privacy: Privacy
-    adjacency: Adjacency
-    exact_only: bool
-
-    @property
-    def pure(self) -> PureDP:
-        """The guarantee, if it is pure; else `InapplicableError`."""
-        if not isinstance(self.privacy, PureDP):
-            raise InapplicableError("it is calibrated for pure differential privacy only")
-        return self.privacy
-
-    @property
-    def concentrated(self) -> ZCDP | ApproxDP:
-        """The guarantee, if it is not pure; else `InapplicableError`."""
-        if isinstance(self.privacy, PureDP):
-            raise InapplicableError("Gaussian noise is never purely private")
-        return self.privacy
-
-
-def laplace(question: Question) -> AdditiveMechanism:
-    """Independent Laplace noise."""
-    return Laplace(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
-
-
-def gaussian(question: Question) -> AdditiveMechanism:
-    """Isotropic Gaussian noise."""
-    return Gaussian(
-        question.workload, n=question.n, privacy=question.concentrated, adjacency=question.adjacency
-    )
-
-
-def ball(question: Question) -> AdditiveMechanism:
-    """K-norm noise of a ball."""
-    return Ball(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
-
-
-def cone(question: Question) -> AdditiveMechanism:
-    """Noise from the cone over a body that holds the answers."""
-    privacy = question.pure
-    if cone_lift(question.workload) is None:
-        raise InapplicableError("no body that holds the answers is known to have an exact sampler")
-    return Cone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
-
-
-def tight_cone(question: Question) -> AdditiveMechanism:
-    """Noise from the cone over the moment body of tables, cut by inequalities."""
-    privacy = question.pure
-    if table_contrasts(question.workload) is None:
-        raise InapplicableError("its answers are not linear in tables of two columns")
-    return TightCone(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
-
-
-def spectral(question: Question) -> AdditiveMechanism:
-    """K-norm noise on moment matrices of signs."""
-    privacy = question.pure
-    if sign_products(question.workload) is None:
-        raise InapplicableError("its answers are not linear in pairwise products of signs")
-    return Spectral(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
-
-
-def ellipsoid(question: Question) -> AdditiveMechanism:
-    """K-norm noise of the best ellipsoid, up to `MAX_ELLIPSOID_DIMENSION` where it is searched."""
-    privacy, dimension = question.pure, question.workload.affine_hull().dimension
-    # Of tables, marginals and parities it is known by symmetry.
-    symmetric = isinstance(question.workload, MarginalTables | Marginals | Parities)
-    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
-        raise UntriedError(
-            f"the best ellipsoid would take too long to find: dimension {dimension}, of at most "
-            f"{MAX_ELLIPSOID_DIMENSION}"
-        )
-    return Ellipsoid(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
-
-
-def knorm_exact(question: Question) -> AdditiveMechanism:
-    """K-norm noise of the best body with an exact sampler."""
-    return KNorm(
-        question.workload,
-        n=question.n,
-        privacy=question.pure,
-        adjacency=question.adjacency,
-        exact=True,
-    )
-
-
-def knorm(question: Question) -> AdditiveMechanism:
-    """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
-    privacy = question.pure
-    if question.exact_only:
-        raise InapplicableError(
-            "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
-        )
-    body = neighbour_body(question.workload, question.adjacency)
-    if not body.implements(Body.sample_uniform):
-        size, dimension = question.workload.universe.size, body.affine_hull().dimension
-        large = size is None or size * dimension > MAX_REFINED
-        if large or dimension > MAX_REFINED_DIMENSION:
-            raise UntriedError(
-                f"its outer slab body would take too long to refine: {size or 'infinitely many'} "
-                f"elements in dimension {dimension}, of at most {MAX_REFINED} / dimension in at "
-                f"most {MAX_REFINED_DIMENSION}"
-            )
-    return KNorm(question.workload, n=question.n, privacy=privacy, adjacency=question.adjacency)
-
-
-def knorm_apart(question: Question) -> AdditiveMechanism:
-    """`knorm` where that differs from `knorm_exact`: where its body has no exact sampler."""
-    mechanism = knorm(question)
-    if isinstance(mechanism.guarantee.sampler, Exact):
-        raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
-    return mechanism
-
-
-def matrix(question: Question) -> AdditiveMechanism:
-    """Noise on an optimised strategy, then least squares."""
-    return Matrix(
-        question.workload, n=question.n, privacy=question.privacy, adjacency=question.adjacency
-    )
-
-
-def hierarchical(question: Question) -> AdditiveMechanism:
-    """K-norm noise on counts of several resolutions, then least squares."""
-    return Hierarchical(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
-
-
-def recursive(question: Question) -> AdditiveMechanism:
-    """Hardt-Talwar noise of the best body with an exact sampler, where it splits that body."""
-    mechanism = Recursive(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
-    if len(mechanism.noise.levels) == 1:
-        raise InapplicableError("its recursion would stop at once, which is KNorm(exact=True)")
-    return mechanism
-
-
-def second_moment(question: Question) -> Mechanism:
-    """Wishart noise on second moments, then the nearest attainable matrix."""
-    workload = question.workload
-    if not isinstance(workload, SecondMomentWorkload):
-        raise InapplicableError("the queries are not the second moments of records in a unit ball")
-    return SecondMoment(
-        workload, n=question.n, privacy=question.privacy, adjacency=question.adjacency
-    )
-
-
-def pair_marginals(question: Question) -> Mechanism:
-    """Two-way conjunctions by way of the second moments of scaled records."""
-    workload = question.workload
-    if not isinstance(workload, Marginals) or workload.k != 2:
-        raise InapplicableError("the queries are not the 2-way conjunctions of binary columns")
-    return PairMarginals(
-        workload, n=question.n, privacy=question.privacy, adjacency=question.adjacency
-    )
-
-
-#: Additive candidates by name, simplest first: this order breaks ties.
-ADDITIVE: dict[str, Callable[[Question], AdditiveMechanism]] = {
-    "Laplace": laplace,
-    "Gaussian": gaussian,
-    "Ball": ball,
-    "Cone": cone,
-    "TightCone": tight_cone,
-    "Spectral": spectral,
-    "KNorm(exact=True)": knorm_exact,
-    "Ellipsoid": ellipsoid,
-    "Matrix": matrix,
-    "Hierarchical": hierarchical,
-    "Recursive": recursive,
-    "KNorm": knorm_apart,
-}
-#: Candidates for one kind of workload each, which project their answers themselves.
-SPECIAL: dict[str, Callable[[Question], Mechanism]] = {
-    "SecondMoment": second_moment,
-    "PairMarginals": pair_marginals,
-}
+#: Exact K-norm noise, and the same after a random map to fewer dimensions.
+EXACT_NOISE, JL_NAME = "KNorm(exact=True)", "JL(KNorm(exact=True))"
+#: All candidates, the simplest first: this order breaks ties.
+CANDIDATES = (
+    Candidate(
+        kind=Laplace,
+        flag="laplace",
+        guarantees=Guarantees.PURE,
+        summary="independent Laplace noise on every query",
+        suits="It adds independent noise to every query: best where a record changes few answers.",
+        build=plain(Laplace),
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Gaussian,
+        flag="gaussian",
+        guarantees=Guarantees.CONCENTRATED,
+        summary="Gaussian noise in the span of the answers",
+        suits="It adds the same Gaussian noise in every direction in which answers move.",
+        build=plain(Gaussian),
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Ball,
+        flag="ball",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise of the ball around all changes",
+        suits="Its noise is the same in every direction in which answers move.",
+        build=ball,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Cone,
+        flag="cone",
+        guarantees=Guarantees.PURE,
+        summary="noise from the cone over a body around the answers, where one is known",
+        suits="Its noise has the shape of a body that holds all answers: answers that move "
+        "together share it.",
+        build=cone,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=TightCone,
+        flag="tight-cone",
+        guarantees=Guarantees.PURE,
+        summary="the same for tables of two columns, from a body cut closer to the answers",
+        suits="Its noise has the shape of a body that holds all answers, cut close to them by "
+        "inequalities that counts satisfy.",
+        build=tight_cone,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Spectral,
+        flag="spectral",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise on moment matrices of signs; ahead of cone for 20 binary columns or "
+        "more",
+        suits="Its noise is drawn on the matrix of all pairwise products, of which every answer is "
+        "a sum: little of it is in any one entry.",
+        build=spectral,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=KNorm,
+        name=EXACT_NOISE,
+        flag="knorm-exact",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise of the best body that has an exact sampler",
+        suits="Its noise has the shape of what one record can change: large only where that is.",
+        build=knorm_exact,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Ellipsoid,
+        flag="ellipsoid",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise of the best ellipsoid around all changes",
+        suits="Its noise is longer in directions in which one record changes answers more.",
+        build=ellipsoid,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Matrix,
+        flag="matrix",
+        guarantees=Guarantees.ANY,
+        summary="noise on an optimised strategy, then least squares",
+        suits="It measures a few well-chosen sums with noise and computes the answers from them, "
+        "so that queries share the noise.",
+        build=plain(Matrix),
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Hierarchical,
+        flag="hierarchical",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise on counts of several resolutions, then least squares",
+        suits="It counts at several resolutions with noise and combines them, so that no answer "
+        "adds up many noisy counts.",
+        build=plain(Hierarchical),
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=Recursive,
+        flag="recursive",
+        guarantees=Guarantees.PURE,
+        summary="Hardt-Talwar noise of the best exact body, split into its parts",
+        suits="It spends more of the budget on the few directions in which answers move most.",
+        build=recursive,
+        steps=STEPS,
+    ),
+    Candidate(
+        kind=KNorm,
+        flag="knorm",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise of the body of all changes; may be heuristic",
+        suits="Its noise has the shape of what one record can change: large only where that is.",
+        build=knorm,
+        steps=STEPS,
+        useful=knorm_differs,
+    ),
+    Candidate(
+        kind=SecondMoment,
+        flag="second-moment",
+        guarantees=Guarantees.ANY,
+        summary="Wishart noise on second moments, then the nearest attainable matrix",
+        suits="It adds noise to the matrix of second moments and takes the nearest matrix that "
+        "records can have.",
+        build=second_moment,
+    ),
+    Candidate(
+        kind=PairMarginals,
+        flag="pair-marginals",
+        guarantees=Guarantees.ANY,
+        summary="2-way conjunctions by way of second moments",
+        suits="It reads conjunctions off the second moments of scaled records, to which little "
+        "noise need be added.",
+        build=pair_marginals,
+    ),
+    Candidate(
+        kind=JL,
+        name=JL_NAME,
+        flag="jl",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise after a random projection to the best number of dimensions",
+        suits="It answers fewer queries, random sums of these, as with so few records noise in all "
+        "directions would cost more than what the reduction loses.",
+        build=jl,
+        depends_on_n=True,
+    ),
+    Candidate(
+        kind=Coarse,
+        name="Coarse(Projected)",
+        flag="coarse",
+        guarantees=Guarantees.ANY,
+        summary="projected noise for answers rounded to a few of them",
+        suits="It moves the answers of each record to one of a few points, which need less noise.",
+        build=coarse,
+        depends_on_n=True,
+    ),
+)

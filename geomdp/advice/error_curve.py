@@ -6,15 +6,16 @@ import enum
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from geomdp._seeds import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
-from geomdp.advice.candidates import Question
+from geomdp.advice.candidates import EXACT_NOISE, JL_NAME
 from geomdp.advice.lower_side import lower_bounds
+from geomdp.advice.setting import Setting
 from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
 from geomdp.bounds.certificates.problem import Problem
@@ -23,8 +24,6 @@ from geomdp.mechanisms import (
     AdditiveMechanism,
     FixedDataset,
     Mechanism,
-    Projected,
-    Shrunk,
     predict_on_prior,
 )
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
@@ -46,12 +45,10 @@ class Quantity(enum.StrEnum):
     MEASURED = "measured, not private"
 
 
-#: Name of the mechanism of JL-T21, with ceil(epsilon n) rows: the one whose geometry depends on n.
-JL_NAME = "JL(KNorm(exact=True))"
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
-#: Errors at which lower bounds are sought: so many, a third of a decade apart, from the diameter
-#: of the answers down. Smaller ones follow by padding.
+#: Number of errors at which lower bounds are sought, from the diameter of the answers downwards,
+#: and how many of them make a decade. Bounds at smaller errors follow by padding.
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
 #: Numbers of records per decade at which the excluded error is stated, besides those asked for.
 STATED_PER_DECADE = 12
@@ -97,8 +94,8 @@ def error_table(
     DataFrame
         One row per point: n, curve (name of the mechanism, or ``any mechanism``), noise (name of
         the mechanism without its projection), quantity (see `Quantity`), rmse (in the units of the
-        answers, means), stderr, kind (of a prediction), sampler. Excluded errors are stated
-        at more numbers of records than `ns`, and hold down to the one before.
+        answers, means), stderr, kind (of a prediction), sampler. Excluded errors are stated at
+        more numbers of records than `ns`. Each holds for all smaller n, too.
 
     Raises
     ------
@@ -108,13 +105,13 @@ def error_table(
     Notes
     -----
     Privacy: predicted and excluded errors depend on public arguments only. Measured ones depend on
-    the records and no noise protects them: they spend no budget only because they are not to be
-    released. Measure on synthetic or public data.
+    the records, and no noise protects them. They spend no budget and must not be released: measure
+    on synthetic or public data.
 
-    The geometry of each mechanism is done once, but for the JL mechanism, whose dimension
-    ceil(epsilon n) changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root
-    mean squared error over all data sets of n records), carried to larger n by padding, and exist
-    for pure privacy only.
+    The geometry of each mechanism is done once, except for JL, whose dimension ceil(epsilon n)
+    changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root mean squared
+    error over all data sets of n records), are carried to larger n by padding, and exist for pure
+    privacy only.
     """
     import pandas as pd
 
@@ -123,18 +120,18 @@ def error_table(
     numbers = _increasing(ns)
     if records is not None and workload.totals(records).count == 0:
         raise ValueError("records must hold at least 1 record, got 0")
-    question = Question(
+    setting = Setting(
         workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only=exact_only
     )
     l1_sensitivity(workload, adjacency)  # refuses a constant workload
     generator = np.random.default_rng(rng)
-    trials = try_for_every_n(question).built
-    rows = [_predicted(name, mechanism) for name, mechanism in _for_all(trials, question, numbers)]
+    trials = try_for_every_n(setting).built
+    rows = [_predicted(line) for line in _lines(trials, setting, numbers)]
     if isinstance(privacy, PureDP):
-        rows += _excluded(question, numbers)
+        rows += _excluded(setting, numbers)
     if records is not None:
         some = [numbers[i] for i in _spread(len(numbers), MEASURED_POINTS)]
-        rows += _measured(trials, question, some, records, generator)
+        rows += _measured(trials, setting, some, records, generator)
     columns = ["n", "curve", "noise", "quantity", "rmse", "stderr", "kind", "sampler"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -155,57 +152,56 @@ def _spread(size: int, most: int) -> list[int]:
     return sorted({round(i) for i in np.linspace(0, size - 1, min(size, most))})
 
 
-def _for_all(
-    trials: list[Built], question: Question, numbers: list[int]
-) -> Iterator[tuple[str, Mechanism]]:
-    """Every candidate at every n, by name."""
+class _Line(NamedTuple):
+    """A mechanism at one n, with its name and that of its noise."""
+
+    name: str
+    noise: str
+    mechanism: Mechanism
+
+
+def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterator[_Line]:
+    """Every candidate at every n."""
     for trial in trials:
         for n in numbers:
-            yield trial.name, trial.mechanism.with_n(n)
-    exact = next((t.mechanism for t in trials if t.name == "KNorm(exact=True)"), None)
-    if not isinstance(question.privacy, PureDP) or not isinstance(exact, AdditiveMechanism):
+            yield _Line(trial.name, trial.candidate.name, trial.mechanism.with_n(n))
+    noise = next((trial.mechanism for trial in trials if trial.name == EXACT_NOISE), None)
+    if not isinstance(setting.privacy, PureDP) or not isinstance(noise, AdditiveMechanism):
         return
-    effective = question.workload.affine_hull().dimension
+    effective = setting.workload.affine_hull().dimension
     for n in numbers:
-        rows = math.ceil(question.privacy.epsilon * n)  # JL-T21
+        rows = math.ceil(setting.privacy.epsilon * n)  # JL-T21
         if rows < effective:
-            yield JL_NAME, JL(exact.with_n(n), rows, rng=PUBLIC_SEED)
+            yield _Line(JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=PUBLIC_SEED))
 
 
-def _predicted(name: str, mechanism: Mechanism) -> _Row:
-    prediction = mechanism.predicted_rmse
+def _predicted(line: _Line) -> _Row:
+    prediction = line.mechanism.predicted_rmse
     return (
-        mechanism.n,
-        name,
-        _noise(name, mechanism),
+        line.mechanism.n,
+        line.name,
+        line.noise,
         Quantity.PREDICTED.value,
         prediction.value,
         prediction.stderr,
         prediction.kind.value,
-        str(mechanism.guarantee.sampler),
+        str(line.mechanism.guarantee.sampler),
     )
 
 
-def _noise(name: str, mechanism: Mechanism) -> str:
-    """The name without its post-processing."""
-    if not isinstance(mechanism, Projected | Shrunk):
-        return name
-    return name.removeprefix(f"{type(mechanism).__name__}(").removesuffix(")")
-
-
-def _excluded(question: Question, numbers: list[int]) -> list[_Row]:
+def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     """The largest error known to be excluded for each n.
 
-    If error a is excluded with v records, it is with fewer, and with n > v records a v / n is: a
-    mechanism that is better, on v records padded with n - v copies of a fixed one and with its
-    answers stretched by n / v around those of the padding, would have error below a.
+    Let error a be excluded with v records. Then it is excluded with fewer. With n > v records error
+    a v / n is excluded: otherwise pad v records with n - v copies of a fixed one, release, subtract
+    the known share of the padding and multiply by n / v; that has error below a on v records.
     """
-    workload, corners = question.workload, []
+    workload, corners = setting.workload, []
     # No answer in the hull of the attainable ones is further off than their diameter.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)
-        asked = Problem(question.pure.epsilon, error, RMS(), question.adjacency)
+        asked = Problem(setting.pure.epsilon, error, RMS(), setting.adjacency)
         bounds, _ = lower_bounds(workload, asked, LOWER_SEED)
         corners.append((error, bounds[0].records))
     decades = math.log10(numbers[-1] / numbers[0])
@@ -221,7 +217,7 @@ def _excluded(question: Question, numbers: list[int]) -> list[_Row]:
 
 def _measured(
     trials: list[Built],
-    question: Question,
+    setting: Setting,
     numbers: list[int],
     records: Records,
     rng: np.random.Generator,
@@ -232,10 +228,10 @@ def _measured(
         chosen = rng.integers(len(records), size=n)
         drawn = records[chosen] if isinstance(records, np.ndarray) else records.iloc[chosen]
         datasets[n] = FixedDataset(drawn)
-    for name, mechanism in _for_all(trials, question, numbers):
+    for name, noise, mechanism in _lines(trials, setting, numbers):
         sampler = mechanism.guarantee.sampler
         if isinstance(sampler, Exact):
             found = predict_on_prior(mechanism, datasets[mechanism.n], MEASURED_RELEASES, rng)
             measured = (Quantity.MEASURED.value, found.value, found.stderr, "", str(sampler))
-            rows.append((mechanism.n, name, _noise(name, mechanism), *measured))
+            rows.append((mechanism.n, name, noise, *measured))
     return rows

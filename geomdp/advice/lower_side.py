@@ -27,16 +27,16 @@ from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 #: One argument: a bound for a workload and one question in several forms, or `SideConditionError`.
 Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
-#: Separation factors c tried beside that of the metric. A bound is proportional to
-#: (ln(M - 1) + log odds(c)) / c: few data sets want c = 4, or 2 sqrt(2) for `RMS`, many a smaller
-#: one, down to 2, and all are proofs of the same statement.
+#: Separation factors c tried besides that of the metric; all prove the same statement. A bound from
+#: M data sets is proportional to (ln(M - 1) + log odds(c)) / c. It is largest near c = 4 (2 sqrt(2)
+#: for `RMS`) for few data sets, and at a smaller c, down to 2, for many.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
 #: A search that leaves multisets out: no pool, no exchanges.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
-#: Answers of elements looked at for each form of the question, and for the best of them: seconds on
-#: one core for a packing of 2^11 data sets. Workloads of many queries get a sample of so many
-#: elements, but at least 2^8.
+#: Most answers searched for each separation factor, and for the best one: a packing of 2^11 data
+#: sets then takes seconds on one core. Workloads of many queries have few elements searched, but at
+#: least 2^8.
 FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
@@ -86,10 +86,9 @@ def _forms(question: Problem) -> tuple[Problem, ...]:
 
 
 def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
-    """The best chain of rungs from several bounds; its packings have one separation factor.
+    """The best covering by packings and lines from several bounds.
 
-    Lines need no separation, and go with packings of any; those that start late are of use here
-    only.
+    Its packings have the same separation factor. Lines need none and join packings of any.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
@@ -101,7 +100,7 @@ def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
 
 
 def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """Single elements for every form of the question, multisets for the best of them."""
+    """Packings of single elements for every separation factor, of multisets for the best one."""
 
     def search(question: Problem, effort: Effort) -> Bound:
         return packing_search(
@@ -166,7 +165,7 @@ def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Ge
 
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
-    """The largest bound over the forms of a question; the last error if there is none."""
+    """The largest bound over all separation factors; raises the last error if there is none."""
     found: list[Bound] = []
     errors: list[SideConditionError] = []
     for question in questions:

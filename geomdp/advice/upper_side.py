@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
 
-from geomdp.advice.candidates import ADDITIVE, InapplicableError, Question
-from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE
-from geomdp.bodies import Body, MissingOracle, sensitivity_polytope
+from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.setting import Setting
+from geomdp.advice.steps import PROJECTED
+from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE, Trials
+from geomdp.bodies import Body, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.mechanisms import (
     AdditiveMechanism,
@@ -23,16 +24,16 @@ from geomdp.mechanisms import (
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS, squared_noise_limit
 from geomdp.noise import KNormNoise, LaplaceNoise
 from geomdp.noise.maxima import expected_maximum
-from geomdp.privacy import Adjacency, Exact, PureDP
-from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from geomdp.workloads import Workload, WorkloadSizeError
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import Workload
 
 #: Records beyond which a mechanism is not asked for: float64 still holds whole numbers exactly.
 MOST_RECORDS = 1 << 53
-#: Relative difference by which a prediction is told from the smaller bound behind it, above the
-#: duality gap that predictions of projections include.
+#: A prediction that is smaller than all closed bounds by this share rests on a simulated one. The
+#: share is above the duality gap that predictions of projections include.
 TELLS_APART = 1e-5
-#: Workloads with more queries have no answer per coordinate tried: it takes k support values.
+#: For workloads with more queries a constant answer is not looked for coordinate by coordinate,
+#: which takes k support values.
 MAX_COORDINATES = 1 << 12
 
 
@@ -60,12 +61,11 @@ def upper_bounds(
 ) -> tuple[list[Bound], dict[str, str]]:
     """Upper bounds on the sample complexity from every mechanism that applies, best first.
 
-    A constant answer; Laplace, ball, cone, ellipsoid, K-norm and recursive noise with exact
-    samplers, each as it is and projected on the sensitivity polytope; for `SecondMoment` workloads
-    also that mechanism, all of whose error bound is closed. JL mechanisms are left out: what is
-    proved for them is an average over the map, and their geometry depends on n. The geometry of
-    each mechanism is done once; errors of additive noise fall as 1/n, others are inverted by
-    bisection.
+    Tried are a constant answer; every additive mechanism with an exact sampler, by itself and
+    projected on the sensitivity polytope; and `SecondMoment` for its workload. JL mechanisms are
+    left out: their proved error is an average over the map, and their geometry depends on n. The
+    geometry of each mechanism is done once. The error of additive noise is proportional to 1/n;
+    for others the least n is found by bisection.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def upper_bounds(
     ValueError
         For a metric other than the three.
     """
-    question = Question(workload, 1, PureDP(epsilon), adjacency, exact_only=True)
-    built, refused = _built(question)
+    setting = Setting(workload, 1, PureDP(epsilon), adjacency, exact_only=True)
+    built, refused = _built(setting)
     constant = _constant_answer(workload, metric)
     words = f"{metric.name} at most {alpha:g} under {epsilon:g}-DP ({adjacency.value})"
     found = []
@@ -121,44 +121,28 @@ _SIMULATED = (
 )
 
 
-def _built(question: Question) -> tuple[dict[str, Mechanism], dict[str, str]]:
+def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     """Mechanisms with exact samplers by name, all geometry done, and why the others are not."""
-    built: dict[str, Mechanism] = {}
-    refused: dict[str, str] = {}
-
-    def attempt(name: str, build: Callable[[], Mechanism]) -> None:
-        try:
-            mechanism = build()
-            prediction = mechanism.predicted_rmse
-        except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
-            refused[name] = str(reason)
-            return
-        if mechanism.guarantee.sampler != Exact():
-            refused[name] = "its sampler is not exact"
-        elif prediction.kind is PredictionKind.PRIOR:
-            refused[name] = "its error is known on a prior only"
-        else:
-            built[name] = mechanism
-
-    for name, build in ADDITIVE.items():
-        attempt(name, lambda build=build: build(question))  # type: ignore[misc]
-    additive = {name: it for name, it in built.items() if isinstance(it, AdditiveMechanism)}
-    size = question.workload.universe.size
+    trials = Trials(setting)
+    for row in CANDIDATES:
+        if PROJECTED in row.steps:
+            trials.attempt(row)
+    noises = trials.built.copy()
+    size = setting.workload.universe.size
     if size is not None and size > MAX_PROJECTED_UNIVERSE:
-        best = min(additive, key=lambda name: additive[name].predicted_rmse.value)
-        additive = {best: additive[best]}
-    for name, inner in additive.items():
-        attempt(f"Projected({name})", lambda inner=inner: Projected(inner))  # type: ignore[misc]
-    if isinstance(question.workload, SecondMomentWorkload):
-        attempt("SecondMoment", lambda: _second_moment(question))
+        noises = [min(noises, key=lambda trial: trial.prediction.value)]
+    for noisy in noises:
+        trials.attempt_after(noisy, PROJECTED, lambda: None)
+    trials.attempt(next(row for row in CANDIDATES if row.kind is SecondMoment))
+    built, refused = {}, trials.refused
+    for trial in trials.built:
+        if not trial.exact:
+            refused[trial.name] = "its sampler is not exact"
+        elif trial.prediction.kind is PredictionKind.PRIOR:
+            refused[trial.name] = "its error is known on a prior only"
+        else:
+            built[trial.name] = trial.mechanism
     return built, refused
-
-
-def _second_moment(question: Question) -> Mechanism:
-    assert isinstance(question.workload, SecondMomentWorkload)
-    return SecondMoment(
-        question.workload, n=question.n, privacy=question.pure, adjacency=question.adjacency
-    )
 
 
 def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | None:
@@ -256,7 +240,7 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 
 
 def _simulated(mechanism: Mechanism) -> bool:
-    """Whether a prediction rests on a simulated mean: it is below the closed bounds beside it."""
+    """Whether a prediction rests on a simulated mean: then it is below all closed bounds."""
     if not isinstance(mechanism, Projected):
         return False
     others = mechanism.workload.l2_diameter() ** 2

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from geomdp.advice.bracket import Bracket, sample_complexity_bracket
-from geomdp.bounds import RMS, Bound, MeanL2, Metric, WorstCase
-from geomdp.bounds.certificates.certificate import Certificate
-from geomdp.bounds.certificates.files import write_certificate
 from geomdp.cli import display
 from geomdp.cli.options import (
     QUERIES,
@@ -25,9 +21,13 @@ from geomdp.cli.options import (
     WorkloadOption,
     real,
 )
-from geomdp.cli.planned import asked, planned_task
+from geomdp.cli.output_files import check_free, check_place
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.privacy import PureDP
+
+if TYPE_CHECKING:
+    from geomdp.advice import Bracket
+    from geomdp.bounds import Bound, Metric
 
 #: Bounds of each side that are printed; the rest prove less.
 SHOWN = 5
@@ -42,6 +42,8 @@ class MetricFlag(enum.StrEnum):
 
     def metric(self) -> Metric:
         """The error meant."""
+        from geomdp.bounds import RMS, MeanL2, WorstCase
+
         metrics: dict[MetricFlag, Metric] = {
             MetricFlag.MEAN_L2: MeanL2(),
             MetricFlag.RMS: RMS(),
@@ -102,8 +104,12 @@ def bracket(
     force: ForceOption = False,
 ) -> None:
     """Bound the number of records any mechanism needs, from both sides, without any records."""
+    from geomdp.advice import sample_complexity_bracket
+    from geomdp.cli.inputs import planned_task
+
     if out is not None:
-        _check_free(out, force)
+        check_place(out, ".json")
+        check_free((out, out.with_suffix(".npz")), force)
     privacy = parse_privacy(epsilon, None, None)
     assert isinstance(privacy, PureDP)  # there is no --delta
     task = planned_task(workload, columns, sample, schema)
@@ -113,7 +119,7 @@ def bracket(
         )
     display.print_rows(
         [
-            *asked(task),
+            task.row,
             ("target", str(found.question)),
             ("records", f"more than {_records(found.lower)}, at most {_records(found.upper)}"),
             ("ratio", display.number(found.gap)),
@@ -140,20 +146,12 @@ def _records(bound: Bound) -> str:
 
 def _write(found: Bracket, path: Path) -> None:
     """The lower bound's packings with every constant, or one line that there are none."""
+    from geomdp.bounds import Certificate
+    from geomdp.bounds.certificates.files import write_certificate
+
     certificate = found.lower.certificate
     if not isinstance(certificate, Certificate):
         raise ValueError(f"--out has nothing to write: {found.lower.statement}")
     write_certificate(path, certificate.document())
     print()
     display.print_rows([("certificate", str(path)), ("verify with", f"geomdp check-bound {path}")])
-
-
-def _check_free(path: Path, overwrite: bool) -> None:
-    """Raise ``ValueError`` if the file cannot be meant or, without `overwrite`, exists."""
-    if path.suffix != ".json":
-        raise ValueError(f"--out must name a file ending in .json, got {str(path)!r}")
-    if not path.parent.is_dir():
-        raise ValueError(f"--out must be in an existing folder, got {str(path)!r}")
-    for written in (path, path.with_suffix(".npz")):
-        if written.exists() and not overwrite:
-            raise ValueError(f"--out would overwrite {str(written)!r}; say --force to allow it")

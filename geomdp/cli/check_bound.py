@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from geomdp.bounds.checker import CertificateRejected, check_certificate
 from geomdp.cli import display
 
 #: Exit code for a certificate that does not prove what it says; 2 is for a file that is not there.
@@ -20,6 +19,8 @@ CertificateArgument = Annotated[
 
 def check_bound(file: CertificateArgument) -> None:
     """Check the lower bound in FILE from scratch: every answer, distance and constant."""
+    from geomdp.bounds.checker import CertificateRejected, check_certificate
+
     with display.working("checking"):
         try:
             checked = check_certificate(file)

@@ -5,19 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
 import typer
 
-from geomdp.advice import Quantity
 from geomdp.cli import display
-from geomdp.cli.inputs import (
-    RecordSource,
-    chosen_columns,
-    described_schema,
-    record_source,
-    split_columns,
-)
 from geomdp.cli.options import (
     RECORDS,
     RESULT,
@@ -32,15 +22,16 @@ from geomdp.cli.options import (
     SchemaOption,
     WorkloadOption,
 )
-from geomdp.cli.output_files import check_free, write_together
-from geomdp.cli.planned import asked
+from geomdp.cli.output_files import check_free, check_place, write_together
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
-from geomdp.cli.workload_specs import Task, parse_workload, takes_reals
-from geomdp.plotting import error_curve
 from geomdp.privacy import Exact
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
+
+    from geomdp.cli.inputs import RecordSource
+    from geomdp.cli.workload_specs import Task
 
 #: Numbers of records per decade at which errors are predicted, both ends included.
 PER_DECADE = 4
@@ -103,16 +94,20 @@ def curve(
     force: ForceOption = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, above what none of them can reach."""
-    paths = _paths(out)
+    from geomdp.cli.inputs import asked_records, planned_task
+    from geomdp.plotting import error_curve
+
+    check_place(out, ".png")
+    paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
     check_free(paths.values(), overwrite=force)
     ns, privacy = parse_range(n), parse_privacy(epsilon, delta, rho)
-    names = split_columns(columns)
-    source = _source(data, sample, schema, measure)
-    described = described_schema(sample, schema) if source is None else source.described
-    chosen = chosen_columns(described.schema, names, real=takes_reals(workload))
-    task = parse_workload(workload, chosen)
+    if measure and data is None and sample is None:
+        raise ValueError("--measure goes with --sample; for records of your own, name their file")
     records = None
-    if source is not None:
+    if data is None and not measure:
+        task = planned_task(workload, columns, sample, schema)
+    else:
+        source, task = asked_records(data, sample, schema, False, workload, columns)
         display.warn(NOT_PRIVATE)
         with display.working("reading records"):
             records = _all_records(source, task)
@@ -131,7 +126,7 @@ def curve(
     least = [_least(drawn.table, number) for number in (ns[0], ns[-1])]
     display.print_rows(
         [
-            *asked(task),
+            task.row,
             ("least error", "; ".join(least)),
             ("figure", f"{paths['.png']}, {paths['.svg']}"),
             ("numbers", str(paths[".csv"])),
@@ -147,6 +142,8 @@ def parse_range(text: str) -> list[int]:
     ValueError
         Unless the text is two whole numbers, LOW below HIGH, joined by a colon.
     """
+    import numpy as np
+
     low, colon, high = text.partition(":")
     whole = all(part.isascii() and part.isdigit() for part in (low, high))
     if not (colon and whole and 1 <= int(low) < int(high) <= MOST_RECORDS):
@@ -159,20 +156,9 @@ def parse_range(text: str) -> list[int]:
     return [int(number) for number in np.unique(np.geomspace(*ends, count).round())]
 
 
-def _source(
-    data: Path | None, sample: str | None, schema: Path | None, measure: bool
-) -> RecordSource | None:
-    """The records to measure on: DATA, or the sample if that is asked for."""
-    if data is not None:
-        return record_source(data, sample, schema, infer=False, columns=None)
-    if not measure:
-        return None
-    if sample is None:
-        raise ValueError("--measure goes with --sample; for records of your own, name their file")
-    return record_source(None, sample, schema, infer=False, columns=None)
-
-
 def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
+    import numpy as np
+
     chunks = list(source.records(task))
     if not any(map(len, chunks)):
         raise ValueError(f"{source.name} must hold at least 1 record, got 0")
@@ -181,16 +167,9 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 def _least(table: pd.DataFrame, n: int) -> str:
     """The least predicted error with n records, and whose it is."""
+    from geomdp.advice import Quantity
+
     there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
     best = there.iloc[int(there.rmse.argmin())]
     heuristic = "" if best.sampler == str(Exact()) else ", heuristic"
     return f"{display.number(best.rmse)} with {n} records ({best.curve}{heuristic})"
-
-
-def _paths(out: Path) -> dict[str, Path]:
-    """The files by the ends of their names, or ``ValueError``."""
-    if out.suffix != ".png":
-        raise ValueError(f"--out must name a file ending in .png, got {str(out)!r}")
-    if not out.parent.is_dir():
-        raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
-    return {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}

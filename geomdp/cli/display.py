@@ -5,21 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from geomdp.mechanisms.results import Prediction, PredictionKind
+if TYPE_CHECKING:
+    from geomdp.mechanisms import Prediction
 
 #: Columns for a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
-
-KIND_IN_WORDS = {
-    PredictionKind.EXACT: "exact for every data set",
-    PredictionKind.UPPER_BOUND: "at most, for every data set",
-    PredictionKind.PRIOR: "simulated on a public prior",
-}
 
 
 def console() -> Console:
@@ -28,7 +24,7 @@ def console() -> Console:
 
 
 def working(message: str) -> AbstractContextManager[object]:
-    """A moving line on standard error while something slow runs; nothing in a log."""
+    """A moving line on standard error while something slow runs; nothing if that is a file."""
     return Console(stderr=True).status(message)
 
 
@@ -62,8 +58,15 @@ def warn(message: str) -> None:
 
 def in_words(prediction: Prediction) -> str:
     """A predicted error with what it is."""
+    from geomdp.mechanisms import PredictionKind
+
+    kinds = {
+        PredictionKind.EXACT: "exact for every data set",
+        PredictionKind.UPPER_BOUND: "at most, for every data set",
+        PredictionKind.PRIOR: "simulated on a public prior",
+    }
     spread = f" +- {prediction.stderr:.1g}" if prediction.stderr > 0 else ""
-    return f"{number(prediction.value)}{spread} per query ({KIND_IN_WORDS[prediction.kind]})"
+    return f"{number(prediction.value)}{spread} per query ({kinds[prediction.kind]})"
 
 
 def number(value: float) -> str:

@@ -18,18 +18,23 @@ def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
     """Run `command` and exit: 0, its own code, or 2 after one line on standard error.
 
     Wrong usage, a ``ValueError`` (bad parameters or records; its message never holds the value of
-    a record) and a file that cannot be read or written are the caller's errors. Anything else is
-    ours and keeps its traceback.
+    a record), a file that cannot be read or written and a table too large for this machine are the
+    caller's errors. Anything else is ours and keeps its traceback.
     """
     try:
         code = command()
     except typer.TyperException as error:
-        _fail(error.format_message())
+        message = error.format_message()
+        if not message:  # a command without arguments has printed its help instead
+            sys.exit(0)
+        _fail(message)
     except OSError as error:
         reason = error.strerror or str(error)
         _fail(f"{error.filename}: {reason}" if error.filename is not None else reason)
     except ValueError as error:
         _fail(str(error))
+    except MemoryError as error:
+        _fail(f"not enough memory: {error}")
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(INTERRUPTED)
     sys.exit(code or 0)

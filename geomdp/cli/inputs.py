@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from geomdp.cli.workload_specs import Task
+from geomdp.cli.workload_specs import Task, parse_workload, takes_reals
 from geomdp.data import (
     Sample,
     Schema,
@@ -48,7 +48,7 @@ class PublicSchema:
     caveat: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RecordSource:
     """Records that can be read more than once, in chunks.
 
@@ -66,6 +66,10 @@ class RecordSource:
     name: str
     chunks: Callable[[Sequence[str]], Iterable[pd.DataFrame]]
 
+    def __repr__(self) -> str:
+        """Where the records are, and their columns."""
+        return f"RecordSource({self.name}, {self.described.schema!r})"
+
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
         """Chunks of records in the encoding of the task's universe; errors name row and column."""
         schema = self.described.schema.select(task.columns)
@@ -74,6 +78,31 @@ class RecordSource:
     def count(self, task: Task) -> int:
         """Number of records, after checking that every one fits the schema."""
         return sum(len(chunk) for chunk in self.records(task))
+
+
+def asked_records(
+    data: Path | None,
+    sample: str | None,
+    schema: Path | None,
+    infer: bool,
+    workload: str,
+    columns: str | None,
+) -> tuple[RecordSource, Task]:
+    """The records that DATA or --sample names, and what --workload asks about them."""
+    names = split_columns(columns)
+    source = record_source(data, sample, schema, infer, names)
+    return source, _task(workload, source.described.schema, names)
+
+
+def planned_task(
+    workload: str, columns: str | None, sample: str | None, schema: Path | None
+) -> Task:
+    """What --workload asks about the columns of a bundled sample or a schema file."""
+    return _task(workload, described_schema(sample, schema).schema, split_columns(columns))
+
+
+def _task(workload: str, schema: Schema, names: Sequence[str] | None) -> Task:
+    return parse_workload(workload, chosen_columns(schema, names, real=takes_reals(workload)))
 
 
 def record_source(

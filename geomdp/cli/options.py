@@ -11,7 +11,7 @@ from geomdp.cli.privacy_flags import AdjacencyFlag
 
 
 def real(text: str) -> float:
-    """A flag's number; the shell's own parsers do not repeat the value in their messages."""
+    """A flag's number. The parser of typer would not repeat a wrong value in its message."""
     try:
         return float(text)
     except ValueError as error:
@@ -26,6 +26,12 @@ def whole_number(text: str) -> int:
         raise typer.BadParameter(f"must be a whole number, got {text!r}") from error
 
 
+def check_whole(flag: str, value: int | None, minimum: int) -> None:
+    """Raise ``ValueError`` if a flag is given and its whole number is below `minimum`."""
+    if value is not None and value < minimum:
+        raise ValueError(f"{flag} must be a whole number, at least {minimum}, got {value}")
+
+
 def _adjacency(text: str) -> AdjacencyFlag:
     """A flag's neighbour relation."""
     try:
@@ -35,6 +41,8 @@ def _adjacency(text: str) -> AdjacencyFlag:
         raise typer.BadParameter(f"must be {known}, got {text!r}") from error
 
 
+#: The value of --mechanism that leaves the choice to `geomdp.advise`.
+AUTO = "auto"
 QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
 WorkloadOption: TypeAlias = Annotated[

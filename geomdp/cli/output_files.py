@@ -1,4 +1,4 @@
-"""The two files of a release: both are written, or neither; nothing is overwritten unasked."""
+"""Files of --out: all of them are written, or none; nothing is overwritten unasked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geomdp.mechanisms.results import Release
+if TYPE_CHECKING:
+    from geomdp.mechanisms import Release
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,21 @@ class OutputFiles:
         return self.answers.with_suffix(".privacy.json")
 
     def check(self, overwrite: bool) -> None:
-        """Raise ``ValueError`` if the files cannot be meant or, without `overwrite`, exist."""
-        if self.answers.suffix != ".csv":
-            raise ValueError(f"--out must name a file ending in .csv, got {str(self.answers)!r}")
-        if not self.answers.parent.is_dir():
-            raise ValueError(f"--out must be in an existing folder, got {str(self.answers)!r}")
+        """Raise ``ValueError`` if the place is wrong or, without `overwrite`, a file exists."""
+        check_place(self.answers, ".csv")
         check_free((self.answers, self.record), overwrite)
 
     def write(self, answers: str, record: str) -> None:
         """Write both texts, the record first: there are never answers without one."""
         write_together({self.record: record.encode(), self.answers: answers.encode()})
+
+
+def check_place(out: Path, ending: str) -> None:
+    """Raise ``ValueError`` unless --out ends in `ending` and its folder exists."""
+    if out.suffix != ending:
+        raise ValueError(f"--out must name a file ending in {ending}, got {str(out)!r}")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
 
 
 def check_free(paths: Iterable[Path], overwrite: bool) -> None:
@@ -54,7 +61,7 @@ def check_free(paths: Iterable[Path], overwrite: bool) -> None:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files: each is complete before any gets its name, in the order given."""
+    """Write several files in full under other names, then rename them in the order given."""
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
     try:
         for path, part in parts.items():

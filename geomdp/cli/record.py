@@ -46,9 +46,9 @@ class Provenance:
     seed: int | None
 
     def claim(self, release: Release) -> str:
-        """What may be said about the release as a whole: a caveat takes the place of a guarantee.
+        """The privacy statement of the release as a whole.
 
-        A draft schema depends on the records, and no mechanism repairs that.
+        An inferred schema depends on the records, so there is no guarantee, whatever the mechanism.
         """
         if self.schema.caveat is None:
             return str(release.guarantee)

@@ -17,13 +17,11 @@ Kinds and parameters are the classes of `geomdp.workloads.smooth` with `to_dict`
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from geomdp._validation import whole
 from geomdp.cli import display
 from geomdp.cli.options import (
     PRIVACY,
@@ -37,15 +35,15 @@ from geomdp.cli.options import (
     ForceOption,
     RhoOption,
     SeedOption,
+    check_whole,
     whole_number,
 )
-from geomdp.cli.output_files import check_free, write_together
+from geomdp.cli.output_files import check_free, check_place, write_together
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
-from geomdp.data import RealColumn, Schema, encode, read_chunks
-from geomdp.mechanisms import SmoothRelease, SmoothSummary
 from geomdp.privacy import Adjacency
-from geomdp.workloads.smooth import ClosedForm, query_from_dict
-from geomdp.workloads.universe.universes import SymmetricCube
+
+if TYPE_CHECKING:
+    from geomdp.mechanisms import SmoothRelease
 
 app = typer.Typer(
     help="One private summary that answers any smooth query later, without the records.",
@@ -126,20 +124,23 @@ def summarize(
     force: ForceOption = False,
 ) -> None:
     """Release noisy Chebyshev moments of the records in DATA as one file."""
-    _check_output(out, force)
+    from geomdp.cli.smooth_inputs import counted, parse_bounds
+    from geomdp.data import encode, read_chunks
+    from geomdp.mechanisms import SmoothSummary
+
+    check_place(out, ".npz")
+    check_free([out], force)
     schema = parse_bounds(bounds)
     privacy, relation = parse_privacy(epsilon, delta, rho), adjacency.relation()
-    smoothness = whole(smoothness, "--smoothness")
-    if seed is not None:
-        whole(seed, "--seed", minimum=0)
-    if n is not None:
-        n = whole(n, "--n")
-    elif relation is Adjacency.ADD_REMOVE:
+    check_whole("--smoothness", smoothness, minimum=1)
+    check_whole("--seed", seed, minimum=0)
+    check_whole("--n", n, minimum=1)
+    if n is None and relation is Adjacency.ADD_REMOVE:
         raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
     source = "declared" if n is not None else "counted"
     if n is None:
         with display.working("reading records"):
-            n = _count(data, schema)
+            n = counted(data, schema)
     with display.working("preparing the summary"):
         summary = SmoothSummary(
             len(schema.columns),
@@ -168,6 +169,9 @@ def summarize(
 @app.command()
 def answer(summary: SummaryArgument, *, query: QueryOption) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
+    from geomdp.cli.smooth_inputs import read_queries
+    from geomdp.mechanisms import SmoothRelease
+
     release = SmoothRelease.load(summary)
     queries = read_queries(query)
     answers = [release.answer(each) for each in queries]
@@ -193,70 +197,6 @@ def answer(summary: SummaryArgument, *, query: QueryOption) -> None:
             for each, found in zip(queries, answers, strict=True)
         ],
     )
-
-
-def parse_bounds(text: str) -> Schema:
-    """Real columns from ``NAME=LOW:HIGH,...``.
-
-    Raises
-    ------
-    ValueError
-        For another form, or bounds that are not increasing; names the column.
-    """
-    columns = []
-    for part in text.split(","):
-        name, equals, interval = (piece.strip() for piece in part.rpartition("="))
-        low, colon, high = interval.partition(":")
-        if not (name and equals and colon):
-            raise ValueError(f"--bounds must be NAME=LOW:HIGH,..., got {part.strip()!r}")
-        try:
-            numbers = float(low), float(high)
-        except ValueError as error:
-            raise ValueError(f"--bounds of {name!r} must be numbers, got {interval!r}") from error
-        columns.append(RealColumn(name, numbers))
-    return Schema(tuple(columns))
-
-
-def read_queries(path: Path) -> list[ClosedForm]:
-    """The queries in a JSON file.
-
-    Raises
-    ------
-    ValueError
-        Naming the file and the position of what is not a query.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"--query {path}: {error}") from error
-    descriptions = content if isinstance(content, list) else [content]
-    if not descriptions:
-        raise ValueError(f"--query {path} must hold at least 1 query, got 0")
-    queries = []
-    for position, description in enumerate(descriptions):
-        try:
-            queries.append(query_from_dict(description))
-        except ValueError as error:
-            raise ValueError(f"--query {path}, query number {position}: {error}") from error
-    return queries
-
-
-def _check_output(out: Path, overwrite: bool) -> None:
-    if out.suffix != ".npz":
-        raise ValueError(f"--out must name a file ending in .npz, got {str(out)!r}")
-    if not out.parent.is_dir():
-        raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
-    check_free([out], overwrite)
-
-
-def _count(data: Path, schema: Schema) -> int:
-    """Number of records, after checking that every one is within the bounds."""
-    universe = SymmetricCube(len(schema.columns))
-    chunks = encode(read_chunks(data, schema.names), schema, universe)
-    count = sum(len(chunk) for chunk in chunks)
-    if count == 0:
-        raise ValueError(f"{data} must hold at least 1 record, got 0")
-    return count
 
 
 def _noise(release: SmoothRelease) -> str:

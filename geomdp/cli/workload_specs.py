@@ -25,7 +25,7 @@ from geomdp.workloads import (
 from geomdp.workloads.base import Workload
 
 #: The chosen columns, in order, with what their codes 0, 1, ... stand for.
-Columns = Mapping[str, Sequence[str]]
+ColumnLabels = Mapping[str, Sequence[str]]
 
 #: Largest number of queries the command accepts: 2-way tables of 100 binary columns are 19800.
 #: Mechanisms that hold a basis of the answers refuse such workloads themselves.
@@ -55,6 +55,11 @@ class Task:
     description: str
     labels: list[str]
 
+    @property
+    def row(self) -> tuple[str, str]:
+        """The queries in words, as a row to print."""
+        return ("queries", f"{self.workload.n_queries}: {self.description}")
+
 
 @dataclass(frozen=True)
 class WorkloadKind:
@@ -63,7 +68,7 @@ class WorkloadKind:
     name: str
     argument: str
     summary: str
-    build: Callable[[Columns, str], Task]
+    build: Callable[[ColumnLabels, str], Task]
     real: bool = False
 
     @property
@@ -78,7 +83,7 @@ def takes_reals(spec: str) -> bool:
     return any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
 
 
-def parse_workload(spec: str, columns: Columns) -> Task:
+def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     """The task that `spec` stands for on `columns`.
 
     Raises
@@ -96,7 +101,7 @@ def parse_workload(spec: str, columns: Columns) -> Task:
     return kind.build(columns, argument)
 
 
-def _order(argument: str, name: str, columns: Columns) -> int:
+def _order(argument: str, name: str, columns: ColumnLabels) -> int:
     """The number K of columns in one query, or ``ValueError``."""
     if not (argument.isascii() and argument.isdigit()):
         raise ValueError(
@@ -118,13 +123,13 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _cell_labels(columns: Columns, names: Sequence[str]) -> list[str]:
+def _cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
     """Labels of the cells of one table in row-major order, such as sex=male,smoker=no."""
     cells = itertools.product(*(columns[name] for name in names))
     return [",".join(map("=".join, zip(names, cell, strict=True))) for cell in cells]
 
 
-def _marginals(columns: Columns, argument: str) -> Task:
+def _marginals(columns: ColumnLabels, argument: str) -> Task:
     k = _order(argument, "marginals", columns)
     sizes = {name: len(levels) for name, levels in columns.items()}
     tables = list(itertools.combinations(columns, k))
@@ -134,7 +139,7 @@ def _marginals(columns: Columns, argument: str) -> Task:
     return Task(MarginalTables(sizes, k), tuple(columns), described, labels)
 
 
-def _histogram(columns: Columns, argument: str) -> Task:
+def _histogram(columns: ColumnLabels, argument: str) -> Task:
     del argument  # there is none
     sizes = tuple(len(levels) for levels in columns.values())
     _limit(math.prod(sizes), "histogram")
@@ -143,7 +148,7 @@ def _histogram(columns: Columns, argument: str) -> Task:
     return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels)
 
 
-def _prefixes(columns: Columns, argument: str) -> Task:
+def _prefixes(columns: ColumnLabels, argument: str) -> Task:
     levels = _levels(columns, argument, "prefixes")
     _limit(len(levels), f"prefixes:{argument}")
     labels = [f"{argument}<={level}" for level in levels]
@@ -151,7 +156,7 @@ def _prefixes(columns: Columns, argument: str) -> Task:
     return Task(Prefixes(len(levels)), (argument,), described, labels)
 
 
-def _ranges(columns: Columns, argument: str) -> Task:
+def _ranges(columns: ColumnLabels, argument: str) -> Task:
     levels = _levels(columns, argument, "ranges")
     workload = Ranges(len(levels))
     _limit(workload.n_queries, f"ranges:{argument}")
@@ -161,14 +166,14 @@ def _ranges(columns: Columns, argument: str) -> Task:
     return Task(workload, (argument,), described, labels)
 
 
-def _parities(columns: Columns, argument: str) -> Task:
+def _parities(columns: ColumnLabels, argument: str) -> Task:
     k = _binary_order(columns, argument, "parities")
     labels = ["parity(" + ",".join(names) + ")" for names in itertools.combinations(columns, k)]
     described = f"{k}-way parities of {_plural(len(columns), 'binary column')}"
     return Task(Parities(len(columns), k), tuple(columns), described, labels)
 
 
-def _conjunctions(columns: Columns, argument: str) -> Task:
+def _conjunctions(columns: ColumnLabels, argument: str) -> Task:
     k = _binary_order(columns, argument, "conjunctions")
     labels = [
         ",".join(f"{name}={columns[name][1]}" for name in names)
@@ -178,7 +183,7 @@ def _conjunctions(columns: Columns, argument: str) -> Task:
     return Task(Marginals(len(columns), k), tuple(columns), described, labels)
 
 
-def _signs(columns: Columns, argument: str) -> Task:
+def _signs(columns: ColumnLabels, argument: str) -> Task:
     elements = math.prod(len(levels) for levels in columns.values())
     if not (argument.isascii() and argument.isdigit() and int(argument) > 0):
         raise ValueError(f"M in --workload signs:M must be a whole number, got {argument!r}")
@@ -194,7 +199,7 @@ def _signs(columns: Columns, argument: str) -> Task:
     return Task(RandomSigns(m, elements, SIGNS_SEED), tuple(columns), described, labels)
 
 
-def _second_moments(columns: Columns, argument: str) -> Task:
+def _second_moments(columns: ColumnLabels, argument: str) -> Task:
     del argument  # there is none
     d = len(columns)
     _limit(d * (d + 1) // 2, "second-moments")
@@ -206,7 +211,7 @@ def _second_moments(columns: Columns, argument: str) -> Task:
     return Task(SecondMoment(d), tuple(columns), described, labels)
 
 
-def _levels(columns: Columns, name: str, kind: str) -> Sequence[str]:
+def _levels(columns: ColumnLabels, name: str, kind: str) -> Sequence[str]:
     if name not in columns:
         raise ValueError(
             f"COLUMN in --workload {kind}:COLUMN must be one of {', '.join(columns)}; got {name!r}"
@@ -214,7 +219,7 @@ def _levels(columns: Columns, name: str, kind: str) -> Sequence[str]:
     return columns[name]
 
 
-def _binary_order(columns: Columns, argument: str, name: str) -> int:
+def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
     """K of a workload on binary columns, after checking that they are binary."""
     k = _order(argument, name, columns)
     for column, levels in columns.items():

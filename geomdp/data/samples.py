@@ -7,8 +7,9 @@ records edges must come from public knowledge alone.
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geomdp.data.columns import BooleanColumn, CategoricalColumn, NumericColumn
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sample:
     """A table of real records with its schema.
 
@@ -35,6 +36,10 @@ class Sample:
     frame: pd.DataFrame
     schema: Schema
     source: str
+
+    def __repr__(self) -> str:
+        """Size, columns and source."""
+        return f"Sample({len(self.frame)} records, {self.schema!r}, from {self.source})"
 
 
 RAND_SCHEMA = Schema(
@@ -126,11 +131,12 @@ def fair_affairs() -> Sample:
 
 
 def _load(name: str) -> pd.DataFrame:
-    try:
-        dataset = importlib.import_module(f"statsmodels.datasets.{name}")
-    except ImportError as error:
+    """The table in a file of statsmodels, of which nothing is imported: that takes a second."""
+    import pandas as pd
+
+    package = importlib.util.find_spec("statsmodels")
+    if package is None or package.origin is None:
         raise ImportError(
             'bundled samples need statsmodels, the extra "samples": pip install "geomdp[samples]"'
-        ) from error
-    frame: pd.DataFrame = dataset.load_pandas().data
-    return frame
+        )
+    return pd.read_csv(Path(package.origin).parent / "datasets" / name / f"{name}.csv")

@@ -54,7 +54,7 @@ _KINDS: dict[str, type[Column]] = {
 _KEYS = {"categorical": {"categories"}, "boolean": set(), "numeric": {"edges"}, "real": {"bounds"}}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """Declared columns, in order; equal schemas are equal and hash alike.
 
@@ -78,6 +78,12 @@ class Schema:
         repeated = sorted({name for name in self.names if self.names.count(name) > 1})
         if repeated:
             raise ValueError(f"a schema must have each column once, {repeated} occur more often")
+
+    def __repr__(self) -> str:
+        """Names of the columns, with the number of levels of each or that it is real."""
+        levels = self.levels
+        named = (f"{name}: {levels.get(name, 'real')}" for name in self.names)
+        return f"Schema({', '.join(named)})"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -1,0 +1,169 @@
+"""How candidates are built, and the settings in which each applies at an affordable cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from geomdp.advice.costs import axes_work, contrast_memory, table_levels, tight_draws_work
+from geomdp.advice.setting import InapplicableError, Setting, UntriedError
+from geomdp.bodies import Body, neighbour_body
+from geomdp.mechanisms import (
+    AdditiveMechanism,
+    Ball,
+    Cone,
+    Ellipsoid,
+    KNorm,
+    Mechanism,
+    PairMarginals,
+    Recursive,
+    SecondMoment,
+    Spectral,
+    TightCone,
+)
+from geomdp.mechanisms.additive_noise.cone import cone_lift
+from geomdp.workloads import Marginals, MarginalTables, Parities
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
+from geomdp.workloads.structure.sign_products import sign_products
+
+#: Largest effective dimension, and largest product of universe size and effective dimension, for
+#: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
+#: 21 s at 1440 in 94, and 60 s at 1600 in 132, which is more than a release should wait for.
+MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
+#: Largest effective dimension in which the best ellipsoid is sought: 200 takes 3 s of one core for
+#: random signs on 1000 elements, 255 takes 9 s for prefix sums.
+MAX_ELLIPSOID_DIMENSION = 200
+#: Operations of set-ups over m r^2 (`axes_work`). Measured for all pair tables of 40 binary
+#: columns, where m r^2 is 2 * 10^9: 1.4 s for a ball and as much for an ellipsoid, 2.8 s for the
+#: bodies of `knorm_exact`, 7 s for the levels of `recursive`.
+BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
+
+
+def plain(kind: Callable[..., Mechanism]) -> Callable[[Setting], Mechanism]:
+    """The builder of a mechanism that needs nothing but the setting, and always applies.
+
+    Parameters
+    ----------
+    kind : type
+        Its class, called as ``kind(workload, n=, privacy=, adjacency=)``.
+    """
+
+    def build(setting: Setting) -> Mechanism:
+        return kind(
+            setting.workload, n=setting.n, privacy=setting.privacy, adjacency=setting.adjacency
+        )
+
+    return build
+
+
+def ball(setting: Setting) -> Mechanism:
+    """K-norm noise of a ball."""
+    setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
+    return plain(Ball)(setting)
+
+
+def cone(setting: Setting) -> Mechanism:
+    """Noise from the cone over a body that holds the answers."""
+    levels = table_levels(setting.workload)
+    if levels is not None and max(levels) > 2:
+        # Tables of two-level columns have the elliptope instead.
+        setting.check_cost("moment body", memory=contrast_memory(levels))
+    if cone_lift(setting.workload) is None:
+        raise InapplicableError("no body that holds the answers is known to have an exact sampler")
+    return plain(Cone)(setting)
+
+
+def tight_cone(setting: Setting) -> Mechanism:
+    """Noise from the cone over the moment body of tables, cut by inequalities."""
+    levels = table_levels(setting.workload)
+    if levels is None:
+        raise InapplicableError("its answers are not linear in tables of two columns")
+    setting.check_cost("moment body", memory=contrast_memory(levels))
+    setting.check_cost("second moment", work=tight_draws_work(levels))
+    return plain(TightCone)(setting)
+
+
+def spectral(setting: Setting) -> Mechanism:
+    """K-norm noise on moment matrices of signs."""
+    if sign_products(setting.workload) is None:
+        raise InapplicableError("its answers are not linear in pairwise products of signs")
+    return plain(Spectral)(setting)
+
+
+def knorm_exact(setting: Setting) -> AdditiveMechanism:
+    """K-norm noise of the best body with an exact sampler."""
+    setting.check_cost("set-up", work=BODIES_SHARE * axes_work(setting.workload))
+    return KNorm(
+        setting.workload,
+        n=setting.n,
+        privacy=setting.pure,
+        adjacency=setting.adjacency,
+        exact=True,
+    )
+
+
+def knorm(setting: Setting) -> Mechanism:
+    """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
+    body = neighbour_body(setting.workload, setting.adjacency)
+    if not body.implements(Body.sample_uniform):
+        size, dimension = setting.workload.universe.size, body.affine_hull().dimension
+        large = size is None or size * dimension > MAX_REFINED
+        if large or dimension > MAX_REFINED_DIMENSION:
+            raise UntriedError(
+                f"its outer slab body would take too long to refine: {size or 'infinitely many'} "
+                f"elements in dimension {dimension}, of at most {MAX_REFINED} / dimension in at "
+                f"most {MAX_REFINED_DIMENSION}"
+            )
+    return plain(KNorm)(setting)
+
+
+def knorm_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` where `knorm` is `knorm_exact`, or not exact though it must be."""
+    if setting.exact_only:
+        raise InapplicableError(
+            "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
+        )
+    if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
+        raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
+
+
+def ellipsoid(setting: Setting) -> Mechanism:
+    """K-norm noise of the best ellipsoid, up to `MAX_ELLIPSOID_DIMENSION` where it is searched."""
+    dimension = setting.workload.affine_hull().dimension
+    # Of tables, marginals and parities it is known by symmetry.
+    symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
+    if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
+        raise UntriedError(
+            f"the best ellipsoid would take too long to find: dimension {dimension}, of at most "
+            f"{MAX_ELLIPSOID_DIMENSION}"
+        )
+    setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
+    return plain(Ellipsoid)(setting)
+
+
+def recursive(setting: Setting) -> Mechanism:
+    """Hardt-Talwar noise of the best body with an exact sampler, where it splits that body."""
+    setting.check_cost("set-up", work=LEVELS_SHARE * axes_work(setting.workload))
+    mechanism = Recursive(
+        setting.workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency
+    )
+    if len(mechanism.noise.levels) == 1:
+        raise InapplicableError("its recursion would stop at once, which is KNorm(exact=True)")
+    return mechanism
+
+
+def second_moment(setting: Setting) -> Mechanism:
+    """Wishart noise on second moments, then the nearest attainable matrix."""
+    workload = setting.workload
+    if not isinstance(workload, SecondMomentWorkload):
+        raise InapplicableError("the queries are not the second moments of records in a unit ball")
+    return SecondMoment(workload, n=setting.n, privacy=setting.privacy, adjacency=setting.adjacency)
+
+
+def pair_marginals(setting: Setting) -> Mechanism:
+    """Two-way conjunctions by way of the second moments of scaled records."""
+    workload = setting.workload
+    if not isinstance(workload, Marginals) or workload.k != 2:
+        raise InapplicableError("the queries are not the 2-way conjunctions of binary columns")
+    return PairMarginals(
+        workload, n=setting.n, privacy=setting.privacy, adjacency=setting.adjacency
+    )

@@ -1,0 +1,115 @@
+"""What set-ups and predictions cost: closed counts from the sizes of a workload."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
+from geomdp.bodies.base import Body
+from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
+from geomdp.mechanisms.additive_noise.tight_cone import MAX_TRIPLES, MAX_WORK
+from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS
+from geomdp.noise import GaussianNoise, KNormNoise, MappedNoise
+from geomdp.noise.base import Noise
+from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads.base import MAX_SCORES
+
+#: Operations of a matrix product that take as long as one of a fast transform.
+PRODUCT_SPEED = 8
+#: Operations of a fast transform in a second of one core.
+OPERATIONS_A_SECOND = 1 << 30
+#: Directions of a Gaussian width (`gaussian_width`).
+WIDTH_DIRECTIONS = 4096
+#: Operations of one support value of the elliptope, over the cube of its order: 0.1 s at 101.
+ELLIPTOPE_OPERATIONS = 60
+#: Bytes of an entry of a sparse matrix that is filled from lists.
+LISTED_ENTRY = 64
+#: Draws behind a simulated second moment.
+MOMENT_DRAWS = 1024
+#: Operations of a draw from a cut moment body, over L^2 P for L events and P contrasts: 1.5 ms for
+#: 40 events of 10 columns.
+TRY_OPERATIONS = 45
+#: Eigenvalues by coupling from the past take about so many seconds of one core times the cube of
+#: the order: measured 3 ms at order 10, 0.13 s at 31 and 2.9 s at 101.
+COUPLING_SECONDS = 3e-6
+
+
+def draw_seconds(noise: Noise) -> float:
+    """Seconds that one draw takes, about; 0 for noise whose draws take milliseconds at most."""
+    if isinstance(noise, MappedNoise):
+        return sum(draw_seconds(part.noise) for part in noise.parts)
+    return COUPLING_SECONDS * _order(noise.body) ** 3 if isinstance(noise, KNormNoise) else 0.0
+
+
+def _order(body: Body) -> int:
+    """Size of the matrices of a spectral body, 0 for any other."""
+    if isinstance(body, Scaled):
+        return _order(body.body)
+    return body.d if isinstance(body, SpectraplexDifference | NuclearBall) else 0
+
+
+def breadth_work(workload: Workload) -> float:
+    """Operations of one breadth of the sensitivity polytope, or of the relaxation in its place.
+
+    2 N log2 N where all N elements are scored by a transform; N m for listed answers. 0 where there
+    is a closed form, or where N is so large that the oracle refuses at once.
+    """
+    size, m = workload.universe.size, workload.n_queries
+    if is_relaxed(workload) and isinstance(workload, MarginalTables):
+        return 2.0 * ELLIPTOPE_OPERATIONS * (len(workload.levels) + 1) ** 3
+    if size is None or size > MAX_SCORES:
+        return 0.0
+    body = reachable_body(workload)
+    if isinstance(body, WorkloadPolytope):
+        return 2.0 * size * max(1.0, math.log2(size))
+    return size * m / PRODUCT_SPEED if body.implements(Body.vertex_list) else 0.0
+
+
+def axes_work(workload: Workload) -> float:
+    """m r^2: operations of a decomposition of r axes in R^m, r the effective dimension."""
+    return float(workload.n_queries) * workload.affine_hull().dimension ** 2
+
+
+def support_draws(noise: Noise) -> int:
+    """Number of draws of which the bound of a projection takes the breadth."""
+    if isinstance(noise, GaussianNoise):
+        return WIDTH_DIRECTIONS
+    return min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
+
+
+def table_levels(workload: Workload) -> tuple[int, ...] | None:
+    """Levels of the columns of a workload that is linear in tables of two columns, else None.
+
+    Those are the workloads of `table_contrasts`, told apart without computing any contrasts.
+    """
+    match workload:
+        case MarginalTables(k=1 | 2):
+            varying = tuple(count for count in workload.levels if count > 1)
+            return varying or None
+        case Marginals(k=1 | 2):
+            return (2,) * workload.d
+        case Parities(k=2):
+            return (2,) * (workload.d - 1)
+        case _:
+            return None
+
+
+def contrast_memory(levels: tuple[int, ...]) -> float:
+    """Bytes for a basis of the contrasts of columns, and for the map from them to pair tables."""
+    own = [count - 1 for count in levels]
+    contrasts = sum(own) + (sum(own) ** 2 - sum(q * q for q in own)) // 2
+    # A cell of a table depends on all contrasts of the table.
+    entries = sum(math.prod(table) ** 2 for table in itertools.combinations(levels, 2))
+    return float(8 * contrasts**2 + LISTED_ENTRY * entries)
+
+
+def tight_draws_work(levels: tuple[int, ...]) -> float:
+    """Operations of the draws behind the second moment of `TightCone`; 0 if its body is not cut."""
+    work = sum(levels) ** 2 * (sum(levels) - len(levels))
+    # Of two levels one is the complement of the other.
+    events = [count if count > 2 else 1 for count in levels]
+    triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
+    is_cut = work <= MAX_WORK and triples <= MAX_TRIPLES
+    return float(MOMENT_DRAWS * TRY_OPERATIONS * work) if is_cut else 0.0

@@ -1,0 +1,112 @@
+"""Candidates that reduce the answers first, to fewer dimensions or to the points of a net.
+
+What the reduction loses is known before anything else is set up. Where that alone is not below the
+least prediction so far, the candidate cannot win. How far to reduce depends on n.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from geomdp._seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp.advice.builders import knorm_exact
+from geomdp.advice.costs import PRODUCT_SPEED, WIDTH_DIRECTIONS, breadth_work
+from geomdp.advice.setting import InapplicableError, Setting, UntriedError
+from geomdp.bodies import sensitivity_polytope
+from geomdp.geometry.farthest_points import farthest_points
+from geomdp.mechanisms import JL, AutoDimension, Coarse, Gaussian, Mechanism, Projected
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.post_processed.jl import distortion_bound, width_limit
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
+from geomdp.privacy import PureDP
+from geomdp.workloads import explicit_answers
+
+#: Most points of an advised net: noise for more of them is hardly less than for all answers.
+MAX_NET = 32
+#: Largest effective dimension in which JL is tried: noise for each of ten or so maps then takes
+#: tenths of a second.
+MAX_JL_DIMENSION = 512
+
+
+def jl(setting: Setting) -> Mechanism:
+    """JL around exact K-norm noise, with the number of rows that has the least prediction.
+
+    Tried are those of `AutoDimension` and ceil(epsilon n) (JL-T21), from the largest down as long
+    as the distortion alone, which grows as rows get fewer, is below the least error known.
+
+    Raises
+    ------
+    InapplicableError
+        If none is.
+    """
+    workload, effective = setting.workload, setting.workload.affine_hull().dimension
+    if effective < 2:
+        raise InapplicableError("answers move in one dimension, of which there is no smaller one")
+    theorem = math.ceil(setting.pure.epsilon * setting.n)
+    sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
+    diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
+    # A width is never negative: this much is known before it is estimated.
+    setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
+    if effective > MAX_JL_DIMENSION:
+        raise UntriedError(f"its maps would take long in dimension {effective}")
+    supports = WIDTH_DIRECTIONS + MAX_DRAWS * len(sizes)
+    setting.check_cost("distortion", work=supports * breadth_work(workload))
+    width = width_limit(sensitivity_polytope(workload))
+    setting.check_floor("distortion alone", distortion_bound(width, diameter, max(sizes)) / root)
+    inner = _exact_noise(setting)
+    trials = [
+        JL(inner, rows, rng=PUBLIC_SEED)
+        for rows in sorted(sizes, reverse=True)
+        if distortion_bound(width, diameter, rows) / root < setting.least
+    ]
+    return min(trials, key=lambda trial: trial.predicted_rmse.value)
+
+
+def coarse(setting: Setting) -> Mechanism:
+    """Answers rounded to the best net of 2, 4, ... or `MAX_NET`, or so, then projected noise.
+
+    Raises
+    ------
+    InapplicableError
+        If for none of them the rounding alone is below the least error known, or no net is smaller
+        than the set of answers.
+    """
+    workload = setting.workload
+    size, root = workload.universe.size, math.sqrt(workload.n_queries)
+    if size is not None:
+        work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
+        setting.check_cost("net", work=work)
+    points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
+    # A net of s points is had at any separation between the s-th distance and the next; below
+    # every power of 2 the largest such s.
+    drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
+    powers = (1 << i for i in range(1, MAX_NET.bit_length()))
+    sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
+    if not sizes:
+        raise InapplicableError(f"its net would hold more than {MAX_NET} answers, or all of them")
+    # Checked before the noise is set up.
+    setting.check_floor("rounding alone", points.radii[sizes[-1]] / root)
+    inner = _exact_noise(setting)
+    trials = [
+        Coarse(Projected(inner), (points.radii[size - 1] + points.radii[size]) / 2 / root)
+        for size in reversed(sizes)
+        if points.radii[size] / root < setting.least
+    ]
+    return min(trials, key=lambda trial: trial.predicted_rmse.value)
+
+
+def _exact_noise(setting: Setting) -> AdditiveMechanism:
+    """Noise that suits any workload: K-norm for pure privacy, else isotropic Gaussian."""
+    if isinstance(setting.privacy, PureDP):
+        return knorm_exact(setting)
+    return Gaussian(
+        setting.workload, n=setting.n, privacy=setting.privacy, adjacency=setting.adjacency
+    )
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Euclidean norms (b,) of rows (b, m)."""
+    return np.asarray(np.linalg.norm(rows, axis=1))

@@ -1,0 +1,34 @@
+"""The commands `mechanisms` and `workloads`: what --mechanism and --workload take."""
+
+from __future__ import annotations
+
+from geomdp.cli import display
+from geomdp.cli.options import AUTO
+
+
+def mechanisms() -> None:
+    """List the mechanisms."""
+    from geomdp.advice.candidates import CANDIDATES
+    from geomdp.advice.steps import FITTED, PROJECTED, SHRUNK
+
+    rows = [(row.flag, row.guarantees.value, row.summary) for row in CANDIDATES]
+    display.print_table(["--mechanism", "with", "what it is"], rows)
+    print()
+    print(f"{PROJECTED.prefix}NAME moves the answers of NAME to the nearest attainable ones;")
+    print("on n records its error is never larger.")
+    print(
+        f"{FITTED.prefix}NAME takes the attainable answers that fit best under the noise of NAME:"
+    )
+    print("the error is mostly less still, its bound twice as large.")
+    print(f"{SHRUNK.prefix}NAME moves them towards those of uniform data first: for few records.")
+    print(
+        f"{AUTO} compares all but {FITTED.prefix}NAME without reading records; see `geomdp advise`."
+    )
+
+
+def workloads() -> None:
+    """List the workload specifications."""
+    from geomdp.cli.workload_specs import WORKLOAD_KINDS
+
+    rows = [(kind.usage, kind.summary) for kind in WORKLOAD_KINDS]
+    display.print_table(["--workload", "queries; every answer is a mean over records"], rows)
