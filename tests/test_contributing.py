@@ -133,6 +133,71 @@ BODY_ROW = """    BodyCase(
         "newcomer", lambda s: Segment(2 * s), 1, "support gauge project volume", volume=4
     ),"""
 
+MECHANISM = '''"""The whole-ball mechanism: K-norm noise of a Euclidean ball in all of R^m."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from geomdp.bodies import Ball as BallBody
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import l2_sensitivity, pure_only
+from geomdp.noise import KNormNoise
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import Workload
+
+
+class WholeBall(AdditiveMechanism):
+    """K-norm noise of the l2 ball in R^m.
+
+    M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_2 / D_2) on R^m,
+    D_2 the l2 sensitivity of the sum.
+
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
+
+    Notes
+    -----
+    Privacy: epsilon-DP in real arithmetic, because the density of Z changes by at most
+    exp(epsilon ||v||_2 / D_2) under a shift v. The sampler is exact.
+    """
+
+    privacy: PureDP
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        pure = pure_only(privacy, "WholeBall")
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
+        self._radius = l2_sensitivity(workload, adjacency)
+
+    @cached_property
+    def noise(self) -> KNormNoise:
+        """Distribution of Z, on sums of answer vectors."""
+        body = BallBody(self.workload.n_queries, self._radius)
+        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
+'''
+CANDIDATE = """    Candidate(
+        kind=WholeBall,
+        flag="whole-ball",
+        guarantees=Guarantees.PURE,
+        summary="K-norm noise of a ball in all dimensions",
+        suits="Its noise is the same in every direction.",
+        build=plain(WholeBall),
+        steps=STEPS,
+    ),"""
+#: Prints whether the advisor compares the mechanism, by its name in the table.
+ADVISED = """
+import geomdp as gd
+advice = gd.advise(gd.workloads.Prefixes(4), n=100, privacy=gd.PureDP(1.0))
+print("WholeBall" in str(advice.table.to_string()))
+"""
+
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
@@ -196,6 +261,28 @@ def test_a_body_is_a_file_an_export_and_a_row_of_the_catalogue(copy: Path) -> No
         "tests/catalogue.py",
     }
     pytest_in(copy, "newcomer or exported", "tests/bodies/test_contracts.py")
+
+
+def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> None:
+    mechanisms = copy / "geomdp" / "mechanisms"
+    candidates = copy / "geomdp" / "advice" / "candidates.py"
+    catalogue = copy / "tests" / "mechanisms" / "catalogue.py"
+    (mechanisms / "additive_noise" / "whole_ball.py").write_text(MECHANISM)
+    export = "from .additive_noise.whole_ball import WholeBall as WholeBall"
+    put_before(mechanisms / "__init__.pyi", "from .additive_noise.tight_cone", export)
+    put_before(candidates, "    TightCone,", "    WholeBall,")
+    put_before(candidates, "    Candidate(\n        kind=Cone,", CANDIDATE)
+    put_before(catalogue, "    TightCone,", "    WholeBall,")
+    put_before(catalogue, '    "Ellipsoid": plain(', '    "WholeBall": plain(WholeBall, PURE),')
+    assert changed(copy) == {
+        "geomdp/mechanisms/additive_noise/whole_ball.py",
+        "geomdp/mechanisms/__init__.pyi",
+        "geomdp/advice/candidates.py",
+        "tests/mechanisms/catalogue.py",
+    }
+    contracts = ("tests/mechanisms/test_contracts.py", "tests/advice/test_advisor.py")
+    tests_of(copy, "WholeBall or exported or TestTable", *contracts)
+    assert run(copy, "-c", ADVISED) == "True\n"
 
 
 def test_a_figure_is_a_script_and_a_line_of_the_catalogue(copy: Path) -> None:
