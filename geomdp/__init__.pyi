@@ -8,6 +8,7 @@ from . import mechanisms as mechanisms
 from . import noise as noise
 from . import plotting as plotting
 from . import privacy as privacy
+from . import tabulation as tabulation
 from . import workloads as workloads
 from ._version import __version__ as __version__
 from .advice import advise as advise
@@ -34,3 +35,4 @@ from .privacy import ApproxDP as ApproxDP
 from .privacy import BudgetExhausted as BudgetExhausted
 from .privacy import Ledger as Ledger
 from .privacy import PureDP as PureDP
+from .tabulation import release as release

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray
 from geomdp.bodies import (
     Ball,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp._bisection import largest_at_most
+from geomdp._numerics.bisection import largest_at_most
 
 
 @given(st.floats(1e-150, 1e150))

@@ -19,7 +19,7 @@ import geomdp
 from geomdp.advice.candidate import Candidate
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.cli import main
-from geomdp.cli.workload_specs import (
+from geomdp.tabulation.specs import (
     MAX_QUERIES,
     SIGNS_SEED,
     WORKLOAD_KINDS,

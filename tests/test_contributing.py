@@ -281,7 +281,7 @@ def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> N
         "tests/mechanisms/catalogue.py",
     }
     contracts = ("tests/mechanisms/test_contracts.py", "tests/advice/test_advisor.py")
-    tests_of(copy, "WholeBall or exported or TestTable", *contracts)
+    pytest_in(copy, "WholeBall or exported or TestTable", *contracts)
     assert run(copy, "-c", ADVISED) == "True\n"
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull, significant, svec, unsvec
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant, svec, unsvec
 from geomdp.bodies import Ellipsoid, LinearImage, MissingOracle, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.sampling.rounding import plain_walk

@@ -46,7 +46,7 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 
 PRIVACY = gd.PureDP(1.0)
 

@@ -66,7 +66,7 @@ BLUM_ROTH = (
         r" then release and update. All answers are within $3\alpha_0$ with probability"
         r" $1-\beta$, $\alpha_0=\frac{9\sqrt8\sqrt{c\ln(2/\delta)}\left(\ln2k+\ln\frac{4c}{\beta}"
         r"\right)}{\varepsilon n}$, $c=\lfloor B(\alpha_0)\rfloor$.",
-        ("geomdp.OnlineConstruction", "geomdp._bisection.smallest_accuracy"),
+        ("geomdp.OnlineConstruction", "geomdp._numerics.bisection.smallest_accuracy"),
         correction="Algorithm 11 of Dwork and Roth with 36 in place of 32 (DISC-21).",
     ),
     Theorem(

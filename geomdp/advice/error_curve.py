@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice.candidates import EXACT_NOISE, JL_NAME

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.mechanisms import AdditiveMechanism
 from geomdp.mechanisms.post_processed.projected import squared_noise_limit
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.advice.builders import knorm_exact
 from geomdp.advice.costs import PRODUCT_SPEED, WIDTH_DIRECTIONS, breadth_work

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import batch, vector
 from geomdp.bodies.arguments import CHECKS, Verb, rays

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import RANK_TOLERANCE
+from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray
 
 #: Feasibility tolerance of HiGHS, on data scaled to size 1: that of `MEMBERSHIP_TOLERANCE`

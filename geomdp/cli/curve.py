@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from geomdp.cli.inputs import RecordSource
-    from geomdp.cli.workload_specs import Task
+    from geomdp.tabulation.specs import Task
 
 #: Numbers of records per decade at which errors are predicted, both ends included.
 PER_DECADE = 4

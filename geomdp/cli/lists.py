@@ -28,7 +28,7 @@ def mechanisms() -> None:
 
 def workloads() -> None:
     """List the workload specifications."""
-    from geomdp.cli.workload_specs import WORKLOAD_KINDS
+    from geomdp.tabulation.specs import WORKLOAD_KINDS
 
     rows = [(kind.usage, kind.summary) for kind in WORKLOAD_KINDS]
     display.print_table(["--workload", "queries; every answer is a mean over records"], rows)

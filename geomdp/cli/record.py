@@ -8,8 +8,8 @@ import platform
 from dataclasses import dataclass
 
 from geomdp.cli.inputs import PublicSchema
-from geomdp.cli.workload_specs import Task
 from geomdp.mechanisms import Mechanism, Release
+from geomdp.tabulation.specs import Task
 
 #: Distributions whose versions go into a record: those that touch the released numbers.
 RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba")

@@ -31,8 +31,8 @@ from geomdp.privacy import Adjacency
 if TYPE_CHECKING:
     from geomdp.advice.setting import Setting
     from geomdp.cli.inputs import RecordSource
-    from geomdp.cli.workload_specs import Task
     from geomdp.mechanisms import Mechanism
+    from geomdp.tabulation.specs import Task
 
 
 def release(

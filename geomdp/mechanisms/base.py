@@ -31,25 +31,33 @@ class FunctionOfSums(abc.ABC):
 
     @abc.abstractmethod
     def set_up(self) -> None:
-        """Compute everything public that `privatise` needs, so that it cannot fail later.
+        """Compute everything public that the later steps need, so that it cannot fail later.
 
         It reads no records, may take long, and does nothing the second time.
         """
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Check the records and return their number and the exact sums for `privatise`.
+        """Check the records and return their number and the exact sums for `perturb`.
 
         The records are read once; nothing is drawn. ``ValueError`` for records outside the
         universe.
         """
 
     @abc.abstractmethod
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Private mean answers (m,) from the exact sums that `totals` gives.
+    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Noisy means from the exact sums that `totals` gives: private, not yet processed.
 
         The only step that draws. Not a release by itself: no ledger pays, nothing is recorded.
         """
+
+    def process(self, noisy: FloatArray) -> FloatArray:
+        """The answers (m,), from the noisy means alone; by default the noisy means themselves."""
+        return noisy
+
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private mean answers (m,) from the exact sums: `perturb`, then `process`."""
+        return self.process(self.perturb(sums, rng))
 
 
 class Mechanism(FunctionOfSums):
@@ -129,8 +137,8 @@ class Mechanism(FunctionOfSums):
             return totals.count, totals.sums
 
         def draw(predicted: Prediction, sums: FloatArray) -> Release:
-            answers = self.privatise(sums, generator)
-            return Release(answers, guarantee, predicted, self.workload)
+            noisy = self.perturb(sums, generator)
+            return Release(self.process(noisy), guarantee, predicted, self.workload, noisy)
 
         return release_once(
             type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw

@@ -91,12 +91,17 @@ class Release:
         The error predicted before the data were seen.
     workload : Workload, optional
         The queries, for the labels of a notebook's table.
+    noisy : array, optional
+        What the mechanism drew before it processed it, also private. For a mechanism that
+        projects the noisy answers to the same queries these are the noisy answers (m,), around
+        which intervals are known.
     """
 
     answers: FloatArray
     guarantee: Guarantee
     predicted_rmse: Prediction
     workload: Workload | None = None
+    noisy: FloatArray | None = None
 
     def to_json(self) -> str:
         """Answers, privacy record and prediction as one JSON object."""

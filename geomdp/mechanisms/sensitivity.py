@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from geomdp._linalg import RANK_TOLERANCE
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import RANK_TOLERANCE
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.operations.linear_image import LinearImage

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import special
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import real_number
 from geomdp.noise.base import Noise

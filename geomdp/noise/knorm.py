@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive
 from geomdp.bodies.base import Body

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri
 
-from geomdp._bisection import largest_at_most
+from geomdp._numerics.bisection import largest_at_most
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP

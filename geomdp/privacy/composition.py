@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import overload
 
-from geomdp._bisection import largest_at_most
+from geomdp._numerics.bisection import largest_at_most
 from geomdp._validation import whole
 from geomdp.privacy.guarantees import ZCDP, ApproxDP, Privacy, PureDP, below_half
 

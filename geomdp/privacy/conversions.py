@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import overload
 
-from geomdp._bisection import largest_at_most
+from geomdp._numerics.bisection import largest_at_most
 from geomdp.privacy.composition import group_privacy
 from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP, below_half
 

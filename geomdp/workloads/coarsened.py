@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.workloads.base import Workload

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, whole
 from geomdp.workloads.base import MAX_ENTRIES

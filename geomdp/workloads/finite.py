@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError

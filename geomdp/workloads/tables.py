@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import (

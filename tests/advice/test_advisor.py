@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geomdp import mechanisms
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.advice import Advice, advise
 from geomdp.advice.builders import plain
 from geomdp.advice.candidate import Candidate, Guarantees

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies import Difference, MissingOracle, SymmetricHull, VPolytope, WorkloadPolytope
 from geomdp.bodies.facets.on_demand import independent_points
 from geomdp.workloads import (

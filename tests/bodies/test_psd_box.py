@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp.bodies import PsdBox
 from tests.stats import binomial_agrees, ks_same, ks_uniform, mean_agrees
 

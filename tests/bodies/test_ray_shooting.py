@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies.facets import pivots as facet_pivots
 from geomdp.bodies.facets.ray_shooting import RayShooter

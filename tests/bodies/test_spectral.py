@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp.bodies import Difference, NuclearBall, Spectraplex, SpectraplexDifference, SymmetricHull
 from tests.stats import LEVEL, binomial_agrees, ks_same, mean_agrees, mean_at_most
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from geomdp._bisection import smallest_accuracy
+from geomdp._numerics.bisection import smallest_accuracy
 from geomdp.bounds.upper import interactive, smooth
 from geomdp.bounds.upper import offline as upper
 from geomdp.mechanisms import (

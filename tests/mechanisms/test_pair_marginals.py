@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp._linalg import unsvec
+from geomdp._numerics.linalg import unsvec
 from geomdp.audit import audit
 from geomdp.mechanisms import PairMarginals
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.bodies import NuclearBall, SpectraplexDifference
 from geomdp.mechanisms import Cone, Covariance, KNorm, PredictionKind, SecondMoment

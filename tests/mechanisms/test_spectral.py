@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp.audit import audit
 from geomdp.mechanisms import Cone, PredictionKind, Spectral
 from geomdp.mechanisms.additive_noise.spectral import _on_matrices

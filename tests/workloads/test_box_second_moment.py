@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.mechanisms import Cone, Gaussian, Laplace
 from geomdp.privacy import ZCDP, Adjacency, PureDP

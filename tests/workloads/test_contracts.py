@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp import workloads as wl
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from tests.workloads.cases import FINITE, INFINITE
 
 everywhere = pytest.mark.parametrize("workload", FINITE, ids=repr)

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp.workloads import SecondMoment
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from geomdp import workloads as wl
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp.workloads.single_queries.single_query import SparseQuery, conjunctions
 
 QUERIES = [

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 
 import geomdp as gd
-from geomdp._linalg import unsvec
+from geomdp._numerics.linalg import unsvec
 
 Array = npt.NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.conic.conic_programs import CONIC_TOLERANCE, ConicBody, KeptProblem

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.bodies.conic.elliptope import Elliptope

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
 #: Certified gap, relative to the dual value, at which the steps stop.

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.bodies.arguments import Verb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import off_hull, off_span, rays
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body

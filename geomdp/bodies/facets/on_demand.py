@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter

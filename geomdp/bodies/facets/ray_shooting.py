@@ -42,8 +42,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import RANK_TOLERANCE
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import AffineHull, significant
+from geomdp._numerics.linalg import AffineHull, significant
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array, off_span
 from geomdp.bodies.base import Body

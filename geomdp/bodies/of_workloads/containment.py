@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, svec
+from geomdp._numerics.linalg import RANK_TOLERANCE, svec
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.of_workloads.noise_bodies import norm_bounds

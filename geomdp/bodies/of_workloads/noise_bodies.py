@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball, CrossPolytope

@@ -9,7 +9,7 @@ from functools import lru_cache, singledispatch
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull, significant
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import ROUNDING, Verb, frozen_array, off_hull, off_span
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction

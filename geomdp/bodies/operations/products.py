@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.linalg
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction

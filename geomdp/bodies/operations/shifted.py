@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb, frozen_array
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body

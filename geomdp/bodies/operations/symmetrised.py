@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._linalg import significant
+from geomdp._numerics.linalg import significant
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import Body

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import holds_origin, off_hull, off_span, ratio_test
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE
+from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import Body, SupportFunction

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
 #: Most simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB at worst;

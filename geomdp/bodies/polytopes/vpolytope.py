@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array, holds_origin

@@ -1,7 +1,7 @@
 """Bodies of symmetric d x d matrices in svec coordinates: dimension, eigenvalues, volumes.
 
-svec is the isometric half-vectorisation of `geomdp._linalg`: symmetric d x d matrices are R^D with
-D = d (d + 1) / 2, and the Euclidean norm is the Frobenius norm.
+svec is the isometric half-vectorisation of `geomdp._numerics.linalg`: symmetric d x d matrices are
+R^D with D = d (d + 1) / 2, and the Euclidean norm is the Frobenius norm.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import multigammaln
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.bodies.base import Body

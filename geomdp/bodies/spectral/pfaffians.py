@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, roots_laguerre
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_corner

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray
 from geomdp.bodies.norm_balls.positive_parts import nearest_in_corner
 from geomdp.bodies.oracles import Facets

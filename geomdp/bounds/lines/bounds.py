@@ -17,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import IntArray
 from geomdp._validation import positive, whole
 from geomdp.bounds.bound import Bound

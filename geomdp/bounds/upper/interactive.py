@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from geomdp._bisection import smallest_accuracy
+from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._validation import probability, whole
 from geomdp.privacy import ApproxDP, PureDP
 

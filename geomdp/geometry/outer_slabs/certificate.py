@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE
+from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
 from geomdp.bodies import Body, HasSupport, LinearImage, SlabBody
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import significant
+from geomdp._numerics.linalg import significant
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import batch, positive, real_number, whole
 from geomdp.bodies import Body, LinearImage, SlabBody

@@ -13,7 +13,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from geomdp._linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies import Body, HPolytope, LinearImage, Scaled, Shifted, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE

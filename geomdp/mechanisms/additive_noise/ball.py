@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism

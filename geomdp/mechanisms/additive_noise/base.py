@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.mechanisms.base import Mechanism
@@ -100,7 +100,7 @@ class AdditiveMechanism(Mechanism):
         """Build the noise, and the subspace that it fills."""
         _ = self.noise, self._hull
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """(sums + Z) / n, brought back into the public subspace."""
         answers = (sums + self.noise.sample(rng, 1)) / self.n
         if self._hull is None:

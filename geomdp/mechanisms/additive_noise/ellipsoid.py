@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import GaussianNoise

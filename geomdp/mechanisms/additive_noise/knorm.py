@@ -6,8 +6,8 @@ import math
 from functools import cached_property
 from typing import Self
 
-from geomdp._linalg import AffineHull
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import AffineHull
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Self
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
 from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
 from geomdp.geometry.sampling.samplers import ExactSampler

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.bodies import TableMoments
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only

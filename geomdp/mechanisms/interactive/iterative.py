@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from geomdp._bisection import smallest_accuracy
+from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic
 
-from geomdp._bisection import smallest_accuracy
+from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
+
+from geomdp._typing import FloatArray
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism
 from geomdp.privacy import Guarantee
@@ -50,6 +53,10 @@ class PostProcessed(Mechanism):
     def set_up(self) -> None:
         """Set up `inner`."""
         self.inner.set_up()
+
+    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The answers of `inner`."""
+        return self.inner.privatise(sums, rng)
 
 
 def additive_only(inner: object) -> AdditiveMechanism:

@@ -105,10 +105,6 @@ class Coarse(PostProcessed):
         """Number of records and the sums of their rounded answers."""
         return self._coarsened.totals(records)
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """The answers of `inner` for Q'."""
-        return self.inner.privatise(sums, rng)
-
 
 def _lengths(rows: FloatArray) -> FloatArray:
     """Euclidean norms (b,) of rows (b, m)."""

@@ -90,9 +90,8 @@ class Fitted(PostProcessed):
         self._projected.set_up()
         _ = self._norm
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def process(self, noisy: FloatArray) -> FloatArray:
         """The fit f, kept within the reach b of the nearest point g."""
-        noisy = self.inner.privatise(sums, rng)
         fitted = self._norm.nearest(noisy)
         nearest = self._projected.nearest(noisy, warm_start=fitted).point
         reach = self._projected.predicted_rmse.value * math.sqrt(self.workload.n_queries)

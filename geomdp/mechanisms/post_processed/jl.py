@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.bodies import LinearImage, sensitivity_polytope
@@ -185,9 +185,12 @@ class JL(PostProcessed):
         super().set_up()
         _ = self._projector, self._support, self.mean_distortion
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Noisy answers to A Q."""
+        return self.inner.privatise(self.matrix @ sums, rng)
+
+    def process(self, noisy: FloatArray) -> FloatArray:
         """Least squares over K_Q from the noisy answers to A Q."""
-        noisy = self.inner.privatise(self.matrix @ sums, rng)
         scale = self.inner.workload.l2_diameter()
         tolerance = relative_tolerance(squared_noise_limit(self.inner), scale)
         return self._projector.nearest(noisy, tol=tolerance).point

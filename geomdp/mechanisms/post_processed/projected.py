@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
-import numpy as np
-
 from geomdp._typing import FloatArray
 from geomdp.bodies import MappedElliptope, moment_relaxation, sensitivity_polytope
 from geomdp.bodies.base import Body
@@ -108,9 +106,9 @@ class Projected(PostProcessed):
         super().set_up()
         _ = self._projector, self._support, self.diameter
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def process(self, noisy: FloatArray) -> FloatArray:
         """The nearest point of K to the noisy answers."""
-        return self.nearest(self.inner.privatise(sums, rng)).point
+        return self.nearest(noisy).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
         """The nearest point of K to noisy means (m,), to the gap that `predicted_rmse` counts.

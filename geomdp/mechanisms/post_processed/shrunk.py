@@ -98,9 +98,8 @@ class Shrunk(PostProcessed):
         super().set_up()
         _ = self._ball, self._projector
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def process(self, noisy: FloatArray) -> FloatArray:
         """The nearest point of K to the noisy answers, shrunk towards the centre."""
-        noisy = self.inner.privatise(sums, rng)
         centre, radius = self._ball
         shrunk = centre + self.factor * (noisy - centre)
         tolerance = relative_tolerance(self._squared_bound, 2 * radius)

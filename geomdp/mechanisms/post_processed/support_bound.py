@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.geometry.width.width import gaussian_width

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from geomdp._linalg import svec
+from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.ball import Ball

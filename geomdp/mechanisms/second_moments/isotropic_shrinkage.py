@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import svec, unsvec
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.linalg import svec, unsvec
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from geomdp._linalg import svec, unsvec
+from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.mechanisms.base import Mechanism
@@ -126,8 +126,12 @@ class PairMarginals(Mechanism):
         """Set up `second_moment`."""
         self.second_moment.set_up()
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private second moments."""
+        return self.second_moment.privatise(sums, rng)
+
+    def process(self, noisy: FloatArray) -> FloatArray:
         """Private marginals (m,) from svec of the sum of x x^T / d."""
-        matrix = unsvec(self.second_moment.privatise(sums, rng))
+        matrix = unsvec(noisy)
         pairs = matrix[np.triu_indices(self.workload.d, 1)]
         return np.asarray(np.clip(self.workload.d * pairs, 0.0, 1.0))

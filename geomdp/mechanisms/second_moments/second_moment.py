@@ -204,9 +204,12 @@ class SecondMoment(Mechanism):
         if self.shrink:
             _ = self._noise_limit
 
-    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Noise, shrinkage where asked for, and projection."""
-        noisy = self.inner.privatise(sums, rng)
+    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Noisy second moments."""
+        return self.inner.privatise(sums, rng)
+
+    def process(self, noisy: FloatArray) -> FloatArray:
+        """Shrinkage where asked for, and projection."""
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
             noisy = IsotropicShrinkage(self.body.d, energy, limit)(noisy)

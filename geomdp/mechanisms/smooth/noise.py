@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.bodies import Scaled, VPolytope, difference_body

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from geomdp._seeds import PUBLIC_SEED
+from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import SimplexDifference
 from geomdp.geometry.sampling.samplers import ExactSampler

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import Workload

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from geomdp._linalg import AffineHull, svec, unsvec
+from geomdp._numerics.linalg import AffineHull, svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, whole
 from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload

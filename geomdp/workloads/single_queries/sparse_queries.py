@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads.base import Block, Totals, Workload
 from geomdp.workloads.explicit import Explicit

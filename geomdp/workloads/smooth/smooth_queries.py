@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geomdp._linalg import AffineHull
+from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, positive, whole
 from geomdp.workloads.base import Totals, Workload

@@ -35,6 +35,27 @@ MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
 @dataclass(frozen=True)
+class Table:
+    """One table among the queries; its cells are in row-major order.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns it crosses.
+    levels : tuple of tuple of str
+        Of each of these columns, the labels of its levels.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return math.prod(map(len, self.levels))
+
+
+@dataclass(frozen=True)
 class Task:
     """What to release.
 
@@ -48,12 +69,15 @@ class Task:
         The queries in words.
     labels : list of str
         One per query, with level names.
+    tables : tuple of Table
+        The tables whose cells the queries are, in order; none if they are no cells.
     """
 
     workload: Workload
     columns: tuple[str, ...]
     description: str
     labels: list[str]
+    tables: tuple[Table, ...] = ()
 
     @property
     def row(self) -> tuple[str, str]:
@@ -95,9 +119,9 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)
     if kind is None:
         known = ", ".join(kind.usage for kind in WORKLOAD_KINDS)
-        raise ValueError(f"--workload must be one of {known}; got {spec!r}")
+        raise ValueError(f"workload must be one of {known}; got {spec!r}")
     if bool(argument) != bool(kind.argument) or (colon and not argument):
-        raise ValueError(f"--workload {name} is written {kind.usage}; got {spec!r}")
+        raise ValueError(f"workload {name} is written {kind.usage}; got {spec!r}")
     return kind.build(columns, argument)
 
 
@@ -105,22 +129,26 @@ def _order(argument: str, name: str, columns: ColumnLabels) -> int:
     """The number K of columns in one query, or ``ValueError``."""
     if not (argument.isascii() and argument.isdigit()):
         raise ValueError(
-            f"K in --workload {name}:K must be a whole number from 1 to {len(columns)}, "
+            f"K in workload {name}:K must be a whole number from 1 to {len(columns)}, "
             f"got {argument!r}"
         )
-    return whole(int(argument), f"K in --workload {name}:K", maximum=len(columns))
+    return whole(int(argument), f"K in workload {name}:K", maximum=len(columns))
 
 
 def _limit(n_queries: int, spec: str) -> None:
     if n_queries > MAX_QUERIES:
         raise ValueError(
-            f"--workload {spec} must have at most {MAX_QUERIES} queries, got {n_queries}: "
+            f"workload {spec} must have at most {MAX_QUERIES} queries, got {n_queries}: "
             "choose fewer columns or a smaller K"
         )
 
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
+    return Table(names, tuple(tuple(columns[name]) for name in names))
 
 
 def _cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
@@ -136,7 +164,8 @@ def _marginals(columns: ColumnLabels, argument: str) -> Task:
     _limit(sum(math.prod(sizes[name] for name in table) for table in tables), f"marginals:{k}")
     labels = [label for table in tables for label in _cell_labels(columns, table)]
     described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
-    return Task(MarginalTables(sizes, k), tuple(columns), described, labels)
+    crossed = tuple(_table(columns, table) for table in tables)
+    return Task(MarginalTables(sizes, k), tuple(columns), described, labels, crossed)
 
 
 def _histogram(columns: ColumnLabels, argument: str) -> Task:
@@ -145,7 +174,8 @@ def _histogram(columns: ColumnLabels, argument: str) -> Task:
     _limit(math.prod(sizes), "histogram")
     described = f"joint histogram of {_plural(len(columns), 'column')}"
     labels = _cell_labels(columns, tuple(columns))
-    return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels)
+    joint = (_table(columns, tuple(columns)),)
+    return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels, joint)
 
 
 def _prefixes(columns: ColumnLabels, argument: str) -> Task:
@@ -186,12 +216,12 @@ def _conjunctions(columns: ColumnLabels, argument: str) -> Task:
 def _signs(columns: ColumnLabels, argument: str) -> Task:
     elements = math.prod(len(levels) for levels in columns.values())
     if not (argument.isascii() and argument.isdigit() and int(argument) > 0):
-        raise ValueError(f"M in --workload signs:M must be a whole number, got {argument!r}")
+        raise ValueError(f"M in workload signs:M must be a whole number, got {argument!r}")
     m = int(argument)
     _limit(m, f"signs:{m}")
     if m * elements > MAX_SIGNS:
         raise ValueError(
-            f"--workload signs:{m} must have at most {MAX_SIGNS} signs, got {m} for each of "
+            f"workload signs:{m} must have at most {MAX_SIGNS} signs, got {m} for each of "
             f"{elements} combinations of levels"
         )
     labels = [f"sign{i}" for i in range(1, m + 1)]
@@ -214,7 +244,7 @@ def _second_moments(columns: ColumnLabels, argument: str) -> Task:
 def _levels(columns: ColumnLabels, name: str, kind: str) -> Sequence[str]:
     if name not in columns:
         raise ValueError(
-            f"COLUMN in --workload {kind}:COLUMN must be one of {', '.join(columns)}; got {name!r}"
+            f"COLUMN in workload {kind}:COLUMN must be one of {', '.join(columns)}; got {name!r}"
         )
     return columns[name]
 
@@ -225,7 +255,7 @@ def _binary_order(columns: ColumnLabels, argument: str, name: str) -> int:
     for column, levels in columns.items():
         if len(levels) != 2:
             raise ValueError(
-                f"--workload {name}:{k} needs columns with 2 levels, "
+                f"workload {name}:{k} needs columns with 2 levels, "
                 f"column {column!r} has {len(levels)}"
             )
     _limit(math.comb(len(columns), k), f"{name}:{k}")

@@ -1,0 +1,10 @@
+from .columns import chosen_columns as chosen_columns
+from .results import Tabulation as Tabulation
+from .specs import WORKLOAD_KINDS as WORKLOAD_KINDS
+from .specs import ColumnLabels as ColumnLabels
+from .specs import Table as Table
+from .specs import Task as Task
+from .specs import WorkloadKind as WorkloadKind
+from .specs import parse_workload as parse_workload
+from .specs import takes_reals as takes_reals
+from .tabulate import release as release

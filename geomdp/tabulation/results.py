@@ -1,0 +1,213 @@
+"""Private answers as a person reads them: tidy frames, cross-tables, errors and intervals."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
+from geomdp.noise import half_widths, simultaneous_half_widths
+from geomdp.privacy import Guarantee
+from geomdp.tabulation.specs import Table, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Cells shown by `repr`, and rows by a notebook.
+SHOWN, ROWS_IN_NOTEBOOK = 6, 20
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tabulation:
+    """Private tables: a release with the names of its queries and the size of its noise.
+
+    Parameters
+    ----------
+    released : Release
+        Private answers, means over records.
+    task : Task
+        The queries, with labels.
+    mechanism : Mechanism
+        What released them.
+    """
+
+    released: Release
+    task: Task
+    mechanism: Mechanism
+
+    @property
+    def answers(self) -> FloatArray:
+        """Private mean answers (m,), in the order of the queries."""
+        return self.released.answers
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The privacy record."""
+        return self.released.guarantee
+
+    @property
+    def predicted_rmse(self) -> Prediction:
+        """Error per query, on average over all queries, predicted before the data were seen."""
+        return self.released.predicted_rmse
+
+    @cached_property
+    def standard_errors(self) -> FloatArray:
+        """Standard deviation (m,) of the noise of each answer, in means, before post-processing.
+
+        Known before the data. Moving the answers to attainable ones lowers the error on average
+        over the queries, not of every one.
+        """
+        return np.asarray(np.sqrt(self._additive.noise.variances()) / self._additive.n)
+
+    def interval(
+        self, confidence: float = 0.95, *, simultaneous: bool = False
+    ) -> tuple[FloatArray, FloatArray]:
+        """Ends (m,) and (m,) of intervals that hold the true means, cut to the attainable range.
+
+        Each holds its true answer with probability `confidence`; with `simultaneous` all of them
+        do at once. They stand around the noisy answers before post-processing, whose law is public
+        (X-INT), so an interval need not be centred at the answer that is reported.
+
+        Parameters
+        ----------
+        confidence : float
+            Above 0 and below 1.
+        simultaneous : bool
+            Whether the probability is that of all intervals together.
+
+        Raises
+        ------
+        ValueError
+            `confidence` out of range, or a mechanism without additive noise.
+        """
+        widths = simultaneous_half_widths if simultaneous else half_widths
+        reach = widths(self._additive.noise, confidence) / self._additive.n
+        noisy = np.asarray(self.released.noisy)
+        low, high = self._range
+        return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """Least and greatest attainable answer: shares of records for tables, else unknown."""
+        return (0.0, 1.0) if self.task.tables else (-np.inf, np.inf)
+
+    @cached_property
+    def has_intervals(self) -> bool:
+        """Whether the answers hold additive noise, whose law is public."""
+        inner = getattr(self.mechanism, "inner", self.mechanism)
+        return isinstance(inner, AdditiveMechanism) and inner.workload is self.task.workload
+
+    @property
+    def _additive(self) -> AdditiveMechanism:
+        """The mechanism whose noise the answers hold."""
+        inner = getattr(self.mechanism, "inner", self.mechanism)
+        if not self.has_intervals:
+            raise ValueError(f"{self.mechanism!r} adds no noise of a known law to the answers")
+        assert isinstance(inner, AdditiveMechanism)
+        return inner
+
+    def to_frame(self, confidence: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
+        """One row an answer, tidy.
+
+        Parameters
+        ----------
+        confidence : float
+            Of the intervals, above 0 and below 1.
+        simultaneous : bool
+            Whether it is the probability that all intervals hold together.
+
+        Returns
+        -------
+        DataFrame
+            For tables the column ``table``, one column per attribute with the label of its level
+            (missing where the table does not cross it); otherwise the column ``query``. Then
+            ``answer`` (mean) and ``count`` (answer times n), and where `has_intervals`
+            ``standard_error``, ``low`` and ``high``, in means.
+        """
+        import pandas as pd
+
+        numbers = {"answer": self.answers, "count": self.answers * self.mechanism.n}
+        if self.has_intervals:
+            low, high = self.interval(confidence, simultaneous=simultaneous)
+            numbers |= {"standard_error": self.standard_errors, "low": low, "high": high}
+        return pd.DataFrame({**self._names(), **numbers})
+
+    def _names(self) -> dict[str, list[str | None]]:
+        """What each answer is about, by column of the frame."""
+        if not self.task.tables:
+            return {"query": list(self.task.labels)}
+        names: dict[str, list[str | None]] = {"table": []}
+        names |= {column: [] for column in self.task.columns}
+        for table in self.task.tables:
+            names["table"] += [" x ".join(table.columns)] * table.n_cells
+            for cell in itertools.product(*table.levels):
+                levels = dict(zip(table.columns, cell, strict=True))
+                for column in self.task.columns:
+                    names[column].append(levels.get(column))
+        return names
+
+    @cached_property
+    def tables(self) -> Mapping[tuple[str, ...], pd.DataFrame | pd.Series[float]]:
+        """Private shares by table, such as ``tables[("region", "smoker")]``.
+
+        A table of one column is a Series; one of more is a DataFrame whose columns are the levels
+        of its last attribute, as `pandas.crosstab` has it. Names may come in any order of the
+        release's columns that a table has.
+        """
+        return Tables(self)
+
+    def __repr__(self) -> str:
+        shown = [
+            f"  {label}: {answer:.4g}"
+            for label, answer in zip(self.task.labels[:SHOWN], self.answers, strict=False)
+        ]
+        if self.has_intervals:
+            errors = self.standard_errors[:SHOWN]
+            shown = [f"{line} ± {error:.2g}" for line, error in zip(shown, errors, strict=True)]
+        more = len(self.task.labels) - len(shown)
+        rest = [f"  ... and {more} more"] if more > 0 else []
+        return "\n".join([f"{self.task.description}: {self.guarantee}", *shown, *rest])
+
+    def _repr_html_(self) -> str:
+        heading = html.escape(f"{self.task.description}: {self.guarantee}")
+        return f"<p>{heading}</p>{self.to_frame().head(ROWS_IN_NOTEBOOK).to_html()}"
+
+
+class Tables(Mapping[tuple[str, ...], "pd.DataFrame | pd.Series[float]"]):
+    """The tables of a tabulation by the names of their columns."""
+
+    def __init__(self, tabulation: Tabulation) -> None:
+        self._answers = tabulation.answers
+        starts = itertools.accumulate(
+            (table.n_cells for table in tabulation.task.tables), initial=0
+        )
+        self._places: dict[tuple[str, ...], tuple[int, Table]] = {
+            table.columns: (start, table)
+            for start, table in zip(starts, tabulation.task.tables, strict=False)
+        }
+
+    def __getitem__(self, columns: tuple[str, ...]) -> pd.DataFrame | pd.Series[float]:
+        import pandas as pd
+
+        if columns not in self._places:
+            known = ", ".join(map(str, itertools.islice(self._places, 10)))
+            raise KeyError(f"no table {columns!r}; the tables are {known}, ...")
+        start, table = self._places[columns]
+        index = pd.MultiIndex.from_product(table.levels, names=table.columns)
+        cells = pd.Series(self._answers[start : start + table.n_cells], index=index, name="answer")
+        if len(table.columns) == 1:
+            return cells.droplevel([]).set_axis(pd.Index(table.levels[0], name=table.columns[0]))
+        return cells.unstack(sort=False)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)

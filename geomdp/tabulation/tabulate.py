@@ -1,0 +1,140 @@
+"""From records with their own labels to private tables, in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from geomdp._typing import RandomState
+from geomdp._validation import whole
+from geomdp.advice import advise
+from geomdp.data import Schema, encode, read_chunks
+from geomdp.mechanisms import Mechanism
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
+from geomdp.tabulation.columns import chosen_columns
+from geomdp.tabulation.results import Tabulation
+from geomdp.tabulation.specs import Task, parse_workload, takes_reals
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    Frame = pd.DataFrame | pl.DataFrame
+
+
+def release(
+    records: Frame | str | os.PathLike[str],
+    schema: Schema,
+    workload: str,
+    *,
+    epsilon: float | None = None,
+    privacy: Privacy | None = None,
+    n: int | None = None,
+    adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    columns: Sequence[str] | None = None,
+    mechanism: Callable[..., Mechanism] | None = None,
+    ledger: Ledger | None = None,
+    rng: RandomState = None,
+) -> Tabulation:
+    """Private answers about a table of records, with labels, errors and intervals.
+
+    Parameters
+    ----------
+    records : DataFrame of pandas or polars, or path
+        One record a row, with the labels that `schema` declares; or a CSV or Parquet file of them.
+    schema : Schema
+        Public declaration of the columns.
+    workload : str
+        What to ask, in the words of the command: ``"marginals:2"``, ``"histogram"``,
+        ``"prefixes:age"``; `geomdp workloads` lists them.
+    epsilon : float, optional
+        Pure differential privacy with this epsilon; or give `privacy`.
+    privacy : PureDP, ZCDP or ApproxDP, optional
+        Guarantee wanted, instead of `epsilon`.
+    n : int, optional
+        Under add/remove the declared public normaliser, which is then required. Under replace-one
+        the number of records is public and counted.
+    adjacency : Adjacency
+        Neighbour relation.
+    columns : sequence of str, optional
+        Columns to ask about; by default all that the workload can take.
+    mechanism : callable, optional
+        A mechanism's class, or a function with the same arguments ``(workload, n=, privacy=,
+        adjacency=)``. By default `advise` chooses among those with exact samplers.
+    ledger : Ledger, optional
+        Asked before a record is read; pays once all are found valid, before any draw.
+    rng : Generator, int or None
+        None draws from the operating system's entropy; a seed makes the release reproducible and
+        takes the guarantee away.
+
+    Returns
+    -------
+    Tabulation
+        Answers, standard errors, intervals, tables.
+
+    Raises
+    ------
+    ValueError
+        Before any draw: a workload that does not fit the schema, records that do not fit it
+        (naming row and column), a wrong parameter.
+    BudgetExhausted
+        If the ledger cannot pay; no record is read then.
+
+    Notes
+    -----
+    Privacy: that of the mechanism, in `guarantee`; the choice among mechanisms looks at the schema,
+    the workload, n and `privacy` alone.
+    """
+    names = None if columns is None else tuple(columns)
+    labelled = chosen_columns(schema, names, real=takes_reals(workload))
+    task = parse_workload(workload, labelled)
+    wanted = _privacy(epsilon, privacy)
+    if ledger is not None:
+        ledger.require(Guarantee(wanted, adjacency, Exact()), "release")
+    chunks = _encoded(records, schema.select(task.columns), task)
+    chosen_n = _number_of_records(n, adjacency, sum(map(len, chunks)))
+    setting: dict[str, Any] = {"n": chosen_n, "privacy": wanted, "adjacency": adjacency}
+    if mechanism is None:
+        chosen = advise(task.workload, exact_only=True, **setting).best
+    else:
+        chosen = mechanism(task.workload, **setting)
+    return Tabulation(chosen.release(chunks, rng=rng, ledger=ledger), task, chosen)
+
+
+def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
+    """The guarantee that exactly one of the two parameters asks for."""
+    if (epsilon is None) == (privacy is None):
+        raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
+    if privacy is not None:
+        return privacy
+    assert epsilon is not None
+    return PureDP(epsilon)
+
+
+def _encoded(
+    records: Frame | str | os.PathLike[str], schema: Schema, task: Task
+) -> list[npt.NDArray[Any]]:
+    """Records in the encoding of the task's universe, in chunks."""
+    source: Frame | Iterable[pd.DataFrame]
+    if isinstance(records, str | os.PathLike):
+        source = read_chunks(Path(records), task.columns)
+    else:
+        source = records
+    return list(encode(source, schema, task.workload.universe))
+
+
+def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
+    """The public number of records."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        if declared is None:
+            raise ValueError("n must be declared under add/remove: the true number is private")
+        return whole(declared, "n")
+    if counted == 0:
+        raise ValueError("records must number at least 1, got 0")
+    if declared not in (None, counted):
+        raise ValueError(f"n must be the number of records, {counted}, got {declared}")
+    return counted

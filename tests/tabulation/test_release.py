@@ -1,0 +1,179 @@
+"""From a DataFrame to private tables: labels, intervals, counts, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import geomdp as gd
+from geomdp.mechanisms import Laplace, Projected
+from tests.stats import binomial_above, binomial_agrees
+
+SCHEMA = gd.data.Schema.from_dict(
+    {
+        "region": ["north", "south", "east"],
+        "smoker": bool,
+        "age": {"edges": [0, 40, 120], "missing": True},
+        "income": {"bounds": [0, 100]},
+    }
+)
+N = 400
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(1)
+    age = rng.integers(0, 90, N).astype(float)
+    age[:20] = np.nan
+    return pd.DataFrame(
+        {
+            "note": "not declared",
+            "smoker": rng.integers(0, 2, N).astype(bool),
+            "region": rng.choice(["north", "south", "east"], N),
+            "age": age,
+            "income": rng.uniform(0, 100, N),
+        }
+    )
+
+
+def laplace(frame, workload="marginals:2", rng=0, **options):
+    return gd.release(frame, SCHEMA, workload, epsilon=1.0, mechanism=Laplace, rng=rng, **options)
+
+
+def test_a_release_with_the_chosen_mechanism(frame):
+    result = gd.release(frame, SCHEMA, "marginals:1", epsilon=1.0)
+    assert str(result.guarantee).startswith("1-DP, replace-one")
+    assert len(result.answers) == 3 + 2 + 3
+    assert result.predicted_rmse.value > 0
+
+
+def test_the_frame_is_tidy(frame):
+    tidy = laplace(frame).to_frame()
+    assert list(tidy.columns) == [
+        "table", "region", "smoker", "age", "answer", "count", "standard_error", "low", "high",
+    ]  # fmt: skip
+    assert len(tidy) == 3 * 2 + 3 * 3 + 2 * 3
+    first = tidy.iloc[0]
+    assert (first.table, first.region, first.smoker) == ("region x smoker", "north", "false")
+    assert pd.isna(first.age)
+    assert set(tidy.age.dropna()) == {"[0, 40)", "[40, 120]", "(missing)"}
+    np.testing.assert_allclose(tidy["count"], N * tidy.answer)
+    # Three tables, in each of which a replaced record moves 1 between two cells.
+    np.testing.assert_allclose(tidy.standard_error, math.sqrt(2) * 6 / N)
+
+
+def test_tables_are_cross_tables_of_the_records(frame):
+    # So much budget that the noise is far below one record.
+    result = gd.release(frame, SCHEMA, "marginals:2", epsilon=1e6, mechanism=Laplace, rng=0)
+    table = result.tables[("region", "smoker")]
+    expected = pd.crosstab(frame.region, frame.smoker, normalize="all")
+    for region in ("north", "south", "east"):
+        for smoker in (False, True):
+            share = expected.loc[region, smoker]
+            assert table.loc[region, str(smoker).lower()] == pytest.approx(share, abs=1e-3)
+    assert list(result.tables) == [("region", "smoker"), ("region", "age"), ("smoker", "age")]
+    with pytest.raises(KeyError, match=r"no table .*; the tables are"):
+        result.tables[("region", "income")]
+
+
+def test_a_table_of_one_column_is_a_series(frame):
+    ages = laplace(frame, "marginals:1").tables[("age",)]
+    assert isinstance(ages, pd.Series)
+    assert list(ages.index) == ["[0, 40)", "[40, 120]", "(missing)"]
+
+
+def test_three_columns_have_the_last_one_across(frame):
+    table = laplace(frame, "marginals:3").tables[("region", "smoker", "age")]
+    assert table.shape == (6, 3)
+    assert table.index.names == ["region", "smoker"]
+    assert table.columns.name == "age"
+
+
+def test_polars_and_files_give_the_same_answers(frame, tmp_path):
+    frame[["smoker", "region", "age", "income"]].to_csv(tmp_path / "r.csv", index=False)
+    answers = laplace(frame).answers
+    np.testing.assert_array_equal(laplace(tmp_path / "r.csv").answers, answers)
+    np.testing.assert_array_equal(laplace(pl.from_pandas(frame)).answers, answers)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("mechanism", [Laplace, lambda *a, **k: Projected(Laplace(*a, **k))])
+def test_intervals_hold_the_true_answers(frame, mechanism):
+    exact = gd.release(frame, SCHEMA, "marginals:1", epsilon=1e9, mechanism=Laplace, rng=0).answers
+    hits, together, releases = 0, 0, 300
+    rng = np.random.default_rng(5)
+    for _ in range(releases):
+        result = gd.release(frame, SCHEMA, "marginals:1", epsilon=0.1, mechanism=mechanism, rng=rng)
+        low, high = result.interval(0.9)
+        hits += int(((low <= exact) & (exact <= high))[0])
+        low, high = result.interval(0.9, simultaneous=True)
+        together += int(((low <= exact) & (exact <= high)).all())
+        assert ((low >= 0) & (high <= 1)).all()
+    # Cutting an interval to [0, 1] never loses the truth, which is a share.
+    binomial_agrees(hits, releases, 0.9)
+    binomial_above(together, releases, 0.9)
+
+
+def test_projected_tables_are_attainable_and_keep_the_intervals_of_the_noise(frame):
+    result = gd.release(
+        frame, SCHEMA, "marginals:2", epsilon=0.05, rng=3,
+        mechanism=lambda *a, **k: Projected(Laplace(*a, **k)),
+    )  # fmt: skip
+    assert (result.answers > -1e-9).all()
+    for table in result.tables.values():
+        assert table.to_numpy().sum() == pytest.approx(1)
+    noisy = laplace(frame, rng=3)
+    assert result.released.noisy.shape == noisy.answers.shape
+    assert (result.released.noisy < 0).any()
+
+
+def test_queries_that_are_no_cells(frame):
+    tidy = laplace(frame, "prefixes:region").to_frame()
+    assert list(tidy.columns) == ["query", "answer", "count", "standard_error", "low", "high"]
+    assert list(tidy["query"]) == ["region<=north", "region<=south", "region<=east"]
+
+
+def test_text_and_notebook_views(frame):
+    result = laplace(frame)
+    assert repr(result).splitlines()[0].startswith("3 2-way tables of 3 columns: seeded")
+    assert "region=north,smoker=false: " in repr(result)
+    assert "... and 15 more" in repr(result)
+    assert "<table" in result._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilon": None}, "give either epsilon or privacy"),
+        ({"privacy": gd.PureDP(1.0)}, "give either epsilon or privacy"),
+        ({"n": 7}, "n must be the number of records, 400, got 7"),
+        ({"adjacency": gd.Adjacency.ADD_REMOVE}, "n must be declared under add/remove"),
+        ({"columns": ["region", "shoe size"]}, "columns must name columns of the schema"),
+        ({"workload": "marginals:9"}, "K in workload marginals:K must be"),
+        ({"workload": "totals"}, "workload must be one of"),
+    ],
+)
+def test_wrong_parameters(frame, options, message):
+    workload = options.pop("workload", "marginals:1") if "workload" in options else "marginals:1"
+    with pytest.raises(ValueError, match=message):
+        gd.release(frame, SCHEMA, workload, **{"epsilon": 1.0, **options})
+
+
+def test_wrong_records_name_row_and_column_before_the_ledger_pays(frame):
+    broken = frame.copy()
+    broken.loc[7, "region"] = "west"
+    ledger = gd.Ledger(gd.PureDP(1.0))
+    with pytest.raises(ValueError, match="row 7, column 'region' is not") as caught:
+        gd.release(broken, SCHEMA, "marginals:1", epsilon=1.0, ledger=ledger)
+    assert "west" not in str(caught.value)
+    assert not ledger.spends()
+
+
+def test_an_empty_ledger_refuses_before_a_record_is_read(tmp_path):
+    ledger = gd.Ledger(gd.PureDP(0.5))
+    with pytest.raises(gd.BudgetExhausted):
+        gd.release(tmp_path / "absent.csv", SCHEMA, "marginals:1", epsilon=1.0, ledger=ledger)
