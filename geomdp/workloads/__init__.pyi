@@ -4,6 +4,7 @@ from .base import Workload as Workload
 from .base import WorkloadSizeError as WorkloadSizeError
 from .boolean import Marginals as Marginals
 from .boolean import Parities as Parities
+from .closed_forms.enumeration import explicit_answers as explicit_answers
 from .coarsened import Coarsened as Coarsened
 from .explicit import Explicit as Explicit
 from .explicit import RandomSigns as RandomSigns
@@ -20,7 +21,6 @@ from .single_queries.single_query import conjunction as conjunction
 from .single_queries.single_query import conjunctions as conjunctions
 from .single_queries.sparse_queries import SparseQueries as SparseQueries
 from .smooth import SmoothQueries as SmoothQueries
-from .structure.enumeration import explicit_answers as explicit_answers
 from .structure.symmetries import random_symmetry as random_symmetry
 from .tables import MarginalTables as MarginalTables
 from .universe.open_universe import OpenUniverse as OpenUniverse

@@ -118,7 +118,7 @@ class _SubsetQueries(Workload):
 
         Costs as `extreme_answers`, and fails where that does.
         """
-        from geomdp.workloads.structure.quadratic_forms import (
+        from geomdp.workloads.closed_forms.quadratic_forms import (
             quadratic_ranges,  # compiled: slow import
         )
 
@@ -155,7 +155,7 @@ class _SubsetQueries(Workload):
 
     def _best_of_pairs(self, directions: FloatArray) -> IntArray:
         """Numbers (b,) of elements with the best score for k = 2."""
-        from geomdp.workloads.structure.quadratic_forms import (
+        from geomdp.workloads.closed_forms.quadratic_forms import (
             quadratic_maximisers,  # compiled: slow import
         )
 
@@ -221,7 +221,7 @@ class Marginals(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_and
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.structure.transforms import corner_sum
+        from geomdp.workloads.closed_forms.transforms import corner_sum
 
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
@@ -258,7 +258,7 @@ class Parities(_SubsetQueries):
     _word_operation: ClassVar[np.ufunc] = np.bitwise_xor
 
     def _transform(self, scores: FloatArray) -> None:
-        from geomdp.workloads.structure.transforms import walsh_hadamard
+        from geomdp.workloads.closed_forms.transforms import walsh_hadamard
 
         walsh_hadamard(scores)
 

@@ -11,8 +11,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.workloads.base import Workload
-from geomdp.workloads.structure import diameters
-from geomdp.workloads.structure.enumeration import explicit_answers
+from geomdp.workloads.closed_forms import diameters
+from geomdp.workloads.closed_forms.enumeration import explicit_answers
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records
 

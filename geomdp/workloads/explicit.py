@@ -13,8 +13,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, whole
 from geomdp.workloads.base import MAX_ENTRIES
+from geomdp.workloads.closed_forms import diameters
 from geomdp.workloads.finite import FiniteWorkload
-from geomdp.workloads.structure import diameters
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
 #: Scores held at a time: 2^22 float64 are 32 MB.

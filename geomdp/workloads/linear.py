@@ -12,8 +12,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import batch, finite_array
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload
-from geomdp.workloads.structure import diameters
-from geomdp.workloads.structure.enumeration import explicit_answers
+from geomdp.workloads.closed_forms import diameters
+from geomdp.workloads.closed_forms.enumeration import explicit_answers
 from geomdp.workloads.universe.universes import Records, Universe
 
 

@@ -22,7 +22,7 @@ from geomdp.workloads.base import (
     Workload,
     WorkloadSizeError,
 )
-from geomdp.workloads.structure.interactions import interaction_block
+from geomdp.workloads.closed_forms.interactions import interaction_block
 from geomdp.workloads.universe.universes import CategoricalProduct, Records
 
 #: Records counted at a time; memory of `totals` is a few integers per record.
@@ -160,7 +160,7 @@ class MarginalTables(Workload):
         ValueError
             For more than 2^24 elements.
         """
-        from geomdp.workloads.structure.transforms import corner_sum
+        from geomdp.workloads.closed_forms.transforms import corner_sum
 
         directions = batch(directions, self.n_queries, "directions")
         size = self.universe.size

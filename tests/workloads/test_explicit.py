@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from geomdp.workloads import Explicit, RandomSigns, explicit
 from geomdp.workloads import base as workload_base
-from geomdp.workloads.structure import diameters
+from geomdp.workloads.closed_forms import diameters
 
 
 @pytest.fixture

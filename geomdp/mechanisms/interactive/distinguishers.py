@@ -19,8 +19,8 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.updates.base import Hypothesis
 from geomdp.noise.scalar import ScalarNoise
+from geomdp.workloads.closed_forms.transforms import walsh_hadamard
 from geomdp.workloads.single_queries.single_query import DenseQuery, LinearQuery
-from geomdp.workloads.structure.transforms import walsh_hadamard
 from geomdp.workloads.universe.universes import FiniteUniverse
 
 AnyQuery = TypeVar("AnyQuery", bound=LinearQuery)

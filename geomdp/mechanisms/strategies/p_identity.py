@@ -15,7 +15,7 @@ from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, r
 from geomdp.mechanisms.strategies.listed import listed_answers
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
-from geomdp.workloads.structure.diameters import l1_diameter
+from geomdp.workloads.closed_forms.diameters import l1_diameter
 
 #: Largest universe for which rows are optimised: seconds at 256 elements and a minute at 1024 on
 #: one core, as each of the steps is a few products of p x N and N x N matrices.

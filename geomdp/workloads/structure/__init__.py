@@ -1,1 +1,1 @@
-"""Structure of workloads: symmetries, maps from signs and contrasts, transforms, diameters."""
+"""Structure that a workload may have: products of signs, contrasts of tables, symmetries."""

@@ -1,0 +1,1 @@
+"""What several workloads compute with: transforms, diameters, quadratic forms, enumeration."""
