@@ -359,7 +359,7 @@ def test_closed_forms_of_other_bodies_agree_with_the_support_function(case, scal
 def test_representations_are_short_and_hold_no_arrays(case, scale):
     text = repr(case.build(scale))
     assert text.startswith(type(case.build(scale)).__name__ + "(")
-    assert f" in R^{case.build(scale).dimension})" in text
+    assert f"in R^{case.build(scale).dimension})" in text
     assert len(text) < 120
     assert "array" not in text
 
