@@ -21,8 +21,20 @@ def printed_by(example: str, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_example(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     example = blocks("python")[0]
+    assert len([line for line in example.splitlines() if line]) <= 6
+    printed = printed_by(example, capsys)
+    assert printed.startswith("45 2-way tables of 10 columns: 1-DP, replace-one")
+    assert "[30, 60]" in printed
+    assert len((tmp_path / "tables.csv").read_text().splitlines()) == 1 + 699
+
+
+def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
+    example = blocks("python")[1]
     printed = printed_by(example, capsys)
     assert "region=2,smoker=1" in printed
     promised = re.search(r"print\(release\.guarantee\)  # (.+)", example)
@@ -31,7 +43,7 @@ def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = blocks("python")[1:]
+    (example,) = blocks("python")[2:]
     assert len(example.splitlines()) <= 10
     guarantee, *answers = printed_by(example, capsys).splitlines()
     assert guarantee.startswith("1-DP, replace-one")
@@ -75,6 +87,7 @@ def test_examples_are_taken_from_the_file(tmp_path: Path) -> None:
         "commands.sh",
         "example_1.py",
         "example_2.py",
+        "example_3.py",
     }
     assert all((tmp_path / name).read_text() in README for name in FILES)
 
