@@ -1,0 +1,169 @@
+"""Uniform points of the moment body of tables, by rejection where the body is cut.
+
+The construction is that of `geomdp.bodies.conic.table_draws`, in balls: a column of l levels is l
+orthogonal vectors y_a in R^(1 + P) whose squared lengths and first coordinates are its shares m_a;
+inner products of vectors of two columns are their two-way table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from flint import arb
+
+from geomdp.bodies.conic.table_draws import violations
+from geomdp.noise.exact.linear import gram
+from geomdp.noise.exact.uniforms import Draw, Undecided
+from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_factor, dirichlet
+
+#: Largest radius of a cell for which the violation is first computed in float64.
+CELL_RADIUS = 2.0**-50
+
+
+def table_moments(levels: Sequence[int], violation: float, draw: Draw) -> Vector:
+    """A uniform point of `TableMoments(levels, violation)`, in its coordinates.
+
+    Draws from the body that is not cut until the total violation is at most the limit; each
+    comparison is decided on balls.
+    """
+    while True:
+        columns = _columns(levels, draw)
+        if math.isinf(violation) or _is_inside(columns, violation):
+            return _coordinates(columns)
+
+
+def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
+    """The vectors of each column: shares from a Dirichlet law, then a random orthonormal frame."""
+    order = sum(levels) - len(levels)
+    rows = bartlett_factor(order, draw)
+    columns, first = [], 0
+    for count in levels:
+        frame = _orthonormal(rows[first : first + count - 1], order)
+        # The parameter of the Dirichlet law is (P - q) / 2 + 1 for q = count - 1.
+        shares = dirichlet(count, order - count + 3, draw)
+        columns.append(_vectors(shares, frame))
+        first += count - 1
+    return columns
+
+
+def _orthonormal(rows: list[Vector], width: int) -> list[Vector]:
+    """Gram-Schmidt of rows, filled up with zeros to one width."""
+    frame: list[Vector] = []
+    for row in rows:
+        rest = [*row, *[arb(0)] * (width - len(row))]
+        for unit in frame:
+            overlap = _inner(unit, rest)
+            rest = [x - overlap * e for x, e in zip(rest, unit, strict=True)]
+        length = _inner(rest, rest).sqrt()
+        frame.append([x / length for x in rest])
+    return frame
+
+
+def _vectors(shares: Vector, frame: list[Vector]) -> list[Vector]:
+    """y_a = (m_a, row a of C Q) with orthonormal rows Q and C C^T = diag(m) - m m^T.
+
+    Conditional variances give C: with t_k = m_k + m_(k+1) + ..., its column k is
+    (m_k t_(k+1) / t_k)^(1/2) at k and -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k.
+    """
+    tails = list(itertools.accumulate(reversed(shares)))[::-1]
+    vectors = []
+    for a, share in enumerate(shares):
+        weights = [-share * (shares[k] / (tails[k] * tails[k + 1])).sqrt() for k in range(a)]
+        if a < len(frame):
+            weights.append((share * tails[a + 1] / tails[a]).sqrt())
+        vectors.append([share, *_combined(weights, frame)])
+    return vectors
+
+
+def _combined(weights: Vector, rows: list[Vector]) -> Vector:
+    """The sum of weighted rows, of which those without a weight are left out."""
+    chosen = rows[: len(weights)]
+    return [
+        ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
+        for entries in zip(*chosen, strict=True)
+    ]
+
+
+def _coordinates(columns: list[list[Vector]]) -> Vector:
+    """H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j."""
+    contrasts = [
+        _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)
+    ]
+    products = gram(contrasts)
+    sizes = [len(vectors) - 1 for vectors in columns]
+    ends = list(itertools.accumulate(sizes))
+    owns = [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    pairs = [
+        products[a][b]
+        for first, second in itertools.combinations(owns, 2)
+        for a in first
+        for b in second
+    ]
+    return [*(row[0] for row in contrasts), *pairs]
+
+
+def _helmert(vectors: list[Vector]) -> list[Vector]:
+    """Weights of the Helmert contrasts: (1, .., 1, -j, 0, ..) / (j (j + 1))^(1/2) for j >= 1."""
+    contrasts = []
+    for j in range(1, len(vectors)):
+        entry = 1 / arb(j * (j + 1)).sqrt()
+        contrasts.append([*[entry] * j, -j * entry])
+    return contrasts
+
+
+def _is_inside(columns: list[list[Vector]], limit: float) -> bool:
+    """Whether the total violation is at most the limit: in float64 where that is certain."""
+    cells = gram([vector for vectors in columns for vector in vectors])
+    starts = [0, *itertools.accumulate(map(len, columns))]
+    guess = _float_margin(cells, starts, limit)
+    if guess is not None:
+        return guess
+    total = _violation(cells, starts)
+    if total <= limit:
+        return True
+    if total > limit:
+        return False
+    raise Undecided
+
+
+def _float_margin(cells: list[Vector], starts: list[int], limit: float) -> bool | None:
+    """The comparison in float64, or None if its proved error leaves both answers possible.
+
+    Cells are at most 1, so with radii of at most 2^-50 their floats are off by at most 2^-49. Each
+    of N inequalities adds at most 7 of them, an error of at most 2^-46 with the rounding of the
+    sum; adding N values of at most 4 rounds by at most N^2 2^-51.
+    """
+    if any(not cell.rad() < CELL_RADIUS for row in cells for cell in row):
+        return None
+    matrix = np.array([[float(cell) for cell in row] for row in cells])
+    total = float(violations(matrix[None], np.array(starts, dtype=np.int64))[0])
+    count = starts[-1] ** 2 + 4 * math.comb(starts[-1], 3)
+    error = count * 2.0**-46 + count**2 * 2.0**-51
+    if abs(total - limit) <= error:
+        return None
+    return total < limit
+
+
+def _violation(cells: list[Vector], starts: list[int]) -> arb:
+    """The sum of what cell and triangle inequalities miss, of the events `table_draws` counts."""
+    columns = [range(a, b) for a, b in itertools.pairwise(starts)]
+    missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
+    # Of two levels one is the complement of the other, which permutes the four inequalities.
+    events = [column[:1] if len(column) == 2 else column for column in columns]
+    for chosen in itertools.combinations(events, 3):
+        for a, b, c in itertools.product(*chosen):
+            ab, ac, bc = cells[a][b], cells[a][c], cells[b][c]
+            missing += [
+                cells[a][a] + cells[b][b] + cells[c][c] - 1 - ab - ac - bc,
+                ab + ac - bc - cells[a][a],
+                ab + bc - ac - cells[b][b],
+                ac + bc - ab - cells[c][c],
+            ]
+    return ball_sum([value.nonnegative_part() for value in missing])
+
+
+def _inner(first: Vector, second: Vector) -> arb:
+    return ball_sum([a * b for a, b in zip(first, second, strict=True)])
