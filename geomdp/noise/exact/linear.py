@@ -51,7 +51,7 @@ def _row_product(weights: Vector, places: list[int], vector: Vector) -> arb:
 def gram(rows: list[Vector]) -> list[Vector]:
     """R R^T for the rows of R, which may end early: the entries that follow are 0."""
     width, count = max(map(len, rows)), len(rows)
-    padded = [entry for row in rows for entry in (*row, *[0] * (width - len(row)))]
+    padded = [entry for row in rows for entry in (*row, *[arb(0)] * (width - len(row)))]
     matrix = arb_mat(count, width, padded)
     flat = (matrix * matrix.transpose()).entries()
     return [flat[i * count : (i + 1) * count] for i in range(count)]

@@ -161,8 +161,9 @@ def _symmetrised_box(body: SymmetrisedBox) -> Computable:
 
     def point(draw: Draw) -> Vector:
         lowest = whole_number(len(upper) + 1, draw)
-        first, *others = [*draw.uniforms(lowest), arb(0), *draw.uniforms(len(upper) - lowest)]
-        return [side * (c - first) for side, c in zip(upper, others, strict=True)]
+        corner = draw.uniforms(len(upper))
+        corner.insert(lowest, arb(0))
+        return [side * (c - corner[0]) for side, c in zip(upper, corner[1:], strict=True)]
 
     return point
 

@@ -17,35 +17,38 @@ from flint import arb
 from geomdp.bodies.conic.table_draws import violations
 from geomdp.noise.exact.linear import gram
 from geomdp.noise.exact.uniforms import Draw, Undecided
-from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_factor, dirichlet
+from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Largest radius of a cell for which the violation is first computed in float64.
-CELL_RADIUS = 2.0**-50
+#: Largest radius of an entry for which violations are first computed in float64.
+ENTRY_RADIUS = 2.0**-50
 
 
-def table_moments(levels: Sequence[int], violation: float, draw: Draw) -> Vector:
-    """A uniform point of `TableMoments(levels, violation)`, in its coordinates.
+def table_moments(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
+    """A uniform point of `TableMoments(levels, limit)`, in its coordinates.
 
-    Draws from the body that is not cut until the total violation is at most the limit; each
-    comparison is decided on balls.
+    Draws from the body that is not cut until the total violation is at most the limit. What the
+    columns drawn so far violate only grows with further columns, so most draws are refused early.
     """
     while True:
-        columns = _columns(levels, draw)
-        if math.isinf(violation) or _is_inside(columns, violation):
+        columns = _columns(levels, limit, draw)
+        if columns is not None:
             return _coordinates(columns)
 
 
-def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
-    """The vectors of each column: shares from a Dirichlet law, then a random orthonormal frame."""
+def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]] | None:
+    """The vectors of each column; None once the violation is above the limit."""
     order = sum(levels) - len(levels)
-    rows = bartlett_factor(order, draw)
-    columns, first = [], 0
+    columns: list[list[Vector]] = []
+    cut = None if math.isinf(limit) else _Cut(limit)
+    first = 0
     for count in levels:
-        frame = _orthonormal(rows[first : first + count - 1], order)
+        rows = [bartlett_row(place, order, draw) for place in range(first, first + count - 1)]
+        first += count - 1
         # The parameter of the Dirichlet law is (P - q) / 2 + 1 for q = count - 1.
         shares = dirichlet(count, order - count + 3, draw)
-        columns.append(_vectors(shares, frame))
-        first += count - 1
+        columns.append(_vectors(shares, _orthonormal(rows, order)))
+        if cut is not None and not cut.allows(columns[-1]):
+            return None
     return columns
 
 
@@ -114,37 +117,56 @@ def _helmert(vectors: list[Vector]) -> list[Vector]:
     return contrasts
 
 
-def _is_inside(columns: list[list[Vector]], limit: float) -> bool:
-    """Whether the total violation is at most the limit: in float64 where that is certain."""
-    cells = gram([vector for vectors in columns for vector in vectors])
-    starts = [0, *itertools.accumulate(map(len, columns))]
-    guess = _float_margin(cells, starts, limit)
-    if guess is not None:
-        return guess
-    total = _violation(cells, starts)
-    if total <= limit:
-        return True
-    if total > limit:
-        return False
-    raise Undecided
+class _Cut:
+    """Whether the violation of the columns so far is at most the limit.
 
-
-def _float_margin(cells: list[Vector], starts: list[int], limit: float) -> bool | None:
-    """The comparison in float64, or None if its proved error leaves both answers possible.
-
-    Cells are at most 1, so with radii of at most 2^-50 their floats are off by at most 2^-49. Each
-    of N inequalities adds at most 7 of them, an error of at most 2^-46 with the rounding of the
-    sum; adding N values of at most 4 rounds by at most N^2 2^-51.
+    The answer is that of the exact vectors, at every precision, as it decides which numbers are
+    read next. Float64 is used where its proved error cannot change the answer.
     """
-    if any(not cell.rad() < CELL_RADIUS for row in cells for cell in row):
-        return None
-    matrix = np.array([[float(cell) for cell in row] for row in cells])
-    total = float(violations(matrix[None], np.array(starts, dtype=np.int64))[0])
-    count = starts[-1] ** 2 + 4 * math.comb(starts[-1], 3)
-    error = count * 2.0**-46 + count**2 * 2.0**-51
-    if abs(total - limit) <= error:
-        return None
-    return total < limit
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self._starts = [0]
+        self._vectors: list[Vector] = []
+        self._floats: list[list[float]] = []
+        self._widest = 0.0
+
+    def allows(self, column: list[Vector]) -> bool:
+        """The answer with one more column."""
+        self._starts.append(self._starts[-1] + len(column))
+        self._vectors += column
+        self._floats += [[float(entry) for entry in vector] for vector in column]
+        radii = [float(entry.rad()) for vector in column for entry in vector]
+        self._widest = max(self._widest, *radii)
+        guess = self._float_comparison()
+        if guess is not None:
+            return guess
+        total = _violation(gram(self._vectors), self._starts)
+        if total <= self._limit:
+            return True
+        if total > self._limit:
+            return False
+        raise Undecided
+
+    def _float_comparison(self) -> bool | None:
+        """The comparison in float64, or None if its error leaves both answers possible.
+
+        Vectors have length at most 1 and w entries. With radii of at most 2^-50 their floats are
+        off by at most 2^-49, so that inner products are off by at most w 2^-47 with their rounding.
+        Each of N inequalities adds 6 of them and is off by at most w 2^-44; adding N values of at
+        most 4 rounds by at most N^2 2^-51.
+        """
+        if self._widest > ENTRY_RADIUS:
+            return None
+        entries = np.array(self._floats)
+        cells = entries @ entries.T
+        total = float(violations(cells[None], np.array(self._starts, dtype=np.int64))[0])
+        count = self._starts[-1] ** 2 + 4 * math.comb(self._starts[-1], 3)
+        error = count * entries.shape[1] * 2.0**-44 + count**2 * 2.0**-51
+        # Written so that a total that is no number is left undecided.
+        if not abs(total - self._limit) > error:
+            return None
+        return total < self._limit
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:

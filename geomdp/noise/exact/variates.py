@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import reduce
-from itertools import pairwise
 from operator import mul
 
 from flint import arb
@@ -114,17 +113,19 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
     return kept
 
 
-def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
-    """Rows of a lower triangular L with L L^T = G G^T in law, G (p, p + 1) standard Gaussian.
+def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
+    """Row i = `place` (from 0) of a lower triangular L with L L^T = G G^T in law, up to its end.
 
-    The Gaussian rows of G, each in coordinates along the rows before it: row i (from 0) has i
-    independent Gaussian entries and then the length of the rest of the row, a chi variable with
-    p + 1 - i degrees of freedom (Bartlett 1933). Row i has i + 1 entries.
+    G (p, p + 1) is standard Gaussian, p = `order`. Each row of G is written in coordinates along
+    the rows before it: i independent Gaussian entries, then the length of the rest of the row, a
+    chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
     """
-    below = gaussians(order * (order - 1) // 2, draw)
-    starts = [i * (i - 1) // 2 for i in range(order + 1)]
-    rests = [(2 * half_gamma(order + 1 - i, draw)).sqrt() for i in range(order)]
-    return [[*below[a:b], rest] for (a, b), rest in zip(pairwise(starts), rests, strict=True)]
+    return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
+
+
+def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
+    """All rows of that L."""
+    return [bartlett_row(place, order, draw) for place in range(order)]
 
 
 def ball_sum(values: Vector) -> arb:

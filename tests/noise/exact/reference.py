@@ -71,11 +71,9 @@ class Reference:
 
     def correlations(self, order):
         """Inner products of the rows of Bartlett's factor over their lengths."""
-        below = self.gaussians(order * (order - 1) // 2)
         rows = []
         for i in range(order):
-            mine = below[i * (i - 1) // 2 : i * (i + 1) // 2]
-            row = [*mine, mpmath.sqrt(2 * self.half_gamma(order + 1 - i))]
+            row = [*self.gaussians(i), mpmath.sqrt(2 * self.half_gamma(order + 1 - i))]
             length = mpmath.sqrt(mpmath.fsum(x * x for x in row))
             rows.append([x / length for x in row])
         return [

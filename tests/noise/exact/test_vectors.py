@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from flint import ctx
 
 import geomdp.noise
 from geomdp.bodies import (
@@ -36,6 +37,7 @@ from geomdp.noise import (
 )
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
+from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
 from geomdp.noise.recursive import best_stop
 from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
@@ -142,6 +144,21 @@ def test_the_rounding_is_that_of_the_draw_itself(noise):
     for row in fine:
         coarse = np.array(rounded_noise(noise, -1, entropy), dtype=float)
         np.testing.assert_array_equal(coarse, np.floor(row / 2 + 0.5))
+
+
+def test_every_precision_encloses_the_same_value(noise):
+    """Decisions, and with them the numbers read, do not depend on the precision."""
+    vector = noise_vector(noise)
+    for seed in range(30):
+        bits = UniformBits(seeded(seed))
+        boxes = []
+        for words in (2, 3, 6):
+            with ctx.workprec(words * WORD_BITS):
+                boxes.append(vector(Draw(bits, words)))
+        for coarse, middle, fine in zip(*boxes, strict=True):
+            assert coarse.overlaps(middle)
+            assert middle.overlaps(fine)
+            assert coarse.overlaps(fine)
 
 
 def test_elliptope_noise_has_the_variance_of_the_formula_sheet():
