@@ -33,7 +33,7 @@ from geomdp.bodies import (
 from geomdp.noise.exact import matrices
 from geomdp.noise.exact.linear import dyadic, linear_map
 from geomdp.noise.exact.missing import NoExactPath
-from geomdp.noise.exact.tables import table_moments
+from geomdp.noise.exact.tables import table_contrasts
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import (
     Vector,
@@ -224,7 +224,7 @@ def _psd_box(body: PsdBox) -> Computable:
 
 @uniform_point.register
 def _table_moments(body: TableMoments) -> Computable:
-    return lambda draw: table_moments(body.levels, body.violation, draw)
+    return lambda draw: table_contrasts(body.levels, body.violation, draw)
 
 
 @uniform_point.register

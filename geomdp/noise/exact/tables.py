@@ -23,8 +23,26 @@ from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichle
 ENTRY_RADIUS = 2.0**-50
 
 
-def table_moments(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
-    """A uniform point of `TableMoments(levels, limit)`, in its coordinates.
+def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
+    """A uniform point of `TableMoments(levels, limit)`, in its coordinates."""
+    return _coordinates(_accepted(levels, limit, draw))
+
+
+def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
+    """The same point by its cells: shares m_i of columns in turn, then M_ij by rows for i < j."""
+    columns = _accepted(levels, limit, draw)
+    products = gram([vector for column in columns for vector in column])
+    starts = [0, *itertools.accumulate(map(len, columns))]
+    events = [range(a, b) for a, b in itertools.pairwise(starts)]
+    shares = [vector[0] for column in columns for vector in column]
+    return [
+        *shares,
+        *(products[a][b] for i, j in itertools.combinations(events, 2) for a in i for b in j),
+    ]
+
+
+def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
+    """The vectors of each column of a point of the cut body, by rejection.
 
     Draws from the body that is not cut until the total violation is at most the limit. What the
     columns drawn so far violate only grows with further columns, so most draws are refused early.
@@ -32,7 +50,7 @@ def table_moments(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
     while True:
         columns = _columns(levels, limit, draw)
         if columns is not None:
-            return _coordinates(columns)
+            return columns
 
 
 def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]] | None:

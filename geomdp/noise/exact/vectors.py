@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import singledispatch
 
-import numpy as np
+import scipy.sparse as sp
 from flint import arb
 
+from geomdp._typing import FloatArray
+from geomdp.bodies import Body, Shifted, TableMoments
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
-from geomdp.noise.exact.linear import dyadic, linear_map
+from geomdp.noise.exact.linear import LinearMap, dyadic, linear_map
 from geomdp.noise.exact.missing import NoExactPath
 from geomdp.noise.exact.points import Computable, uniform_point
+from geomdp.noise.exact.table_maps import cell_map
+from geomdp.noise.exact.tables import table_cells
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import Vector, gamma, gaussians, laplaces
 from geomdp.noise.gaussian import GaussianNoise
@@ -66,35 +71,75 @@ def _knorm(noise: KNormNoise) -> Computable:
 
 @noise_vector.register
 def _cone(noise: ConeNoise) -> Computable:
-    point, rate = uniform_point(noise.body), arb(noise.rate)
-    centre = dyadic(noise.centre)
+    body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
+    lift, rate = _lift(body, noise.matrix, noise.constant), arb(noise.rate)
     shape = noise.effective_dimension + 1
-    to_answers = None if noise.matrix is None else linear_map(noise.matrix)
-    constant = dyadic(np.zeros(noise.dimension) if noise.constant is None else noise.constant)
 
     def vector(draw: Draw) -> Vector:
         first, second = gamma(shape, draw) / rate, gamma(shape, draw) / rate
-        change = first - second
-        moved = [
-            first * a - second * b - change * c
-            for a, b, c in zip(point(draw), point(draw), centre, strict=True)
-        ]
-        answers = moved if to_answers is None else to_answers(moved)
-        return [x + change * c for x, c in zip(answers, constant, strict=True)]
+        one, two = lift.point(draw), lift.point(draw)
+        moved = [first * a - second * b for a, b in zip(one, two, strict=True)]
+        return lift.answers(moved, first - second)
 
     return vector
 
 
 @noise_vector.register
 def _paired(noise: PairedNoise) -> Computable:
-    point, epsilon = uniform_point(noise.body), arb(noise.epsilon)
-    to_answers = linear_map(noise.matrix)
+    lift, epsilon = _lift(noise.body, noise.matrix), arb(noise.epsilon)
+    shape = 2 * noise.body.dimension + 1
 
     def vector(draw: Draw) -> Vector:
-        radius = gamma(2 * noise.body.dimension + 1, draw) / epsilon
-        return to_answers([radius * (a - b) for a, b in zip(point(draw), point(draw), strict=True)])
+        radius = gamma(shape, draw) / epsilon
+        one, two = lift.point(draw), lift.point(draw)
+        return lift.answers([radius * (a - b) for a, b in zip(one, two, strict=True)], arb(0))
 
     return vector
+
+
+@dataclass(frozen=True)
+class _Lift:
+    """A uniform point x of a body, and answers (matrix @ x + constant) / denominator.
+
+    Parameters
+    ----------
+    point : callable
+        The point, in some coordinates.
+    product : callable
+        The matrix on these coordinates.
+    constant : list of arb or None
+        None for 0.
+    denominator : int
+        At least 1.
+    """
+
+    point: Computable
+    product: LinearMap
+    constant: Vector | None
+    denominator: int = 1
+
+    def answers(self, vector: Vector, count: arb) -> Vector:
+        """The answers of a vector, with `count` times the constant."""
+        images = self.product(vector)
+        if self.constant is not None:
+            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
+        return images if self.denominator == 1 else [x / self.denominator for x in images]
+
+
+def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
+    """The map of points of `body` to answers; contrasts of tables go through their cells."""
+    if isinstance(body, TableMoments) and matrix is not None:
+        cells = cell_map(body.levels, matrix, constant)
+        if cells is not None:
+            levels, limit = body.levels, body.violation
+            return _Lift(
+                lambda draw: table_cells(levels, limit, draw),
+                linear_map(cells.numerators),
+                None if constant is None else dyadic(cells.constant),
+                cells.denominator,
+            )
+    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
+    return _Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
 
 
 @noise_vector.register

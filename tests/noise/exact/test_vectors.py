@@ -39,6 +39,8 @@ from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
 from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
 from geomdp.noise.recursive import best_stop
+from geomdp.workloads import MarginalTables
+from geomdp.workloads.structure.table_contrasts import table_contrasts
 from tests.noise.exact.reference import floats, seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
 
@@ -47,6 +49,7 @@ DRAWS = 2000
 GRID = 30
 
 PAIRS = sp.csr_array(np.array([[1.0, -1, 0], [0.25, 0.5, -0.25], [0, 0, 1], [0, 0, 0]]))
+TABLES = table_contrasts(MarginalTables([3, 2], 2))
 CORNERS = np.vstack([np.zeros(3), np.eye(3)])
 
 
@@ -76,6 +79,10 @@ NOISES = {
     "pair of cut tables": PairedNoise(
         TableMoments([2, 2], 0.0), 0.8, sp.csr_array(np.eye(3) + np.tri(3, 3, -1))
     ),
+    "tables": ConeNoise(
+        TableMoments([3, 2]), 1.0, np.zeros(5), TABLES.matrix, constant=TABLES.constant
+    ),
+    "pair of tables, cut": PairedNoise(TableMoments([3, 2], 0.05), 0.8, TABLES.matrix),
     "parts": MappedNoise(
         [
             Part(LaplaceNoise(2, 1.0), np.array([[1.0, 2], [3, 4], [0, 0.5]])),
