@@ -16,42 +16,56 @@ from geomdp.noise.exact.vectors import noise_vector
 SHARE = 1 / 1024
 
 
-def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> list[int]:
-    """One draw Z of the noise, rounded: whole numbers j with j_i 2^-grid nearest to Z_i.
+class RoundedNoise:
+    """A noise prepared for correctly rounded draws on sums.
 
-    Halves are rounded up. For true sums S that are multiples of 2^-grid, S + 2^-grid j is the
-    rounding of S + Z, hence post-processing of the mechanism of the proof: what is proved of it in
-    real arithmetic holds of S + 2^-grid j as computed. The draw does not see S, so neither its time
-    nor the bits it uses depend on records.
+    A draw is the rounding of Z to the multiples of 2^-grid, halves rounded up. For true sums S that
+    are such multiples, S plus the draw is the rounding of S + Z, hence post-processing of the
+    mechanism of the proof: what is proved of it in real arithmetic holds of what is computed. The
+    draw does not see S, so neither its time nor the bits it uses depend on records.
 
     Parameters
     ----------
     noise : Noise
         On sums. Its scales, and the entries of its matrices and bodies, are taken as the dyadic
-        rationals that the floats are: the proof must hold for these.
+        rationals that the floats are: the proof must hold for these. An exception are maps of
+        contrasts of tables, see `cell_map`.
     grid : int
-        k; the unit of the result is 2^-k. Negative for units above 1.
-    entropy : callable, optional
-        Source of random bytes; by default `os.urandom`. Anything else is for tests.
-
-    Returns
-    -------
-    list of int
-        One number for each coordinate, of any size.
+        k; the unit of a draw is 2^-k. Negative for units above 1.
 
     Raises
     ------
     NoExactPath
-        If the noise has no computable sampler; before any bit is drawn.
-    PrecisionExhausted
-        If a coordinate is still undecided at 15872 bits. There is no fallback to float64.
+        If the noise has no computable sampler.
 
     References
     ----------
     Mironov 2012 (what float64 noise gives away); formula sheet X-GRID.
     """
-    vector = noise_vector(noise)
-    return refined(lambda draw: nearest_multiples(vector(draw), grid), entropy)
+
+    def __init__(self, noise: Noise, grid: int) -> None:
+        self.noise, self.grid = noise, grid
+        self._vector = noise_vector(noise)
+
+    def draw(self, entropy: Entropy | None = None) -> list[int]:
+        """Whole numbers j, one a coordinate and of any size, with j 2^-grid the rounded noise.
+
+        Parameters
+        ----------
+        entropy : callable, optional
+            Source of random bytes; by default `os.urandom`. Anything else is for tests.
+
+        Raises
+        ------
+        PrecisionExhausted
+            If a coordinate is still undecided at 15872 bits. There is no fallback to float64.
+        """
+        return refined(lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy)
+
+
+def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> list[int]:
+    """One draw of the noise in units of 2^-grid: see `RoundedNoise`, which is prepared once."""
+    return RoundedNoise(noise, grid).draw(entropy)
 
 
 def public_grid(noise: Noise) -> int:
