@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from geomdp.audit import audit
 from geomdp.mechanisms import (
     Cone,
     Gaussian,
@@ -129,6 +130,24 @@ def test_releases_have_the_predicted_error_and_the_law_of_seeded_ones(name):
     others = (sums + mechanism.noise.sample(np.random.default_rng(1), 20_000)) / N
     for j in range(len(sums)):
         ks_same(answers[:, j], others[:, j], level=LEVEL / len(sums))
+
+
+def audited(privacy):
+    """Audit rounded Laplace noise for `privacy` against 1-DP, on counts of neighbours."""
+    mechanism = Laplace(Histogram(2), n=N, privacy=privacy, adjacency=Adjacency.ADD_REMOVE)
+
+    def sampler(count):
+        sums = np.array([count, 0.0])
+        return lambda trials, _: np.array([mechanism.draw(None)(sums) for _ in range(trials)])
+
+    return audit(sampler(40.0), sampler(41.0), ONE, trials=6000, rng=1)
+
+
+@pytest.mark.statistical
+def test_an_audit_refutes_less_than_half_the_noise_only(monkeypatch):
+    monkeypatch.setattr(os, "urandom", seeded(2))
+    assert not audited(ONE).refuted
+    assert audited(PureDP(2.5)).refuted
 
 
 def test_copies_share_the_noise_and_the_grid():

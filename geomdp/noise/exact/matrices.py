@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from flint import arb
 
 from geomdp.noise.exact.linear import gram
@@ -22,25 +20,15 @@ def correlations(order: int, draw: Draw) -> Vector:
     return [products[i][j] for i in range(order) for j in range(i + 1, order)]
 
 
-def unit_traces(sizes: Sequence[int], draw: Draw) -> Vector:
-    """A uniform psd matrix whose diagonal blocks of given sizes have trace 1, in svec coordinates.
-
-    A Wishart matrix with p + 1 degrees of freedom, each block over its trace; see
-    `BlockElliptope.sample_uniform`.
-    """
-    rows = bartlett_factor(sum(sizes), draw)
-    scaled: list[Vector] = []
-    for size in sizes:
-        block = rows[len(scaled) : len(scaled) + size]
-        length = ball_sum([_squared_length(row) for row in block]).sqrt()
-        scaled += [_over(row, length) for row in block]
-    return _svec(gram(scaled))
-
-
 def spectraplex(order: int, draw: Draw) -> Vector:
-    """A uniform psd matrix of trace at most 1: U^(1/D) times one of trace 1, D the dimension."""
+    """A uniform psd matrix of trace at most 1, in svec coordinates (X-SPX).
+
+    U^(1/D) W / tr W, D the dimension and W a Wishart matrix with d + 1 degrees of freedom.
+    """
     size = draw.uniform().root(order * (order + 1) // 2)
-    return [size * entry for entry in unit_traces((order,), draw)]
+    rows = bartlett_factor(order, draw)
+    trace = ball_sum([_squared_length(row) for row in rows])
+    return [size * entry / trace for entry in _svec(gram(rows))]
 
 
 def psd_box(order: int, draw: Draw) -> Vector:

@@ -9,7 +9,6 @@ from flint import arb
 
 from geomdp.bodies import (
     Ball,
-    BlockElliptope,
     Body,
     Box,
     CrossPolytope,
@@ -205,11 +204,6 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
 @uniform_point.register
 def _elliptope(body: Elliptope) -> Computable:
     return lambda draw: matrices.correlations(body.order, draw)
-
-
-@uniform_point.register
-def _block_elliptope(body: BlockElliptope) -> Computable:
-    return lambda draw: matrices.unit_traces(body.sizes, draw)
 
 
 @uniform_point.register
