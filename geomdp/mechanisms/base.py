@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import numpy as np
@@ -22,11 +22,15 @@ from geomdp.workloads.universe.universes import Records
 LONGEST = 60
 
 
+#: From exact sums (m,) to private means (m,), with noise that is drawn already.
+Privatiser = Callable[[FloatArray], FloatArray]
+
+
 class FunctionOfSums(abc.ABC):
     """Private means computed from exact sums, in three steps that another mechanism can wrap.
 
-    Post-processing calls these steps of the mechanism inside it, in this order; `release` is the
-    same three steps with a ledger, a count of the records and a privacy record around them.
+    Post-processing calls these steps of the mechanism inside it; `release` is the same three steps
+    with a ledger, a count of the records and a privacy record around them.
     """
 
     @abc.abstractmethod
@@ -38,26 +42,34 @@ class FunctionOfSums(abc.ABC):
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Check the records and return their number and the exact sums for `perturb`.
+        """Check the records and return their number and the exact sums they add up to.
 
         The records are read once; nothing is drawn. ``ValueError`` for records outside the
         universe.
         """
 
     @abc.abstractmethod
-    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Noisy means from the exact sums that `totals` gives: private, not yet processed.
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
+        """Draw the noise; return the function that makes noisy means of exact sums with it.
 
-        The only step that draws. Not a release by itself: no ledger pays, nothing is recorded.
+        What it returns is private, not yet processed.
+
+        The only step that draws, and it sees no records. The function may be called once. None
+        takes the noise from the operating system: correctly rounded where `grid` is not None.
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """The answers (m,), from the noisy means alone; by default the noisy means themselves."""
         return noisy
 
+    def private(self, rng: np.random.Generator | None) -> Privatiser:
+        """Draw the noise; return the function from exact sums to answers: `draw`, `process`."""
+        noisy = self.draw(rng)
+        return lambda sums: self.process(noisy(sums))
+
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Private mean answers (m,) from the exact sums: `perturb`, then `process`."""
-        return self.process(self.perturb(sums, rng))
+        """Private mean answers (m,) from the exact sums, with fresh noise."""
+        return self.private(rng)(sums)
 
 
 class Mechanism(FunctionOfSums):
@@ -82,6 +94,14 @@ class Mechanism(FunctionOfSums):
     @abc.abstractmethod
     def predicted_rmse(self) -> Prediction:
         """Error per query predicted from the workload, n and privacy parameters alone."""
+
+    @property
+    def grid(self) -> int | None:
+        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+
+        None if they draw it in float64.
+        """
+        return None
 
     @abc.abstractmethod
     def with_workload(self, workload: Workload) -> Self:
@@ -114,15 +134,17 @@ class Mechanism(FunctionOfSums):
         records : array, DataFrame, or iterable of chunks of one
             In the encoding of `workload.universe`; under replace-one exactly n of them.
         rng : Generator, int or None
-            None draws from the operating system's entropy. Anything else makes the release
+            None draws from the operating system's entropy; noise with a `grid` is then correctly
+            rounded, and drawn before the records are read. Anything else makes the release
             reproducible, and its record then says ``seeded: no privacy claim``.
         ledger : Ledger, optional
-            Asked before the records are read; pays once they are found valid, before any draw.
+            Asked before the records are read; pays once they are found valid, before any noise
+            meets them.
 
         Raises
         ------
         ValueError
-            Before any draw: records outside the universe, or, under replace-one, not n of them.
+            Before any payment: records outside the universe, or, under replace-one, not n of them.
         BudgetExhausted
             If the ledger cannot pay; the records are not read.
         """
@@ -132,12 +154,16 @@ class Mechanism(FunctionOfSums):
             self.set_up()
             return self.predicted_rmse
 
-        def read() -> tuple[int, FloatArray]:
+        def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
+            # Drawn before the records are read, rounded noise cannot depend on them, and neither
+            # can the time that it takes. A later failure throws it away.
+            rounded = self.draw(None) if rng is None and self.grid is not None else None
             totals = self.totals(records)
-            return totals.count, totals.sums
+            return totals.count, (totals.sums, rounded)
 
-        def draw(predicted: Prediction, sums: FloatArray) -> Release:
-            noisy = self.perturb(sums, generator)
+        def draw(predicted: Prediction, statistic: tuple[FloatArray, Privatiser | None]) -> Release:
+            sums, rounded = statistic
+            noisy = (self.draw(generator) if rounded is None else rounded)(sums)
             return Release(self.process(noisy), guarantee, predicted, self.workload, noisy)
 
         return release_once(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtri
@@ -22,10 +23,14 @@ from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP
 def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     """Scale b = Delta_1 / epsilon of independent Laplace noise on every coordinate.
 
-    `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), the variance 2 b^2. Dwork-Roth 2014,
-    Theorem 3.6; formula sheet GEN-3.
+    `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), the variance 2 b^2. The quotient is
+    rounded up, so that epsilon b >= Delta_1 for the floats as they are. Dwork-Roth 2014, Theorem
+    3.6; formula sheet GEN-3.
     """
-    return _scale(positive(sensitivity, "sensitivity") / privacy.epsilon)
+    sensitivity = positive(sensitivity, "sensitivity")
+    scale = _scale(sensitivity / privacy.epsilon)
+    enough = Fraction(scale) * Fraction(privacy.epsilon) >= Fraction(sensitivity)
+    return scale if enough else _scale(math.nextafter(scale, math.inf))
 
 
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:

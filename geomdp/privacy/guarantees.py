@@ -14,6 +14,13 @@ from geomdp._validation import positive, real_number
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
 
+def rounded_arithmetic(grid: int) -> str:
+    """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID)."""
+    return (
+        f"noise correctly rounded to multiples of 2^-{grid}; random bits from the operating system"
+    )
+
+
 class Adjacency(enum.Enum):
     """Which pairs of data sets are neighbours (GEN-1)."""
 
@@ -229,8 +236,8 @@ class Guarantee:
                 return ApproxDP(epsilon, delta + (1 + growth) * tv)
 
     def as_seeded(self) -> Guarantee:
-        """The same record for a release whose random generator the caller supplied."""
-        return replace(self, seeded=True)
+        """The same record for a release whose generator the caller supplied, always in float64."""
+        return replace(self, arithmetic=FLOAT64_CAVEAT, seeded=True)
 
     def __repr__(self) -> str:
         seeded = ", seeded" if self.seeded else ""

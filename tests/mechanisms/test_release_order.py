@@ -1,7 +1,11 @@
-"""Every release sets up, asks the ledger, reads, checks and pays, in this order, and then draws."""
+"""Every release sets up, asks the ledger, reads, checks and pays, in this order, and then draws.
+
+Correctly rounded noise is drawn before the records are read, so that it cannot depend on them.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -109,11 +113,19 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 class Sources:
-    """The unseeded generators made in a test, with their states when they were made."""
+    """The unseeded generators made in a test, with their states when they were made.
+
+    `bytes_read` counts what is asked of the operating system for correctly rounded noise.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[tuple[np.random.Generator, Any]] = []
-        real = np.random.default_rng
+        self.bytes_read = 0
+        real, urandom = np.random.default_rng, os.urandom
+
+        def counted(count: int) -> bytes:
+            self.bytes_read += count
+            return urandom(count)
 
         def default_rng(seed: Any = None) -> np.random.Generator:
             generator = real(seed)
@@ -122,6 +134,7 @@ class Sources:
             return generator
 
         monkeypatch.setattr(np.random, "default_rng", default_rng)
+        monkeypatch.setattr(os, "urandom", counted)
 
     @property
     def drawn(self) -> bool:
@@ -139,20 +152,26 @@ def sources(monkeypatch: pytest.MonkeyPatch) -> Sources:
 
 
 class Watched:
-    """Records that say whether they were read."""
+    """Records that say whether they were read, and how much was drawn before that."""
 
-    def __init__(self, records: Any) -> None:
-        self.records, self.read = records, False
+    def __init__(self, records: Any, sources: Sources | None = None) -> None:
+        self.records, self.read, self.sources = records, False, sources
+        self.drawn_before = 0
+
+    def _note(self) -> None:
+        if not self.read and self.sources is not None:
+            self.drawn_before = self.sources.bytes_read
+        self.read = True
 
     def __len__(self) -> int:
         return len(self.records)
 
     def __iter__(self) -> Iterator[Any]:
-        self.read = True
+        self._note()
         return iter(self.records)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        self.read = True
+        self._note()
         return np.asarray(self.records, dtype)
 
 
@@ -175,7 +194,31 @@ def test_the_ledger_pays_once_and_before_the_first_draw(name: str, sources: Sour
     ledger = WatchedLedger(case.privacy, sources)
     case.mechanism.release(case.good, ledger=ledger)
     assert ledger.spends() == [Spend(type(case.mechanism).__name__, case.privacy)]
-    assert sources.drawn
+    # Rounded noise comes from the operating system alone.
+    assert sources.drawn == (not is_rounded(case))
+
+
+def is_rounded(case: Case) -> bool:
+    return getattr(case.mechanism, "grid", None) is not None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rounded_noise_is_drawn_before_the_records_are_read(name: str, sources: Sources) -> None:
+    case = CASES[name]()
+    sources.bytes_read = 0
+    records = Watched(case.good, sources)
+    case.mechanism.release(records)
+    assert records.read
+    if is_rounded(case):
+        assert records.drawn_before > 0
+        assert sources.bytes_read == records.drawn_before
+        # No bit is drawn for a release that the ledger refuses.
+        empty = Ledger(case.privacy)
+        empty.spend(Guarantee(case.privacy, Adjacency.REPLACE_ONE, Exact()), "another")
+        sources.bytes_read = 0
+        with pytest.raises(BudgetExhausted):
+            case.mechanism.release(case.good, ledger=empty)
+        assert sources.bytes_read == 0
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,12 +12,18 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
 from geomdp.noise.base import Noise
+from geomdp.noise.exact import RoundedNoise, public_grid
 from geomdp.privacy import Adjacency, Guarantee, Privacy
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
+from geomdp.workloads.structure.whole_answers import has_whole_answers
+
+#: Whole numbers below this are exact in float64.
+LARGEST_SUM = 2**53
 
 
 class AdditiveMechanism(Mechanism):
@@ -65,7 +71,34 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
-        return Guarantee(self.privacy, self.adjacency, self.noise.sampler)
+        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid)
+        return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
+
+    def _proved_as_computed(self) -> bool:
+        """Whether the proof holds for the very floats that `noise` holds, with nothing rounded.
+
+        A mechanism whose scales, bodies and maps are exact, or rounded towards more noise, says so
+        here; its unseeded releases of whole-number sums are then correctly rounded (X-GRID).
+        """
+        return False
+
+    @cached_property
+    def grid(self) -> int | None:
+        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+
+        None if they draw it in float64: where the sums of answers are not exact whole numbers, or
+        the parameters of the noise are rounded.
+        """
+        if not (self._proved_as_computed() and has_whole_answers(self.workload)):
+            return None
+        # No answer to one element is above the l1 radius.
+        if self.n * self.workload.l1_radius() >= LARGEST_SUM:
+            return None
+        return public_grid(self.noise)
+
+    @cached_property
+    def _rounded(self) -> RoundedNoise | None:
+        return None if self.grid is None else RoundedNoise(self.noise, self.grid)
 
     def _claim(self) -> str:
         if "noise" in vars(self):
@@ -97,14 +130,32 @@ class AdditiveMechanism(Mechanism):
         return type(self)(workload, n=self.n, privacy=self.privacy, adjacency=self.adjacency)
 
     def set_up(self) -> None:
-        """Build the noise, and the subspace that it fills."""
-        _ = self.noise, self._hull
+        """Build the noise, the subspace that it fills, and its correctly rounded form."""
+        _ = self.noise, self._hull, self._rounded
 
-    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """(sums + Z) / n, brought back into the public subspace."""
-        answers = (sums + self.noise.sample(rng, 1)) / self.n
+        if rng is None and self._rounded is not None:
+            multiples, unit = self._rounded.draw(), 1 << self._rounded.grid
+            return lambda sums: self._restored(_quotients(sums, multiples, unit, self.n))
+        noise = self.noise.sample(np.random.default_rng(rng), 1)[0]
+        return lambda sums: self._restored((sums + noise) / self.n)
+
+    def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
-            return np.asarray(answers[0])
+            return answers
         # The noise covers the subspace only. Rebuilding the answers from their coordinates there
         # leaves nothing of the data outside it, not even the rounding of the sums.
-        return np.asarray(self._hull.embed(self._hull.coordinates(answers))[0])
+        return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
+
+
+def _quotients(sums: FloatArray, multiples: list[int], unit: int, n: int) -> FloatArray:
+    """(sums + multiples / unit) / n for whole sums: one rounding, of the exact quotient.
+
+    The sum of a true answer and its noise is a whole number of units, whatever its size. Added in
+    float64 it would be rounded where the noise is large, in a way that depends on both.
+    """
+    if (np.abs(sums) >= LARGEST_SUM).any() or (sums != np.rint(sums)).any():
+        raise ArithmeticError("sums must be whole numbers below 2^53 for whole answers")
+    whole, size = [int(total) for total in sums.tolist()], n * unit
+    return np.array([(total * unit + j) / size for total, j in zip(whole, multiples, strict=True)])

@@ -9,11 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import Elliptope, PsdBox, TableMoments, sensitivity_polytope
+from geomdp.bodies import Box, Elliptope, PsdBox, Simplex, TableMoments, sensitivity_polytope
 from geomdp.bodies.base import Body
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import pure_only
 from geomdp.noise.cone import ConeNoise
+from geomdp.noise.exact.table_maps import cell_map
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure.sign_products import sign_products
@@ -92,6 +93,14 @@ class Cone(AdditiveMechanism):
         # One record more also adds the constant c of the answers c + T q. Their number is not
         # public, so the noise of the lifted coordinate must cover it.
         return ConeNoise(body, epsilon, origin, matrix, constant)
+
+    def _proved_as_computed(self) -> bool:
+        # Maps of signs have entries +-2^-k, and those of tables whole coefficients on cells. Of
+        # other bodies simplices and boxes hold the answers themselves as vertices.
+        body, matrix = self._lift.body, self._lift.matrix
+        if isinstance(body, TableMoments) and matrix is not None:
+            return cell_map(body.levels, matrix, self._lift.constant) is not None
+        return isinstance(body, Elliptope | Simplex | Box)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,11 @@ import math
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp.bodies import Scaled, neighbour_body
+from geomdp.bodies import Box, Scaled, SimplexDifference, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
@@ -112,6 +114,13 @@ class KNorm(AdditiveMechanism):
         sampler: UniformSampler
         sampler = ExactSampler(body) if body.implements(Body.sample_uniform) else ChainSampler(body)
         return KNormNoise(body, self.privacy.epsilon, sampler)
+
+    def _proved_as_computed(self) -> bool:
+        # Differences of whole answers bound these bodies as they are, without rounding.
+        body = self.noise.body
+        if self._given is not None or isinstance(body, SimplexDifference):
+            return self._given is None
+        return isinstance(body, Box) and bool((body.upper == np.rint(body.upper)).all())
 
     @cached_property
     def _hull(self) -> AffineHull:

@@ -12,6 +12,7 @@ from geomdp.bodies import TableMoments
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
 from geomdp.noise import ConeNoise, PairedNoise
+from geomdp.noise.exact.table_maps import cell_map
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.table_contrasts import table_contrasts
@@ -93,6 +94,11 @@ class TightCone(AdditiveMechanism):
         if self.adjacency is Adjacency.REPLACE_ONE:
             return PairedNoise(body, epsilon, matrix)
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
+
+    def _proved_as_computed(self) -> bool:
+        # Whole coefficients on cells; records violate none of the inequalities, whatever the limit.
+        contrasts = self._contrasts
+        return cell_map(contrasts.levels, contrasts.matrix, contrasts.constant) is not None
 
 
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:

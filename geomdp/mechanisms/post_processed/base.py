@@ -6,9 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from geomdp._typing import FloatArray
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.privacy import Guarantee
 from geomdp.workloads import Workload
 
@@ -40,6 +39,11 @@ class PostProcessed(Mechanism):
         """The guarantee of `inner`."""
         return self.inner.guarantee
 
+    @property
+    def grid(self) -> int | None:
+        """That of `inner`."""
+        return self.inner.grid
+
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; noise and geometry are shared."""
         twin = super().with_n(n)
@@ -54,9 +58,9 @@ class PostProcessed(Mechanism):
         """Set up `inner`."""
         self.inner.set_up()
 
-    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """The answers of `inner`."""
-        return self.inner.privatise(sums, rng)
+        return self.inner.private(rng)
 
 
 def additive_only(inner: object) -> AdditiveMechanism:

@@ -18,6 +18,7 @@ from geomdp.geometry.jl import jl_map
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.base import Privatiser
 from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
@@ -185,9 +186,10 @@ class JL(PostProcessed):
         super().set_up()
         _ = self._projector, self._support, self.mean_distortion
 
-    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Noisy answers to A Q."""
-        return self.inner.privatise(self.matrix @ sums, rng)
+        inner = self.inner.private(rng)
+        return lambda sums: inner(self.matrix @ sums)
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Least squares over K_Q from the noisy answers to A Q."""

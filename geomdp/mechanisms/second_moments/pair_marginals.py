@@ -12,7 +12,7 @@ import numpy as np
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import Adjacency, Privacy
@@ -126,9 +126,9 @@ class PairMarginals(Mechanism):
         """Set up `second_moment`."""
         self.second_moment.set_up()
 
-    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Private second moments."""
-        return self.second_moment.privatise(sums, rng)
+        return self.second_moment.private(rng)
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Private marginals (m,) from svec of the sum of x x^T / d."""

@@ -16,7 +16,7 @@ from geomdp.bodies import Spectraplex
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
-from geomdp.mechanisms.base import Mechanism
+from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
@@ -204,9 +204,9 @@ class SecondMoment(Mechanism):
         if self.shrink:
             _ = self._noise_limit
 
-    def perturb(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Noisy second moments."""
-        return self.inner.privatise(sums, rng)
+        return self.inner.private(rng)
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Shrinkage where asked for, and projection."""

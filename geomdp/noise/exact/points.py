@@ -1,0 +1,250 @@
+"""Uniform points of bodies as computable vectors, by the type of the body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+
+from flint import arb
+
+from geomdp.bodies import (
+    Ball,
+    Body,
+    Box,
+    CrossPolytope,
+    Ellipsoid,
+    Elliptope,
+    LinearImage,
+    LpBall,
+    NuclearBall,
+    Product,
+    PsdBox,
+    Scaled,
+    Shifted,
+    Simplex,
+    SimplexDifference,
+    Spectraplex,
+    SpectraplexDifference,
+    SymmetrisedBox,
+    TableMoments,
+    TriangulatedPolytope,
+)
+from geomdp.noise.exact import matrices
+from geomdp.noise.exact.linear import dyadic, linear_map
+from geomdp.noise.exact.missing import NoExactPath
+from geomdp.noise.exact.tables import table_contrasts
+from geomdp.noise.exact.uniforms import Draw
+from geomdp.noise.exact.variates import (
+    Vector,
+    ball_sum,
+    direction,
+    dirichlet,
+    exponentials,
+    laplaces,
+    power_exponentials,
+    whole_number,
+)
+
+#: A random vector: a function of the uniform numbers.
+Computable = Callable[[Draw], Vector]
+
+#: Bodies that have a float64 sampler but no correctly rounded one.
+NO_EXACT_POINTS: dict[type[Body], str] = {
+    NuclearBall: "its eigenvalues come from coupling from the past, too costly in ball arithmetic",
+    SpectraplexDifference: (
+        "its eigenvalues come from coupling from the past, too costly in ball arithmetic"
+    ),
+    TriangulatedPolytope: "its simplices are found in float64, so they need not tile the polytope",
+}
+
+#: Largest p of an l_p ball: beyond it the box differs by less than 1 part in 10^4 in up to 10^40
+#: dimensions, and powers x^p leave the range of exponents.
+LARGEST_EXPONENT = 2.0**20
+
+
+@singledispatch
+def uniform_point(body: Body) -> Computable:
+    """A uniform point of `body`, within its affine hull, as a function of uniform numbers.
+
+    What depends on the body alone is prepared at this call, so that errors come before any draw.
+
+    Raises
+    ------
+    NoExactPath
+        If the body, or one it is made of, has no computable sampler in this room.
+    """
+    reason = NO_EXACT_POINTS.get(type(body), "no sampler in ball arithmetic is written for it")
+    raise NoExactPath(body, reason)
+
+
+@uniform_point.register
+def _ball(body: Ball) -> Computable:
+    return _ball_points(body.m, arb(body.r))
+
+
+def _ball_points(dimension: int, radius: arb) -> Computable:
+    """r U^(1/m) times a uniform direction."""
+
+    def point(draw: Draw) -> Vector:
+        length = radius * draw.uniform().root(dimension)
+        return [length * x for x in direction(dimension, draw)]
+
+    return point
+
+
+@uniform_point.register
+def _cross_polytope(body: CrossPolytope) -> Computable:
+    radius = arb(body.r)
+
+    def point(draw: Draw) -> Vector:
+        entries = laplaces(body.m, draw)
+        total = ball_sum([abs(x) for x in entries]) + exponentials(1, draw)[0]
+        return [radius * x / total for x in entries]
+
+    return point
+
+
+@uniform_point.register
+def _lp_ball(body: LpBall) -> Computable:
+    """Entries of density exp(-|x|^p), over the norm with one more exponential (SAM-4)."""
+    if body.p == 1:
+        return _cross_polytope(CrossPolytope(body.m, body.r))
+    if body.p > LARGEST_EXPONENT:
+        raise NoExactPath(body, "its exponent is above 2^20; a Box differs by less than is seen")
+    exponent, radius = arb(body.p), arb(body.r)
+
+    def point(draw: Draw) -> Vector:
+        sizes = power_exponentials(body.m, exponent, draw)
+        powers = ball_sum([x**exponent for x in sizes]) + exponentials(1, draw)[0]
+        norm = powers ** (1 / exponent)
+        signs = [1 - 2 * whole_number(2, draw) for _ in sizes]
+        return [sign * radius * x / norm for sign, x in zip(signs, sizes, strict=True)]
+
+    return point
+
+
+@uniform_point.register
+def _box(body: Box) -> Computable:
+    lower, upper = dyadic(body.lower), dyadic(body.upper)
+
+    def point(draw: Draw) -> Vector:
+        heights = draw.uniforms(len(lower))
+        # A flat axis is kept exact: its value may be a midpoint of the grid.
+        return [
+            a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
+        ]
+
+    return point
+
+
+@uniform_point.register
+def _ellipsoid(body: Ellipsoid) -> Computable:
+    """The image of the unit ball under the root, which must be one-to-one."""
+    rank, columns = body.affine_hull().dimension, body.root.shape[1]
+    if rank == 0:
+        return lambda _: [arb(0)] * body.dimension
+    if rank < columns:
+        raise NoExactPath(body, f"its root has {columns} columns but rank {rank}")
+    return _composed(linear_map(body.root), _ball_points(rank, arb(1)))
+
+
+@uniform_point.register
+def _symmetrised_box(body: SymmetrisedBox) -> Computable:
+    """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
+
+    In y = x / u the body is that of all differences (c_i - c_0) of points c in R^(m + 1) whose
+    largest and smallest entry differ by at most 1. It is the union, without overlap, of m + 1 cells
+    of volume 1, by which entry is the smallest: with that entry 0, the others fill [0, 1]^m.
+    """
+    upper = dyadic(body.upper)
+
+    def point(draw: Draw) -> Vector:
+        lowest = whole_number(len(upper) + 1, draw)
+        corner = draw.uniforms(len(upper))
+        corner.insert(lowest, arb(0))
+        return [side * (c - corner[0]) for side, c in zip(upper, corner[1:], strict=True)]
+
+    return point
+
+
+@uniform_point.register
+def _simplex(body: Simplex) -> Computable:
+    count = len(body.vertices)
+    if count == 1:
+        vertex = dyadic(body.vertices[0])
+        return lambda _: vertex
+    return _composed(linear_map(body.vertices.T), lambda draw: dirichlet(count, 2, draw))
+
+
+@uniform_point.register
+def _simplex_difference(body: SimplexDifference) -> Computable:
+    """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in one (X-SIM).
+
+    With C(r+1, k) C(r-1, k-1) / C(2r, r) for |I| = k and I uniform of that size, I is what r of 2 r
+    objects, drawn without replacement, have in common with the first r + 1 of them.
+    """
+    rank = len(body.vertices) - 1
+    if rank == 0:
+        return lambda _: [arb(0)] * body.dimension
+    to_answers = linear_map(body.vertices.T)
+
+    def point(draw: Draw) -> Vector:
+        positive = set(draw.order(2 * rank)[:rank])
+        parts = exponentials(rank + 1, draw)
+        above = ball_sum([x for i, x in enumerate(parts) if i in positive])
+        below = ball_sum([x for i, x in enumerate(parts) if i not in positive])
+        size = draw.uniform().root(rank)
+        return to_answers(
+            [size * x / above if i in positive else -size * x / below for i, x in enumerate(parts)]
+        )
+
+    return point
+
+
+@uniform_point.register
+def _elliptope(body: Elliptope) -> Computable:
+    return lambda draw: matrices.correlations(body.order, draw)
+
+
+@uniform_point.register
+def _spectraplex(body: Spectraplex) -> Computable:
+    return lambda draw: matrices.spectraplex(body.d, draw)
+
+
+@uniform_point.register
+def _psd_box(body: PsdBox) -> Computable:
+    return lambda draw: matrices.psd_box(body.d, draw)
+
+
+@uniform_point.register
+def _table_moments(body: TableMoments) -> Computable:
+    return lambda draw: table_contrasts(body.levels, body.violation, draw)
+
+
+@uniform_point.register
+def _product(body: Product) -> Computable:
+    factors = [uniform_point(factor) for factor in body.bodies]
+    return lambda draw: [entry for factor in factors for entry in factor(draw)]
+
+
+@uniform_point.register
+def _scaled(body: Scaled) -> Computable:
+    inner, factor = uniform_point(body.body), arb(body.factor)
+    return lambda draw: [factor * x for x in inner(draw)]
+
+
+@uniform_point.register
+def _shifted(body: Shifted) -> Computable:
+    inner, offset = uniform_point(body.body), dyadic(body.offset)
+    return lambda draw: [x + o for x, o in zip(inner(draw), offset, strict=True)]
+
+
+@uniform_point.register
+def _linear_image(body: LinearImage) -> Computable:
+    if not body.one_to_one:
+        raise NoExactPath(body, "its matrix is not one-to-one on the body")
+    return _composed(linear_map(body.matrix), uniform_point(body.body))
+
+
+def _composed(outer: Callable[[Vector], Vector], inner: Computable) -> Computable:
+    return lambda draw: outer(inner(draw))

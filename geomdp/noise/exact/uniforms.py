@@ -1,0 +1,120 @@
+"""Uniform random numbers with as many bits as are asked for, from the operating system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from flint import arb
+
+#: A source of random bytes: returns as many as it is asked for, independent and uniform.
+Entropy = Callable[[int], bytes]
+
+#: Bits of a word: the largest whole numbers that FLINT holds without allocating memory.
+WORD_BITS = 62
+#: Least number of words fetched at once; one call of the operating system costs 0.6 microseconds.
+BLOCK = 256
+
+#: [0, 1], what is known of a uniform number without any bits.
+_UNIT = arb(0.5, 0.5)
+_WORD = arb(2) ** -WORD_BITS
+
+
+class Undecided(ArithmeticError):  # noqa: N818 (a state, not a failure: refinement goes on)
+    """More bits are needed: a box still holds both outcomes of a decision or a rounding."""
+
+
+class UniformBits:
+    """An infinite list of independent uniform numbers on [0, 1], known to finitely many bits.
+
+    The bits of number i come in words of 62. Asking for more words appends to those that are known,
+    which are never drawn again: two readings of number i agree in the bits they share.
+
+    Parameters
+    ----------
+    entropy : callable, optional
+        Source of the bits; by default `os.urandom`. Anything else is for tests.
+    """
+
+    def __init__(self, entropy: Entropy | None = None) -> None:
+        self._entropy = os.urandom if entropy is None else entropy
+        # Entry [j][i] is word j of number i.
+        self._words: list[list[int]] = []
+
+    def words(self, first: int, last: int, count: int) -> list[list[int]]:
+        """The first `count` words of numbers `first` to `last` - 1: one list for each place.
+
+        Raises
+        ------
+        OSError
+            If the source of randomness gives fewer bytes than it is asked for.
+        """
+        while len(self._words) < count:
+            self._words.append([])
+        for known in self._words[:count]:
+            if len(known) < last:
+                known.extend(self._fresh(max(last - len(known), BLOCK)))
+        return [known[first:last] for known in self._words[:count]]
+
+    def _fresh(self, count: int) -> list[int]:
+        data = self._entropy(8 * count)
+        if len(data) != 8 * count:
+            raise OSError(f"the entropy source gave {len(data)} bytes of {8 * count}")
+        shifted = np.frombuffer(data, dtype="<u8") >> (64 - WORD_BITS)
+        return [int(word) for word in shifted.tolist()]
+
+
+class Draw:
+    """One evaluation of a random vector: reads the uniform numbers in order, at one precision.
+
+    Every evaluation of a vector, at whatever precision, makes the same decisions and so reads the
+    same numbers in the same order: its result is a box around the one value F of these numbers.
+
+    Parameters
+    ----------
+    bits : UniformBits
+        The numbers; a later evaluation at a higher precision is given the same ones.
+    word_count : int
+        Words read of each number.
+    """
+
+    def __init__(self, bits: UniformBits, word_count: int) -> None:
+        self._bits = bits
+        self._word_count = word_count
+        self._next = 0
+
+    def _read(self, count: int) -> list[list[int]]:
+        first = self._next
+        self._next += count
+        return self._bits.words(first, self._next, self._word_count)
+
+    def uniforms(self, count: int) -> list[arb]:
+        """The next `count` uniform numbers, each as the interval of length 2^-(62 words)."""
+        *leading, last = self._read(count)
+        values = [(_UNIT + word) * _WORD for word in last]
+        for words in reversed(leading):
+            values = [(value + word) * _WORD for value, word in zip(values, words, strict=True)]
+        return values
+
+    def uniform(self) -> arb:
+        """The next uniform number."""
+        return self.uniforms(1)[0]
+
+    def order(self, count: int) -> list[int]:
+        """The positions of the next `count` uniform numbers from the smallest to the largest.
+
+        A uniformly distributed permutation of 0, .., count - 1.
+
+        Raises
+        ------
+        Undecided
+            If two of the numbers agree in all bits read.
+        """
+        prefixes = list(zip(*self._read(count), strict=True))
+        positions = sorted(range(count), key=prefixes.__getitem__)
+        for low, high in pairwise(positions):
+            if prefixes[low] == prefixes[high]:
+                raise Undecided
+        return positions

@@ -1,0 +1,133 @@
+"""Random numbers and vectors as functions of uniform numbers, in ball arithmetic."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import mul
+
+from flint import arb
+
+from geomdp.noise.exact.uniforms import Draw, Undecided
+
+#: A vector of balls.
+Vector = list[arb]
+
+
+def decided_below(first: arb, second: arb) -> bool:
+    """Whether first < second.
+
+    Raises
+    ------
+    Undecided
+        If the balls overlap.
+    """
+    if first < second:
+        return True
+    if first >= second:
+        return False
+    raise Undecided
+
+
+def whole_number(below: int, draw: Draw) -> int:
+    """A uniform whole number in 0, .., below - 1: floor(below U)."""
+    value = (draw.uniform() * below).floor().unique_fmpz()
+    if value is None:
+        raise Undecided
+    return int(value)
+
+
+def exponentials(count: int, draw: Draw) -> Vector:
+    """Independent exponential variables of mean 1: -ln U."""
+    return [-value.log() for value in draw.uniforms(count)]
+
+
+def laplaces(count: int, draw: Draw) -> Vector:
+    """Independent variables of density exp(-|x|) / 2: ln(U / V), a difference of exponentials."""
+    numbers = draw.uniforms(2 * count)
+    return [(a / b).log() for a, b in zip(numbers[:count], numbers[count:], strict=True)]
+
+
+def gaussians(count: int, draw: Draw) -> Vector:
+    """Independent standard Gaussian variables, in pairs: (-2 ln U)^(1/2) (sin, cos)(2 pi V)."""
+    pairs = (count + 1) // 2
+    numbers = draw.uniforms(2 * pairs)
+    values = []
+    for first, second in zip(numbers[:pairs], numbers[pairs:], strict=True):
+        length = (-2 * first.log()).sqrt()
+        sine, cosine = (2 * second).sin_cos_pi()
+        values += [length * sine, length * cosine]
+    return values[:count]
+
+
+def half_gamma(twice_shape: int, draw: Draw) -> arb:
+    """A gamma variable of shape k / 2 and scale 1, k = `twice_shape` at least 0; 0 for k = 0.
+
+    A whole shape is the sum of so many exponentials, -ln prod U_i: one logarithm. The odd half is
+    g^2 / 2 for a standard Gaussian g, which is E cos^2(2 pi V) with E exponential.
+    """
+    total = arb(0)
+    if twice_shape >= 2:
+        total = -reduce(mul, draw.uniforms(twice_shape // 2)).log()
+    if twice_shape % 2:
+        first, second = draw.uniforms(2)
+        total -= first.log() * (2 * second).cos_pi() ** 2
+    return total
+
+
+def gamma(shape: int, draw: Draw) -> arb:
+    """A gamma variable of whole shape and scale 1."""
+    return half_gamma(2 * shape, draw)
+
+
+def dirichlet(count: int, twice_shape: int, draw: Draw) -> Vector:
+    """Shares of the Dirichlet law with `count` equal parameters `twice_shape` / 2."""
+    if twice_shape == 2:
+        parts = exponentials(count, draw)
+    else:
+        parts = [half_gamma(twice_shape, draw) for _ in range(count)]
+    total = ball_sum(parts)
+    return [part / total for part in parts]
+
+
+def direction(dimension: int, draw: Draw) -> Vector:
+    """A uniformly distributed unit vector: Gaussian variables over their length."""
+    vector = gaussians(dimension, draw)
+    length = ball_sum([x * x for x in vector]).sqrt()
+    return [x / length for x in vector]
+
+
+def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
+    """Independent variables of density proportional to exp(-x^p) on x > 0, for p > 1.
+
+    By rejection from exponential variables X: x - x^p is largest at p^(-1/(p - 1)), where it is c;
+    X is kept with probability exp(X - X^p - c), that is, if another exponential variable exceeds
+    c - X + X^p. At least 1/e of the proposals are kept.
+    """
+    top = exponent ** (-1 / (exponent - 1))
+    highest = top - top**exponent
+    kept: Vector = []
+    while len(kept) < count:
+        value, other = exponentials(2, draw)
+        if decided_below(highest - value + value**exponent, other):
+            kept.append(value)
+    return kept
+
+
+def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
+    """Row i = `place` (from 0) of a lower triangular L with L L^T = G G^T in law, up to its end.
+
+    G (p, p + 1) is standard Gaussian, p = `order`. Each row of G is written in coordinates along
+    the rows before it: i independent Gaussian entries, then the length of the rest of the row, a
+    chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
+    """
+    return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
+
+
+def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
+    """All rows of that L."""
+    return [bartlett_row(place, order, draw) for place in range(order)]
+
+
+def ball_sum(values: Vector) -> arb:
+    """Sum of balls."""
+    return sum(values, start=arb(0))

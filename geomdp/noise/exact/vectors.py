@@ -1,0 +1,167 @@
+"""Noise as computable vectors, by the type of the noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import scipy.sparse as sp
+from flint import arb
+
+from geomdp._typing import FloatArray
+from geomdp.bodies import Body, Shifted, TableMoments
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.noise.base import Noise
+from geomdp.noise.cone import ConeNoise
+from geomdp.noise.exact.linear import LinearMap, dyadic, linear_map
+from geomdp.noise.exact.missing import NoExactPath
+from geomdp.noise.exact.points import Computable, uniform_point
+from geomdp.noise.exact.table_maps import cell_map
+from geomdp.noise.exact.tables import table_cells
+from geomdp.noise.exact.uniforms import Draw
+from geomdp.noise.exact.variates import Vector, gamma, gaussians, laplaces
+from geomdp.noise.gaussian import GaussianNoise
+from geomdp.noise.knorm import KNormNoise
+from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.mapped import MappedNoise
+from geomdp.noise.paired import PairedNoise
+from geomdp.noise.recursive import RecursiveNoise
+
+
+@singledispatch
+def noise_vector(noise: Noise) -> Computable:
+    """The noise Z on sums as a function of uniform numbers, with the law that its class states.
+
+    What depends on the noise alone is prepared at this call, so that errors come before any draw.
+
+    Raises
+    ------
+    NoExactPath
+        If the noise, or a body it is made of, has no computable sampler in this room.
+    """
+    raise NoExactPath(noise, "no sampler in ball arithmetic is written for it")
+
+
+@noise_vector.register
+def _laplace(noise: LaplaceNoise) -> Computable:
+    scale = arb(noise.scale)
+    return lambda draw: [scale * x for x in laplaces(noise.dimension, draw)]
+
+
+@noise_vector.register
+def _gaussian(noise: GaussianNoise) -> Computable:
+    scale, rank = arb(noise.scale), noise.effective_dimension
+    to_answers = linear_map(noise.basis)
+    return lambda draw: to_answers([scale * x for x in gaussians(rank, draw)])
+
+
+@noise_vector.register
+def _knorm(noise: KNormNoise) -> Computable:
+    if not isinstance(noise.uniform, ExactSampler):
+        raise NoExactPath(noise, "its uniform points come from a Markov chain")
+    point, epsilon = uniform_point(noise.uniform.body), arb(noise.epsilon)
+    shape = noise.effective_dimension + 1
+
+    def vector(draw: Draw) -> Vector:
+        radius = gamma(shape, draw) / epsilon
+        return [radius * x for x in point(draw)]
+
+    return vector
+
+
+@noise_vector.register
+def _cone(noise: ConeNoise) -> Computable:
+    body = Shifted(noise.body, -noise.centre) if noise.centre.any() else noise.body
+    lift, rate = _lift(body, noise.matrix, noise.constant), arb(noise.rate)
+    shape = noise.effective_dimension + 1
+
+    def vector(draw: Draw) -> Vector:
+        first, second = gamma(shape, draw) / rate, gamma(shape, draw) / rate
+        one, two = lift.point(draw), lift.point(draw)
+        moved = [first * a - second * b for a, b in zip(one, two, strict=True)]
+        return lift.answers(moved, first - second)
+
+    return vector
+
+
+@noise_vector.register
+def _paired(noise: PairedNoise) -> Computable:
+    lift, epsilon = _lift(noise.body, noise.matrix), arb(noise.epsilon)
+    shape = 2 * noise.body.dimension + 1
+
+    def vector(draw: Draw) -> Vector:
+        radius = gamma(shape, draw) / epsilon
+        one, two = lift.point(draw), lift.point(draw)
+        return lift.answers([radius * (a - b) for a, b in zip(one, two, strict=True)], arb(0))
+
+    return vector
+
+
+@dataclass(frozen=True)
+class _Lift:
+    """A uniform point x of a body, and answers (matrix @ x + constant) / denominator.
+
+    Parameters
+    ----------
+    point : callable
+        The point, in some coordinates.
+    product : callable
+        The matrix on these coordinates.
+    constant : list of arb or None
+        None for 0.
+    denominator : int
+        At least 1.
+    """
+
+    point: Computable
+    product: LinearMap
+    constant: Vector | None
+    denominator: int = 1
+
+    def answers(self, vector: Vector, count: arb) -> Vector:
+        """The answers of a vector, with `count` times the constant."""
+        images = self.product(vector)
+        if self.constant is not None:
+            images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
+        return images if self.denominator == 1 else [x / self.denominator for x in images]
+
+
+def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
+    """The map of points of `body` to answers; contrasts of tables go through their cells."""
+    if isinstance(body, TableMoments) and matrix is not None:
+        cells = cell_map(body.levels, matrix, constant)
+        if cells is not None:
+            levels, limit = body.levels, body.violation
+            return _Lift(
+                lambda draw: table_cells(levels, limit, draw),
+                linear_map(cells.numerators),
+                None if constant is None else dyadic(cells.constant),
+                cells.denominator,
+            )
+    product = (lambda vector: vector) if matrix is None else linear_map(matrix)
+    return _Lift(uniform_point(body), product, None if constant is None else dyadic(constant))
+
+
+@noise_vector.register
+def _mapped(noise: MappedNoise) -> Computable:
+    parts = [(noise_vector(part.noise), linear_map(part.matrix)) for part in noise.parts]
+
+    def vector(draw: Draw) -> Vector:
+        summands = [to_answers(inner(draw)) for inner, to_answers in parts]
+        return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
+
+    return vector
+
+
+@noise_vector.register
+def _recursive(noise: RecursiveNoise) -> Computable:
+    parts = [
+        (noise_vector(part), linear_map(level.keep), linear_map(level.basis))
+        for part, level in zip(noise.parts, noise.levels, strict=True)
+    ]
+
+    def vector(draw: Draw) -> Vector:
+        summands = [outer(keep(inner(draw))) for inner, keep, outer in parts]
+        return [sum(entries, start=arb(0)) for entries in zip(*summands, strict=True)]
+
+    return vector

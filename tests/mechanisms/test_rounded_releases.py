@@ -1,0 +1,241 @@
+"""Unseeded releases of whole-number sums: correctly rounded, from the operating system's bits."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from geomdp.audit import audit
+from geomdp.mechanisms import (
+    Cone,
+    Gaussian,
+    KNorm,
+    Laplace,
+    Projected,
+    SecondMoment,
+    Shrunk,
+    TightCone,
+)
+from geomdp.mechanisms.additive_noise.base import _quotients
+from geomdp.noise.exact import rounded_noise
+from geomdp.privacy import ZCDP, Adjacency, Guarantee, PureDP
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
+from geomdp.workloads import (
+    Explicit,
+    Histogram,
+    LinearMap,
+    Marginals,
+    MarginalTables,
+    Means,
+    Parities,
+    Prefixes,
+    Ranges,
+)
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
+from tests.noise.exact.reference import seeded
+from tests.stats import LEVEL, ks_same, mean_agrees
+
+N = 128
+ONE = PureDP(1.0)
+BOTH = tuple(Adjacency)
+PAIRS = MarginalTables([2, 3], 2)
+
+#: Name: mechanism whose unseeded releases are rounded, for an adjacency.
+ROUNDED = {
+    "laplace": lambda a: Laplace(Ranges(5), n=N, privacy=ONE, adjacency=a),
+    "laplace of whole rows": lambda a: Laplace(
+        Explicit([[3, 0, -1], [0, 2, 7]]), n=N, privacy=ONE, adjacency=a
+    ),
+    "cone of signs": lambda a: Cone(Marginals(3, 2), n=N, privacy=ONE, adjacency=a),
+    "cone of binary tables": lambda a: Cone(
+        MarginalTables([2, 2, 2], 2), n=N, privacy=ONE, adjacency=a
+    ),
+    "cone of tables": lambda a: Cone(PAIRS, n=N, privacy=ONE, adjacency=a),
+    "cone of a histogram": lambda a: Cone(Histogram(4), n=N, privacy=ONE, adjacency=a),
+    "tight cone": lambda a: TightCone(PAIRS, n=N, privacy=ONE, adjacency=a),
+    "tight cone of parities": lambda a: TightCone(Parities(3, 2), n=N, privacy=ONE, adjacency=a),
+    "k-norm of a box": lambda a: KNorm(Parities(3, 1), n=N, privacy=ONE, adjacency=a),
+    "projected": lambda a: Projected(Laplace(Marginals(3, 1), n=N, privacy=ONE, adjacency=a)),
+}
+
+
+@pytest.fixture(params=[(name, a) for name in sorted(ROUNDED) for a in BOTH], ids=str)
+def mechanism(request):
+    name, adjacency = request.param
+    return ROUNDED[name](adjacency)
+
+
+def records_of(mechanism):
+    return mechanism.workload.universe.sample(N, 3)
+
+
+def additive(mechanism):
+    return mechanism.inner if isinstance(mechanism, Projected) else mechanism
+
+
+def test_the_answer_is_the_exact_quotient_of_sum_and_rounded_noise(mechanism, monkeypatch):
+    inner, records = additive(mechanism), records_of(mechanism)
+    inner.set_up()
+    expected = rounded_noise(inner.noise, inner.grid, seeded(1))
+    monkeypatch.setattr(os, "urandom", seeded(1))
+    answers = inner.release(records).answers
+    counts = inner.workload.totals(records).sums.tolist()
+    exact = [
+        float((int(count) + Fraction(j, 2**inner.grid)) / N)
+        for count, j in zip(counts, expected, strict=True)
+    ]
+    if inner._hull is None:
+        assert answers.tolist() == exact
+    else:
+        hull = inner._hull
+        np.testing.assert_array_equal(
+            answers, hull.embed(hull.coordinates(np.array(exact)[None]))[0]
+        )
+
+
+def test_the_record_says_so_and_a_seeded_one_does_not(mechanism):
+    records = records_of(mechanism)
+    found = mechanism.release(records).guarantee
+    assert found == mechanism.guarantee
+    assert found.arithmetic == rounded_arithmetic(mechanism.grid)
+    assert f"correctly rounded to multiples of 2^-{mechanism.grid}; random bits" in str(found)
+    assert Guarantee.from_dict(found.to_dict()) == found
+    seeded_record = mechanism.release(records, rng=0).guarantee
+    assert str(seeded_record) == "seeded: no privacy claim"
+    assert seeded_record.arithmetic == FLOAT64_CAVEAT
+
+
+def test_a_seeded_release_is_the_float64_simulation(mechanism):
+    inner, records = additive(mechanism), records_of(mechanism)
+    sums = inner.workload.totals(records).sums
+    answers = (sums + inner.noise.sample(np.random.default_rng(7), 1)) / N
+    if inner._hull is not None:
+        answers = inner._hull.embed(inner._hull.coordinates(answers))
+    np.testing.assert_array_equal(inner.release(records, rng=7).answers, answers[0])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["laplace", "cone of signs", "cone of tables", "k-norm of a box"])
+def test_releases_have_the_predicted_error_and_the_law_of_seeded_ones(name):
+    mechanism = ROUNDED[name](Adjacency.REPLACE_ONE)
+    sums = mechanism.workload.totals(records_of(mechanism)).sums
+    answers = np.array([mechanism.draw(None)(sums) for _ in range(1500)])
+    errors = ((answers - sums / N) ** 2).mean(axis=1)
+    predicted = mechanism.predicted_rmse
+    assert predicted.stderr == 0
+    mean_agrees(errors, predicted.value**2)
+    others = (sums + mechanism.noise.sample(np.random.default_rng(1), 20_000)) / N
+    for j in range(len(sums)):
+        ks_same(answers[:, j], others[:, j], level=LEVEL / len(sums))
+
+
+def audited(privacy):
+    """Audit rounded Laplace noise for `privacy` against 1-DP, on counts of neighbours."""
+    mechanism = Laplace(Histogram(2), n=N, privacy=privacy, adjacency=Adjacency.ADD_REMOVE)
+
+    def sampler(count):
+        sums = np.array([count, 0.0])
+        return lambda trials, _: np.array([mechanism.draw(None)(sums) for _ in range(trials)])
+
+    return audit(sampler(40.0), sampler(41.0), ONE, trials=6000, rng=1)
+
+
+@pytest.mark.statistical
+def test_an_audit_refutes_less_than_half_the_noise_only(monkeypatch):
+    monkeypatch.setattr(os, "urandom", seeded(2))
+    assert not audited(ONE).refuted
+    assert audited(PureDP(2.5)).refuted
+
+
+def test_copies_share_the_noise_and_the_grid():
+    mechanism = Cone(Marginals(3, 2), n=N, privacy=ONE)
+    twin = mechanism.with_n(64)
+    assert twin.grid == mechanism.grid
+    answers = twin.release(twin.workload.universe.sample(64, 1)).answers
+    assert (answers * 64 * 2**twin.grid == np.rint(answers * 64 * 2**twin.grid)).all()
+
+
+def test_outputs_of_neighbours_are_the_same_grid():
+    """With n a power of two the quotient is exact, so that answers show their grid."""
+    mechanism = Laplace(Marginals(3, 1), n=N, privacy=ONE)
+    unit = N * 2**mechanism.grid
+    records = np.zeros((N, 3), dtype=int)
+    neighbour = records.copy()
+    neighbour[0] = 1
+    for each in (records, neighbour):
+        for _ in range(50):
+            multiples = mechanism.release(each).answers * unit
+            assert (multiples == np.rint(multiples)).all()
+
+
+#: Mechanisms whose parameters are rounded, or whose sums are not exact.
+IN_FLOAT64 = {
+    "gaussian": lambda: Gaussian(Histogram(4), n=N, privacy=ZCDP(0.5)),
+    "real answers": lambda: Laplace(Means(2), n=N, privacy=ONE),
+    "fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=N, privacy=ONE),
+    "linear map": lambda: Laplace(LinearMap(Histogram(3), np.eye(3)), n=N, privacy=ONE),
+    "second moments": lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=ONE),
+    "body of the caller": lambda: KNorm(
+        Parities(2, 1),
+        n=N,
+        privacy=ONE,
+        body=KNorm(Parities(2, 1), n=N, privacy=ONE).noise.body,
+    ),
+    "too many records": lambda: Laplace(Histogram(2), n=2**53, privacy=ONE),
+    "shrunk": lambda: Shrunk(Gaussian(Marginals(2, 1), n=N, privacy=ZCDP(0.5))),
+}
+
+
+@pytest.mark.parametrize("name", sorted(IN_FLOAT64))
+def test_what_is_not_exact_keeps_its_caveat(name):
+    mechanism = IN_FLOAT64[name]()
+    assert mechanism.grid is None
+    assert mechanism.guarantee.arithmetic == FLOAT64_CAVEAT
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        Marginals(4, 2),
+        Parities(4, 3),
+        PAIRS,
+        Histogram(5),
+        Prefixes(5),
+        Ranges(5),
+        Explicit([[3, 0, -1], [0, 2, 7]]),
+    ],
+    ids=repr,
+)
+def test_sums_of_whole_answers_are_exact(workload):
+    records = workload.universe.sample(500, 2)
+    answers = workload.evaluate(records)
+    assert (answers == np.rint(answers)).all()
+    np.testing.assert_array_equal(workload.totals(records).sums, answers.sum(axis=0))
+
+
+def float_quotients(sums, multiples, unit, n):
+    """The planted defect: truth and noise added in float64."""
+    return (sums + np.array(multiples, dtype=float) / unit) / n
+
+
+def check_sums_with_large_noise_are_exact(quotients):
+    """Neighbouring counts under noise beyond 2^53: the answer depends on their exact sum only."""
+    for j in (2**53 + 1, 2**60 + 129, -(2**61) + 383):
+        near = quotients(np.array([1.0]), [j], 1, 7)
+        shifted = quotients(np.array([2.0]), [j - 1], 1, 7)
+        assert near == shifted == [(1 + j) / 7]
+
+
+def test_adding_in_float64_is_caught():
+    check_sums_with_large_noise_are_exact(_quotients)
+    with pytest.raises(AssertionError):
+        check_sums_with_large_noise_are_exact(float_quotients)
+
+
+def test_sums_that_are_not_whole_are_an_error():
+    for sums in ([0.5], [2.0**53]):
+        with pytest.raises(ArithmeticError, match="whole numbers below 2"):
+            _quotients(np.array(sums), [1], 4, 2)

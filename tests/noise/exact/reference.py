@@ -1,0 +1,88 @@
+"""Independent evaluation with mpmath at 400 bits, and draws of computable vectors as floats."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+from mpmath import mpf
+
+from geomdp.noise.exact.rounding import refined
+from geomdp.noise.exact.uniforms import WORD_BITS, UniformBits
+
+#: Bits of the reference, and words of each uniform number read for it.
+REFERENCE_BITS = 400
+REFERENCE_WORDS = 7
+
+
+def seeded(seed):
+    """A reproducible source of bytes."""
+    return np.random.default_rng(seed).bytes
+
+
+def floats(vector, n, seed):
+    """`n` independent draws of a computable vector as floats (n, m)."""
+    entropy = seeded(seed)
+    rows = [refined(lambda draw: [float(x) for x in vector(draw)], entropy) for _ in range(n)]
+    return np.array(rows)
+
+
+class Reference:
+    """The numbers a `Draw` reads, to 434 bits, and what is made of them, by mpmath."""
+
+    def __init__(self, entropy):
+        self._bits = UniformBits(entropy)
+        self._next = 0
+
+    def uniforms(self, count):
+        places = self._bits.words(self._next, self._next + count, REFERENCE_WORDS)
+        self._next += count
+        return [
+            mpmath.fsum(mpf(word) / mpf(2) ** (WORD_BITS * (j + 1)) for j, word in enumerate(words))
+            for words in zip(*places, strict=True)
+        ]
+
+    def laplaces(self, count):
+        numbers = self.uniforms(2 * count)
+        return [
+            mpmath.log(u) - mpmath.log(v)
+            for u, v in zip(numbers[:count], numbers[count:], strict=True)
+        ]
+
+    def gaussians(self, count):
+        pairs = (count + 1) // 2
+        numbers = self.uniforms(2 * pairs)
+        values = []
+        for u, v in zip(numbers[:pairs], numbers[pairs:], strict=True):
+            length = mpmath.sqrt(-2 * mpmath.log(u))
+            values += [
+                length * mpmath.sin(2 * mpmath.pi * v),
+                length * mpmath.cos(2 * mpmath.pi * v),
+            ]
+        return values[:count]
+
+    def half_gamma(self, twice_shape):
+        total = mpf(0)
+        if twice_shape >= 2:
+            total -= mpmath.fsum(map(mpmath.log, self.uniforms(twice_shape // 2)))
+        if twice_shape % 2:
+            u, v = self.uniforms(2)
+            total += (mpmath.sqrt(-2 * mpmath.log(u)) * mpmath.cos(2 * mpmath.pi * v)) ** 2 / 2
+        return total
+
+    def correlations(self, order):
+        """Inner products of the rows of Bartlett's factor over their lengths."""
+        rows = []
+        for i in range(order):
+            row = [*self.gaussians(i), mpmath.sqrt(2 * self.half_gamma(order + 1 - i))]
+            length = mpmath.sqrt(mpmath.fsum(x * x for x in row))
+            rows.append([x / length for x in row])
+        return [
+            mpmath.fsum(a * b for a, b in zip(rows[i], rows[j], strict=False))
+            for i in range(order)
+            for j in range(i + 1, order)
+        ]
+
+
+def nearest(values, grid):
+    """The whole numbers nearest to `values` 2^grid, by mpmath."""
+    return [int(mpmath.floor(value * mpf(2) ** grid + mpf(1) / 2)) for value in values]

@@ -1,0 +1,207 @@
+"""Noise in ball arithmetic: laws and moments of the float64 samplers, and the public grid."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from flint import ctx
+
+import geomdp.noise
+from geomdp.bodies import (
+    Ball,
+    Box,
+    CrossPolytope,
+    Elliptope,
+    LpBall,
+    PsdBox,
+    Simplex,
+    SimplexDifference,
+    Spectraplex,
+    TableMoments,
+    TriangulatedPolytope,
+)
+from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler
+from geomdp.noise import (
+    ConeNoise,
+    GaussianNoise,
+    KNormNoise,
+    LaplaceNoise,
+    MappedNoise,
+    Noise,
+    PairedNoise,
+    Part,
+    RecursiveNoise,
+)
+from geomdp.noise.decomposition import Variant, decompose
+from geomdp.noise.exact import NoExactPath, noise_vector, public_grid, rounded_noise
+from geomdp.noise.exact.uniforms import WORD_BITS, Draw, UniformBits
+from geomdp.noise.recursive import best_stop
+from geomdp.workloads import MarginalTables
+from geomdp.workloads.structure.table_contrasts import table_contrasts
+from tests.noise.exact.reference import floats, seeded
+from tests.stats import LEVEL, ks_same, mean_agrees
+
+DRAWS = 2000
+#: Fine enough that rounding is not seen.
+GRID = 30
+
+PAIRS = sp.csr_array(np.array([[1.0, -1, 0], [0.25, 0.5, -0.25], [0, 0, 1], [0, 0, 0]]))
+TABLES = table_contrasts(MarginalTables([3, 2], 2))
+CORNERS = np.vstack([np.zeros(3), np.eye(3)])
+
+
+def knorm(body, epsilon=0.7):
+    return KNormNoise(body, epsilon, ExactSampler(body))
+
+
+def centred_cone(body, rate, matrix=None):
+    return ConeNoise(body, rate, body.centroid(), matrix)
+
+
+NOISES = {
+    "laplace": LaplaceNoise(3, 1.5),
+    "gaussian": GaussianNoise(np.linalg.qr(np.arange(8.0).reshape(4, 2) ** 2)[0], 0.4),
+    "ball": knorm(Ball(4, 2.0)),
+    "cross-polytope": knorm(CrossPolytope(3, 2.0)),
+    "l_3 ball": knorm(LpBall(3, 3)),
+    "box": knorm(Box.centred(np.array([1.0, 0, 3.0]))),
+    "simplex difference": knorm(SimplexDifference(CORNERS)),
+    "elliptope cone": ConeNoise(Elliptope(3), 0.5, np.zeros(3), PAIRS),
+    "wishart": centred_cone(Spectraplex(2), 0.5),
+    "psd box cone": centred_cone(PsdBox(2), 1.0),
+    "simplex cone with a count": ConeNoise(
+        Simplex(np.eye(3)), 1.0, np.zeros(3), constant=np.array([1.0, 0, -0.5])
+    ),
+    "pair": PairedNoise(Elliptope(3), 0.8, PAIRS),
+    "pair of cut tables": PairedNoise(
+        TableMoments([2, 2], 0.0), 0.8, sp.csr_array(np.eye(3) + np.tri(3, 3, -1))
+    ),
+    "tables": ConeNoise(
+        TableMoments([3, 2]), 1.0, np.zeros(5), TABLES.matrix, constant=TABLES.constant
+    ),
+    "pair of tables, cut": PairedNoise(TableMoments([3, 2], 0.05), 0.8, TABLES.matrix),
+    "parts": MappedNoise(
+        [
+            Part(LaplaceNoise(2, 1.0), np.array([[1.0, 2], [3, 4], [0, 0.5]])),
+            Part(LaplaceNoise(3, 0.5), sp.csr_array(np.eye(3))),
+        ]
+    ),
+    "recursive": RecursiveNoise(
+        best_stop(decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.INTRINSIC, exact=True)),
+        0.7,
+    ),
+}
+
+
+@pytest.fixture(params=sorted(NOISES))
+def noise(request):
+    return NOISES[request.param]
+
+
+def rounded(noise, n, seed, grid=GRID):
+    entropy = seeded(seed)
+    return np.array([rounded_noise(noise, grid, entropy) for _ in range(n)], dtype=float) / 2**grid
+
+
+def noise_classes():
+    exported = [getattr(geomdp.noise, name) for name in geomdp.noise.__all__]
+    return {
+        item
+        for item in exported
+        if inspect.isclass(item) and hasattr(item, "sample") and item is not Noise
+    }
+
+
+def test_every_exported_noise_has_an_exact_path():
+    assert set(noise_vector.registry) - {object} == noise_classes()
+
+
+def test_every_registered_noise_is_tested():
+    assert {type(noise) for noise in NOISES.values()} == noise_classes()
+
+
+@pytest.mark.statistical
+def test_rounded_noise_has_the_law_of_the_float64_sampler(noise):
+    draws = rounded(noise, DRAWS, seed=1)
+    assert draws.shape == (DRAWS, noise.dimension)
+    others = noise.sample(np.random.default_rng(2), 40_000)
+    mixed = np.random.default_rng(3).standard_normal(noise.dimension)
+    for direction in (*np.eye(noise.dimension), mixed):
+        ks_same(draws @ direction, others @ direction, level=LEVEL / (noise.dimension + 1))
+
+
+@pytest.mark.statistical
+def test_rounded_noise_has_mean_zero_and_the_stated_covariance(noise):
+    draws = rounded(noise, DRAWS, seed=4)
+    mean_agrees(draws, np.zeros(noise.dimension), level=LEVEL / 2)
+    if noise.second_moment().samples == 0:
+        products = draws[:, :, None] * draws[:, None, :]
+        mean_agrees(products, noise.covariance(), level=LEVEL / 2)
+
+
+@pytest.mark.statistical
+def test_the_rounding_is_that_of_the_draw_itself(noise):
+    """On a coarse grid the same bits give the same draw, rounded."""
+    vector = noise_vector(noise)
+    fine = floats(vector, 20, seed=5)
+    entropy = seeded(5)
+    for row in fine:
+        coarse = np.array(rounded_noise(noise, -1, entropy), dtype=float)
+        np.testing.assert_array_equal(coarse, np.floor(row / 2 + 0.5))
+
+
+def test_every_precision_encloses_the_same_value(noise):
+    """Decisions, and with them the numbers read, do not depend on the precision."""
+    vector = noise_vector(noise)
+    for seed in range(30):
+        bits = UniformBits(seeded(seed))
+        boxes = []
+        for words in (2, 3, 6):
+            with ctx.workprec(words * WORD_BITS):
+                boxes.append(vector(Draw(bits, words)))
+        for coarse, middle, fine in zip(*boxes, strict=True):
+            assert coarse.overlaps(middle)
+            assert middle.overlaps(fine)
+            assert coarse.overlaps(fine)
+
+
+def test_elliptope_noise_has_the_variance_of_the_formula_sheet():
+    """X-LKJ: 2128 for 10 binary columns at epsilon = 1."""
+    noise = ConeNoise(Elliptope(11), 0.5, np.zeros(55))
+    np.testing.assert_allclose(noise.variances(), 8 * 56 * 57 / 12, rtol=1e-12)
+    mean_agrees((rounded(noise, 1000, seed=6, grid=0) ** 2).mean(axis=1), 2128 + 1 / 12)
+
+
+def test_the_public_grid_is_a_fraction_of_the_least_deviation(noise):
+    grid = public_grid(noise)
+    deviations = np.sqrt(noise.variances())
+    least = deviations[deviations > 0].min()
+    assert grid >= 0
+    assert 2.0**-grid <= min(1.0, least / 1024)
+    assert grid == 0 or 2.0 ** -(grid - 1) > least / 1024
+
+
+def test_the_public_grid_is_never_above_1():
+    """Whole numbers, the true counts, lie on it."""
+    assert public_grid(LaplaceNoise(2, 1e9)) == 0
+    assert public_grid(LaplaceNoise(2, 1.0)) == 10
+    # Deviation 2^(1/2), so that 2^-9 is above 1/1024 of it and 2^-10 below.
+    with pytest.raises(ValueError, match="at least one coordinate"):
+        public_grid(MappedNoise([Part(LaplaceNoise(1, 1.0), np.zeros((2, 1)))]))
+
+
+def test_noise_without_a_path_says_why_before_any_bit_is_drawn():
+    def no_bits(_):
+        raise AssertionError("no bits may be drawn")
+
+    square = TriangulatedPolytope(np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]))
+    with pytest.raises(NoExactPath, match="need not tile"):
+        rounded_noise(knorm(square), 10, no_bits)
+    chain = KNormNoise(Box.centred(np.ones(2)), 1.0, ChainSampler(Box.centred(np.ones(2))))
+    with pytest.raises(NoExactPath, match="Markov chain"):
+        rounded_noise(chain, 10, no_bits)
+    with pytest.raises(NoExactPath, match="no sampler in ball arithmetic"):
+        rounded_noise(object(), 10, no_bits)
