@@ -103,7 +103,11 @@ def planned_task(
 
 
 def _task(workload: str, schema: Schema, names: Sequence[str] | None) -> Task:
-    return parse_workload(workload, chosen_columns(schema, names, real=takes_reals(workload)))
+    columns = chosen_columns(schema, names, real=takes_reals(workload))
+    try:
+        return parse_workload(workload, columns)
+    except ValueError as error:
+        raise ValueError(f"--workload {workload}: {error}") from error
 
 
 def record_source(

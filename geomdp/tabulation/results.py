@@ -158,8 +158,8 @@ class Tabulation:
         """Private shares by table, such as ``tables[("region", "smoker")]``.
 
         A table of one column is a Series; one of more is a DataFrame whose columns are the levels
-        of its last attribute, as `pandas.crosstab` has it. Names may come in any order of the
-        release's columns that a table has.
+        of its last attribute, as `pandas.crosstab` has it. Columns are named in the order of the
+        schema; `KeyError` lists tables that there are.
         """
         return Tables(self)
 
