@@ -18,11 +18,19 @@ def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
     return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "polars"
 
 
+def is_lazy(frame: object) -> bool:
+    """Whether `frame` is a polars LazyFrame, which holds no records yet."""
+    kind = type(frame)
+    return kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
+
+
 def columns_of_dtypes(
     frame: pd.DataFrame | pl.DataFrame, missing: Sequence[str]
 ) -> tuple[DiscreteColumn, ...]:
     """One column per column of `frame`, as `Schema.from_dtypes` describes."""
-    names = [str(name) for name in frame.columns]
+    names = list(frame.columns)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"columns must have texts as names, got {names!r}")
     if isinstance(missing, str) or not set(missing) <= set(names):
         raise ValueError(f"missing must list columns of the frame, {names}, got {missing!r}")
     types = list(frame.schema.values()) if is_polars(frame) else list(frame.dtypes)
@@ -38,7 +46,7 @@ def _column(name: str, dtype: Any, missing: bool) -> DiscreteColumn:
         return BooleanColumn(name, missing=missing)
     # Both libraries call it `categories`; those of polars' Categorical come from the records.
     categories = getattr(dtype, "categories", None)
-    if categories is None or kind == "Categorical":
+    if categories is None or kind.startswith("Categorical"):
         raise ValueError(
             f"column {name!r} of type {kind} declares no categories: make it boolean or "
             "categorical with categories known in public, or declare it with Schema.from_dict"

@@ -5,6 +5,7 @@ An error names row (counted from 0 over all chunks) and column, never the value.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +22,7 @@ from geomdp.data.columns import (
     RealColumn,
     as_text,
 )
-from geomdp.data.dtypes import is_polars
+from geomdp.data.dtypes import is_lazy, is_polars
 from geomdp.data.schema import Schema
 from geomdp.workloads.universe.universes import (
     BooleanCube,
@@ -31,6 +32,9 @@ from geomdp.workloads.universe.universes import (
     UnitBall,
     Universe,
 )
+
+#: A whole number written as a decimal fraction.
+WHOLE = re.compile(r"-?[0-9]+\.0*")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,6 +164,8 @@ def _with_levels(column: Column, levels: int) -> Column:
 def _chunks(records: Tables) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
+    if is_lazy(records):
+        raise ValueError("records must be DataFrames, got a LazyFrame: call its collect() first")
     whole = isinstance(records, pd.DataFrame) or is_polars(records)
     for chunk in [records] if whole else records:
         frame = chunk.to_pandas() if is_polars(chunk) else chunk
@@ -244,10 +250,20 @@ def _coded(
     """Codes (n,) of the texts of a column; texts without one have the code `other`, if given."""
     places, texts = distinct_texts(series, name, rows)
     unknown = -1 if other is None else other
-    distinct = np.array([codes.get(text, unknown) for text in texts], dtype=np.int64)
+    distinct = np.array([_code(text, codes, unknown) for text in texts], dtype=np.int64)
     found = distinct[places]
     _refuse(found < 0, wanted, name, rows)
     return found
+
+
+def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
+    """The code of a text; "3.0" counts as "3" unless it is a category of its own.
+
+    A file spells whole numbers so where a column with a missing value was written as floats.
+    """
+    if text not in codes and WHOLE.fullmatch(text):
+        text = text.partition(".")[0]
+    return codes.get(text, unknown)
 
 
 def _numbers(series: pd.Series[Any], name: str, rows: IntArray) -> FloatArray:

@@ -26,6 +26,21 @@ LONGEST = 60
 Privatiser = Callable[[FloatArray], FloatArray]
 
 
+def once(privatiser: Privatiser) -> Privatiser:
+    """`privatiser`, which raises ``RuntimeError`` when it is called again.
+
+    The same noise on two sums would give their exact difference away.
+    """
+    unused = [privatiser]
+
+    def first_call(sums: FloatArray) -> FloatArray:
+        if not unused:
+            raise RuntimeError("noise is used once: draw again")
+        return unused.pop()(sums)
+
+    return first_call
+
+
 class FunctionOfSums(abc.ABC):
     """Private means computed from exact sums, in three steps that another mechanism can wrap.
 
@@ -65,7 +80,7 @@ class FunctionOfSums(abc.ABC):
     def private(self, rng: np.random.Generator | None) -> Privatiser:
         """Draw the noise; return the function from exact sums to answers: `draw`, `process`."""
         noisy = self.draw(rng)
-        return lambda sums: self.process(noisy(sums))
+        return once(lambda sums: self.process(noisy(sums)))
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private mean answers (m,) from the exact sums, with fresh noise."""

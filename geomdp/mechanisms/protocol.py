@@ -41,14 +41,14 @@ def release_once(
 
     1. `set_up` does all public work, so that nothing can fail once the ledger has paid.
     2. The ledger says whether it can pay; `BudgetExhausted` if not, and the records are not read.
-    3. `read` goes through the records once, checks them, draws nothing, and returns their number
-       and what `draw` needs to know of them.
+    3. `read` goes through the records once, checks them, and returns their number and what `draw`
+       needs to know of them. It may draw noise before it reads, never afterwards.
     4. Under replace-one, any other number of records than `n` is a ``ValueError``.
     5. The ledger pays, under the name `label`.
     6. `draw` adds the noise and returns the release.
 
-    A failure in steps 1 to 5 draws nothing and leaves the ledger as it was. `guarantee` is the
-    privacy record of this release, from `source_and_record`.
+    A failure in steps 1 to 5 leaves the ledger as it was, and no noise has met the records.
+    `guarantee` is the privacy record of this release, from `source_and_record`.
     """
     prepared = set_up()
     if ledger is not None:

@@ -14,12 +14,14 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
 from geomdp.noise import half_widths, simultaneous_half_widths
-from geomdp.privacy import Guarantee
+from geomdp.privacy import Adjacency, Guarantee
 from geomdp.tabulation.specs import Table, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Columns of the frame of tables beside the attributes, whose names attributes must not have.
+RESERVED = ("table", "answer", "count", "standard_error", "low", "high")
 #: Cells shown by `repr`, and rows by a notebook.
 SHOWN, ROWS_IN_NOTEBOOK = 6, 20
 
@@ -69,11 +71,13 @@ class Tabulation:
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends (m,) and (m,) of intervals that hold the true means, cut to the attainable range.
+        """Ends (m,) and (m,) of intervals that hold the true means.
 
         Each holds its true answer with probability `confidence`; with `simultaneous` all of them
-        do at once. They stand around the noisy answers before post-processing, whose law is public
-        (X-INT), so an interval need not be centred at the answer that is reported.
+        do at once. For a Markov chain this holds only as far as it has mixed. The intervals stand
+        around the noisy answers before post-processing, whose law is public (X-INT), so one need
+        not be centred at the answer that is reported. Those of tables are cut at 0, and under
+        replace-one at 1. Under add/remove a true mean is the sum over the declared n.
 
         Parameters
         ----------
@@ -95,8 +99,10 @@ class Tabulation:
 
     @property
     def _range(self) -> tuple[float, float]:
-        """Least and greatest attainable answer: shares of records for tables, else unknown."""
-        return (0.0, 1.0) if self.task.tables else (-np.inf, np.inf)
+        """What true answers lie between: cells are shares of the records, or of a declared n."""
+        if not self.task.tables:
+            return -np.inf, np.inf
+        return 0.0, 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else np.inf
 
     @cached_property
     def has_intervals(self) -> bool:

@@ -16,7 +16,7 @@ from geomdp.data import Schema, encode, read_chunks
 from geomdp.mechanisms import Mechanism
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.tabulation.columns import chosen_columns
-from geomdp.tabulation.results import Tabulation
+from geomdp.tabulation.results import RESERVED, Tabulation
 from geomdp.tabulation.specs import Task, parse_workload, takes_reals
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def release(
         A mechanism's class, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among those with exact samplers.
     ledger : Ledger, optional
-        Asked before a record is read; pays once all are found valid, before any draw.
+        Asked before a record is read; pays once all are found valid, before noise meets them.
     rng : Generator, int or None
         None draws from the operating system's entropy; a seed makes the release reproducible and
         takes the guarantee away.
@@ -79,8 +79,8 @@ def release(
     Raises
     ------
     ValueError
-        Before any draw: a workload that does not fit the schema, records that do not fit it
-        (naming row and column), a wrong parameter.
+        Before the ledger pays: a workload that does not fit the schema, records that do not fit it
+        (naming row and column), a wrong parameter, an attribute named as a column of the result.
     BudgetExhausted
         If the ledger cannot pay; no record is read then.
 
@@ -92,9 +92,15 @@ def release(
     names = None if columns is None else tuple(columns)
     labelled = chosen_columns(schema, names, real=takes_reals(workload))
     task = parse_workload(workload, labelled)
+    clash = sorted(set(RESERVED) & set(task.columns)) if task.tables else []
+    if clash:
+        raise ValueError(f"columns {clash} must be renamed: tables of results have such columns")
+    if adjacency is Adjacency.ADD_REMOVE and n is None:
+        raise ValueError("n must be declared under add/remove: the true number is private")
     wanted = _privacy(epsilon, privacy)
     if ledger is not None:
-        ledger.require(Guarantee(wanted, adjacency, Exact()), "release")
+        claim = Guarantee(wanted, adjacency, Exact())
+        ledger.require(claim if rng is None else claim.as_seeded(), "release")
     chunks = _encoded(records, schema.select(task.columns), task)
     chosen_n = _number_of_records(n, adjacency, sum(map(len, chunks)))
     setting: dict[str, Any] = {"n": chosen_n, "privacy": wanted, "adjacency": adjacency}
@@ -129,9 +135,7 @@ def _encoded(
 
 def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
     """The public number of records."""
-    if adjacency is Adjacency.ADD_REMOVE:
-        if declared is None:
-            raise ValueError("n must be declared under add/remove: the true number is private")
+    if adjacency is Adjacency.ADD_REMOVE and declared is not None:
         return whole(declared, "n")
     if counted == 0:
         raise ValueError("records must number at least 1, got 0")

@@ -79,10 +79,16 @@ def test_other_types_declare_nothing(column):
         Schema.from_dtypes(pd.DataFrame({"x": column}))
 
 
-def test_categories_that_polars_reads_off_the_records_declare_nothing():
-    frame = pl.DataFrame({"x": pl.Series(["a"], dtype=pl.Categorical)})
-    with pytest.raises(ValueError, match="column 'x' of type Categorical declares no categories"):
+@pytest.mark.parametrize("dtype", [pl.Categorical, pl.Categorical("lexical")])
+def test_categories_that_polars_reads_off_the_records_declare_nothing(dtype):
+    frame = pl.DataFrame({"x": pl.Series(["a"], dtype=dtype)})
+    with pytest.raises(ValueError, match=r"'x' of type Categorical.* declares no categories"):
         Schema.from_dtypes(frame)
+
+
+def test_names_must_be_texts():
+    with pytest.raises(ValueError, match=r"columns must have texts as names, got \[0, 1\]"):
+        Schema.from_dtypes(pd.DataFrame(np.zeros((2, 2), dtype=bool)))
 
 
 def test_missing_must_name_columns():

@@ -239,3 +239,21 @@ def test_sums_that_are_not_whole_are_an_error():
     for sums in ([0.5], [2.0**53]):
         with pytest.raises(ArithmeticError, match="whole numbers below 2"):
             _quotients(np.array(sums), [1], 4, 2)
+
+
+def test_noise_is_used_once():
+    mechanism = Laplace(Histogram(2), n=10, privacy=PureDP(1.0))
+    for rng in (None, np.random.default_rng(0)):
+        for draw in (mechanism.draw, mechanism.private):
+            privatiser = draw(rng)
+            privatiser(np.array([5.0, 5.0]))
+            with pytest.raises(RuntimeError, match="noise is used once"):
+                privatiser(np.array([3.0, 7.0]))
+
+
+def test_another_n_has_a_grid_of_its_own():
+    mechanism = Laplace(Histogram(2), n=10, privacy=PureDP(1.0))
+    assert mechanism.grid is not None
+    assert mechanism.with_n(2**53).grid is None
+    assert mechanism.with_n(2**53).guarantee.arithmetic == FLOAT64_CAVEAT
+    assert mechanism.with_n(2**53).with_n(10).grid == mechanism.grid

@@ -12,7 +12,7 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Privatiser
+from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
 from geomdp.noise.base import Noise
@@ -91,10 +91,21 @@ class AdditiveMechanism(Mechanism):
         """
         if not (self._proved_as_computed() and has_whole_answers(self.workload)):
             return None
-        # No answer to one element is above the l1 radius.
-        if self.n * self.workload.l1_radius() >= LARGEST_SUM:
-            return None
-        return public_grid(self.noise)
+        return public_grid(self.noise) if self._sums_are_exact else None
+
+    @property
+    def _sums_are_exact(self) -> bool:
+        """Whether sums of whole answers are below 2^53: no answer is above the l1 radius."""
+        return self.n * self.workload.l1_radius() < LARGEST_SUM
+
+    def with_n(self, n: int) -> Self:
+        """The same mechanism for `n` records; the noise is shared."""
+        twin = super().with_n(n)
+        if twin._sums_are_exact != self._sums_are_exact:
+            for name in ("grid", "_rounded", "guarantee"):
+                vars(twin).pop(name, None)
+            twin.set_up()
+        return twin
 
     @cached_property
     def _rounded(self) -> RoundedNoise | None:
@@ -137,9 +148,9 @@ class AdditiveMechanism(Mechanism):
         """(sums + Z) / n, brought back into the public subspace."""
         if rng is None and self._rounded is not None:
             multiples, unit = self._rounded.draw(), 1 << self._rounded.grid
-            return lambda sums: self._restored(_quotients(sums, multiples, unit, self.n))
+            return once(lambda sums: self._restored(_quotients(sums, multiples, unit, self.n)))
         noise = self.noise.sample(np.random.default_rng(rng), 1)[0]
-        return lambda sums: self._restored((sums + noise) / self.n)
+        return once(lambda sums: self._restored((sums + noise) / self.n))
 
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
