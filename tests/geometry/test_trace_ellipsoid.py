@@ -96,6 +96,15 @@ def test_search_counts_pairs_once_and_averages_them():
     assert pairs.longest(np.eye(3), 2 * level - lengths.max(), 10).vectors is None
 
 
+@pytest.mark.parametrize("kind", [Rows, PairDifferences])
+def test_a_search_finds_the_longest_vector_even_below_the_level(kind):
+    # The level is a trace, which rounding can put above all lengths.
+    found = kind(np.eye(3)).longest(np.eye(3), level=2.0 + 1e-12, limit=10)
+    assert found.vectors is not None
+    assert len(found.vectors) > 0
+    assert np.isfinite(found.mean).all()
+
+
 def test_lower_dimensional_sets_get_a_thin_ellipsoid():
     vectors = np.array([[1.0, 1.0], [2.0, 2.0]])
     found = least_trace_ellipsoid(Rows(vectors))

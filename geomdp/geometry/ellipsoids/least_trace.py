@@ -33,6 +33,8 @@ LEAST_SHARE, DECAYING = 1e-4, 0.99
 #: together. A set in general position touches the best ellipsoid in at most r (r + 1) / 2 vectors,
 #: in practice in a few per dimension; a set with symmetries touches it in whole orbits.
 COLUMNS_PER_DIMENSION = 8
+#: Squared lengths that agree to this share count as equal: rounding of squares and their sums.
+EQUAL_LENGTHS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,11 @@ class LongVectors:
     mean: FloatArray
 
 
+def _threshold(level: float, largest: float) -> float:
+    """Least ||root v||^2 of a long vector: rounding can put the level above all of them."""
+    return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
+
+
 class VectorSet(Protocol):
     """A finite set V of vectors in R^r, known through passes over it."""
 
@@ -65,7 +72,7 @@ class VectorSet(Protocol):
         """Average of v v^T over V: (r, r)."""
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The vectors with ||root v||^2 at least (`level` + the maximum) / 2.
+        """The vectors with ||root v||^2 at least (`level` + the maximum) / 2, and the longest.
 
         They are listed if there are at most `limit` of them.
         """
@@ -106,7 +113,7 @@ class Rows(_FromRows):
         """The longest rows under `root`; O(N r^2)."""
         squares = ((self.points @ root.T) ** 2).sum(axis=1)
         largest = float(squares.max())
-        rows = self.points[squares >= (level + largest) / 2]
+        rows = self.points[squares >= _threshold(level, largest)]
         return LongVectors(largest, rows if len(rows) <= limit else None, rows.T @ rows / len(rows))
 
 
@@ -133,7 +140,7 @@ class PairDifferences(_FromRows):
         """The longest differences under `root`; two passes of O(N^2 r), no N x N table."""
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))
-        threshold = (level + largest) / 2
+        threshold = _threshold(level, largest)
         seen = 0
         listed: list[FloatArray] = []
         total = np.zeros((self.dimension, self.dimension))
