@@ -20,8 +20,9 @@ def positive(value: float, name: str) -> float:
 
 
 def probability(value: float, name: str) -> float:
-    """`value` as a float, if above 0 and below 1."""
-    if not 0 < (number := positive(value, name)) < 1:
+    """Return `value` as a float if it is above 0 and below 1, raise ``ValueError`` otherwise."""
+    number = real_number(value)
+    if not 0 < number < 1:
         raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
     return number
 

@@ -16,6 +16,7 @@ from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.advice.steps import PROJECTED, SHRUNK, Step
 from geomdp.bodies import MissingOracle
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction
+from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import Exact
 from geomdp.workloads import WorkloadSizeError
@@ -77,10 +78,7 @@ class Built:
     @property
     def noise(self) -> AdditiveMechanism | None:
         """The additive mechanism itself, or within; None if there is none on the same queries."""
-        inner = getattr(self.mechanism, "inner", self.mechanism)
-        if isinstance(inner, AdditiveMechanism) and inner.workload is self.mechanism.workload:
-            return inner
-        return None
+        return additive_within(self.mechanism)
 
 
 def _name(candidate: Candidate, step: Step | None) -> str:

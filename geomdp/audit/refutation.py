@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.audit.binomial import lower_bound, upper_bound
 from geomdp.audit.samplers import Event, Sampler, Score, fisher_score
 from geomdp.privacy import (
@@ -136,7 +136,7 @@ def audit(
     Clopper-Pearson 1934; Ding-Wang-Wang-Zhang-Kifer 2018 (events chosen on separate outputs);
     formula sheet GEN-2.
     """
-    trials, level = whole(trials, "trials", minimum=4), _level(level)
+    trials, level = whole(trials, "trials", minimum=4), probability(level, "level")
     training, held_out = trials // 2, trials - trials // 2
     rng_a, rng_b = np.random.default_rng(rng).spawn(2)
     outputs_a, outputs_b = _draw(sample_a, training, rng_a), _draw(sample_b, training, rng_b)
@@ -166,7 +166,7 @@ def audit_event(
     `event` maps outputs (trials, ...) to booleans (trials,). Its complement and the exchanged
     inputs are tested too, within the same level. All else is as for `audit`; one trial suffices.
     """
-    trials, level = whole(trials, "trials"), _level(level)
+    trials, level = whole(trials, "trials"), probability(level, "level")
     rng_a, rng_b = np.random.default_rng(rng).spawn(2)
     hits_a, hits_b = (
         int(np.count_nonzero(_holds(event, _draw(sample, trials, child))))
@@ -281,9 +281,3 @@ def _holds(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
             f"got {holds.dtype} of shape {holds.shape}"
         )
     return holds
-
-
-def _level(level: float) -> float:
-    if not 0 < float(level) < 1:
-        raise ValueError(f"level must be above 0 and below 1, got {level!r}")
-    return float(level)

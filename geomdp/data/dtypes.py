@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 
 def is_polars(frame: object) -> TypeGuard[pl.DataFrame]:
     """Whether `frame` is a polars DataFrame; does not import polars, which is optional."""
-    kind = type(frame)
-    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "polars"
+    return _is_of_polars(frame, "DataFrame")
 
 
 def is_lazy(frame: object) -> bool:
     """Whether `frame` is a polars LazyFrame, which holds no records yet."""
+    return _is_of_polars(frame, "LazyFrame")
+
+
+def _is_of_polars(frame: object, name: str) -> bool:
     kind = type(frame)
-    return kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
+    return kind.__name__ == name and kind.__module__.partition(".")[0] == "polars"
 
 
 def columns_of_dtypes(

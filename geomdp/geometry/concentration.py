@@ -5,14 +5,6 @@ from __future__ import annotations
 import math
 
 
-def checked_level(level: float) -> float:
-    """Return `level`, the probability that an interval misses, if it is in (0, 1)."""
-    level = float(level)
-    if not 0 < level < 1:
-        raise ValueError(f"level must be above 0 and below 1, got {level!r}")
-    return level
-
-
 def gaussian_deviation(lipschitz: float, samples: int, level: float) -> float:
     """Deviation t exceeded with probability at most `level` by a mean of n Lipschitz functions.
 

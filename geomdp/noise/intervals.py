@@ -10,7 +10,7 @@ from scipy import special
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import real_number
+from geomdp._validation import probability
 from geomdp.noise.base import Noise
 from geomdp.noise.gaussian import GaussianNoise
 from geomdp.noise.laplace import LaplaceNoise
@@ -59,7 +59,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     ----------
     Formula sheet X-INT.
     """
-    beta = _miss(confidence)
+    beta = 1 - probability(confidence, "confidence")
     if isinstance(noise, LaplaceNoise):
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
@@ -94,7 +94,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     ----------
     Formula sheet X-INT.
     """
-    beta = _miss(confidence)
+    beta = 1 - probability(confidence, "confidence")
     if isinstance(noise, LaplaceNoise):
         # P(max |Z_j| <= c) = (1 - exp(-c / b))^m; log1p and expm1 keep small beta exact.
         single = -math.expm1(math.log1p(-beta) / noise.dimension)
@@ -109,14 +109,6 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         ]
     )
     return np.asarray(deviations * np.partition(maxima, rank - 1)[rank - 1])
-
-
-def _miss(confidence: float) -> float:
-    """The probability beta = 1 - confidence."""
-    level = real_number(confidence)
-    if not 0 < level < 1:
-        raise ValueError(f"confidence must be above 0 and below 1, got {confidence!r}")
-    return 1 - level
 
 
 def _normal_quantile(beta: float) -> float:

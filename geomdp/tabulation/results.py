@@ -13,6 +13,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
+from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths, simultaneous_half_widths
 from geomdp.privacy import Adjacency, Guarantee
 from geomdp.tabulation.specs import Table, Task
@@ -104,20 +105,18 @@ class Tabulation:
             return -np.inf, np.inf
         return 0.0, 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else np.inf
 
-    @cached_property
+    @property
     def has_intervals(self) -> bool:
         """Whether the answers hold additive noise, whose law is public."""
-        inner = getattr(self.mechanism, "inner", self.mechanism)
-        return isinstance(inner, AdditiveMechanism) and inner.workload is self.task.workload
+        return additive_within(self.mechanism) is not None
 
     @property
     def _additive(self) -> AdditiveMechanism:
         """The mechanism whose noise the answers hold."""
-        inner = getattr(self.mechanism, "inner", self.mechanism)
-        if not self.has_intervals:
+        additive = additive_within(self.mechanism)
+        if additive is None:
             raise ValueError(f"{self.mechanism!r} adds no noise of a known law to the answers")
-        assert isinstance(inner, AdditiveMechanism)
-        return inner
+        return additive
 
     def to_frame(self, confidence: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
         """One row an answer, tidy.

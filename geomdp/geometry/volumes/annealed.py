@@ -8,12 +8,11 @@ import numpy as np
 import scipy.special
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.norm_balls.balls import Ball
 from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
 from geomdp.bodies.operations.intersection import Intersection
-from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import Mixing, chain_mean, run_chains
 from geomdp.geometry.sampling.kernels import HitAndRun
@@ -77,7 +76,7 @@ def annealed_volume(
     ----------
     Kannan, Lovasz and Simonovits 1997; Cousins and Vempala 2016 for the choice of the radii.
     """
-    draws, level = whole(draws, "draws"), checked_level(level)
+    draws, level = whole(draws, "draws"), probability(level, "level")
     generator = np.random.default_rng(rng)
     if body.effective_dimension == 0:
         raise ValueError(f"body must have more than one point to have a volume, got {body!r}")

@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from geomdp._typing import RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.operations.products import Product
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
-from geomdp.geometry.concentration import checked_level, hoeffding_deviation
+from geomdp.geometry.concentration import hoeffding_deviation
 from geomdp.geometry.results import Estimate
 
 
@@ -54,7 +54,7 @@ def second_moment(
     ----------
     Hardt and Talwar (2010); formula sheet JL-L14.
     """
-    samples, level = whole(samples, "samples", minimum=2), checked_level(level)
+    samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     closed = _closed(body)
     if closed is not None:
         return Estimate.exact(closed)

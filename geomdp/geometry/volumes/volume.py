@@ -8,12 +8,11 @@ import numpy as np
 import scipy.special
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
-from geomdp.geometry.concentration import checked_level
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.volumes.annealed import annealed_volume
 
@@ -69,7 +68,7 @@ def volume(
     ----------
     Clopper and Pearson (1934); formula sheet GEN-4.
     """
-    samples, level = whole(samples, "samples", minimum=2), checked_level(level)
+    samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     if body.implements(Body.volume):
         return Estimate.exact(body.volume())
     simplices = triangulated(body)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 
 from geomdp._typing import RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.operations.products import Product
-from geomdp.geometry.concentration import checked_level, gaussian_deviation
+from geomdp.geometry.concentration import gaussian_deviation
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.width.control_variates import EllipsoidControl, controlled
 
@@ -70,7 +70,7 @@ def gaussian_width(
     ----------
     Tsirelson, Ibragimov and Sudakov (1976) for the concentration; formula sheet GEN-4, JL-14.
     """
-    samples, level = whole(samples, "samples", minimum=2), checked_level(level)
+    samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     generator = np.random.default_rng(rng)
     factor, inner = _reduced(body)
     known, rest = _split(inner)

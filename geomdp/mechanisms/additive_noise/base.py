@@ -160,6 +160,14 @@ class AdditiveMechanism(Mechanism):
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
+def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
+    """`mechanism` itself, or the one it wraps, if it adds noise to the answers to its queries."""
+    inner = getattr(mechanism, "inner", mechanism)
+    if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
+        return inner
+    return None
+
+
 def _quotients(sums: FloatArray, multiples: list[int], unit: int, n: int) -> FloatArray:
     """(sums + multiples / unit) / n for whole sums: one rounding, of the exact quotient.
 
