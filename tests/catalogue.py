@@ -30,7 +30,6 @@ from geomdp.bodies import (
     LinearImage,
     LpBall,
     NuclearBall,
-    Polar,
     Product,
     PsdBox,
     Scaled,
@@ -405,8 +404,9 @@ BODIES: tuple[BodyCase, ...] = (
         "relaxed 2-way marginals",
         enlarged(moment_relaxation(Marginals(3, 2))),
         3,
-        "support project cvxpy_constraints",
+        "support",
         CONIC_PROGRAM,
+        membership=False,
     ),
     BodyCase(
         "relaxed tables",
@@ -419,8 +419,9 @@ BODIES: tuple[BodyCase, ...] = (
         "relaxed 3-way parities",
         enlarged(moment_relaxation(Parities(4, 3))),
         4,
-        "support gauge facets project cvxpy_constraints",
+        "support",
         CONIC_PROGRAM,
+        membership=False,
     ),
     BodyCase(
         "psd box",
@@ -557,16 +558,6 @@ BODIES: tuple[BodyCase, ...] = (
         ),
         2,
         "cvxpy_constraints",
-    ),
-    BodyCase(
-        "polar of a simplex", lambda s: Polar(Simplex(AROUND_0 / s)), 3, "support gauge facets"
-    ),
-    BodyCase(
-        "polar of slabs",
-        lambda s: Polar(SlabBody(SLABS, SLAB_WIDTHS / s)),
-        3,
-        "support gauge facets",
-        LINEAR_PROGRAM,
     ),
     BodyCase(
         "user's conic body",

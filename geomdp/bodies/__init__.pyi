@@ -1,7 +1,6 @@
 from .base import Body as Body
 from .conic.chebyshev_moments import cosine_moment_body as cosine_moment_body
 from .conic.chebyshev_moments import grid_moment_body as grid_moment_body
-from .conic.chebyshev_moments import grid_moment_distance as grid_moment_distance
 from .conic.cvx_body import CvxBody as CvxBody
 from .conic.elliptope import Elliptope as Elliptope
 from .conic.mapped_elliptope import MappedElliptope as MappedElliptope
@@ -24,7 +23,6 @@ from .of_workloads.sensitivity import sensitivity_polytope as sensitivity_polyto
 from .of_workloads.workload_polytope import WorkloadPolytope as WorkloadPolytope
 from .operations.intersection import Intersection as Intersection
 from .operations.linear_image import LinearImage as LinearImage
-from .operations.polar import Polar as Polar
 from .operations.products import Product as Product
 from .operations.scaled import Scaled as Scaled
 from .operations.scaled import difference_body as difference_body
@@ -34,7 +32,6 @@ from .operations.symmetrised import Difference as Difference
 from .operations.symmetrised import SymmetricHull as SymmetricHull
 from .oracles import Facets as Facets
 from .oracles import Halfspace as Halfspace
-from .oracles import HasExtremePoint as HasExtremePoint
 from .oracles import HasGauge as HasGauge
 from .oracles import HasSupport as HasSupport
 from .oracles import MissingOracle as MissingOracle

@@ -15,6 +15,8 @@ from geomdp._validation import batch, finite_array, vector
 
 #: A method of `Body`, such as `Body.chord`.
 Verb = Callable[..., Any]
+#: Directions (b, m) to values (b,).
+SupportFunction = Callable[[FloatArray], FloatArray]
 
 #: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1:
 #: thousands of units in the last place (2e-16).
@@ -26,22 +28,6 @@ def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     array = finite_array(values, name, ndim).copy()
     array.setflags(write=False)
     return array
-
-
-def rays(
-    points: npt.ArrayLike, directions: npt.ArrayLike, dimension: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return points and nonzero directions as float64 arrays, both (b, dimension)."""
-    points = batch(points, dimension, "points")
-    directions = batch(directions, dimension, "directions")
-    if points.shape != directions.shape:
-        raise ValueError(
-            f"points and directions must have one shape, got {points.shape} and {directions.shape}"
-        )
-    zero = ~directions.any(axis=1)
-    if zero.any():
-        raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
-    return points, directions
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
@@ -82,44 +68,62 @@ def ratio_test(
     return -ends[0], ends[1]
 
 
-def _on_rows(name: str) -> Callable[[Verb], Verb]:
-    """Check of a verb whose first argument is a batch (b, m) called `name`."""
-
-    def checked(verb: Verb) -> Verb:
-        @functools.wraps(verb)
-        def call(body: Any, rows: FloatArray, *more: float, **named: float) -> Any:
-            return verb(body, batch(rows, body.dimension, name), *more, **named)
-
-        return call
-
-    return checked
+def check_arguments(cls: type) -> None:
+    """Make the verbs that `cls` defines check their arguments before each call."""
+    for name, check in _CHECKS.items():
+        if name in vars(cls):
+            setattr(cls, name, _checked(vars(cls)[name], check))
 
 
-def _on_point(verb: Verb) -> Verb:
+def _checked(verb: Verb, check: Callable[..., tuple[Any, ...]]) -> Verb:
     @functools.wraps(verb)
-    def call(body: Any, point: FloatArray) -> Any:
-        return verb(body, vector(point, body.dimension, "point"))
+    def call(body: Any, *arguments: Any, **named: Any) -> Any:
+        return verb(body, *check(body, *arguments), **named)
 
     return call
 
 
-def _on_rays(verb: Verb) -> Verb:
-    @functools.wraps(verb)
-    def call(body: Any, points: FloatArray, directions: FloatArray) -> Any:
-        return verb(body, *rays(points, directions, body.dimension))
-
-    return call
+def _directions(body: Any, directions: FloatArray) -> tuple[FloatArray]:
+    return (batch(directions, body.dimension, "directions"),)
 
 
-#: How the arguments of a body's own verbs are checked, by the names of the verbs.
-CHECKS: dict[str, Callable[[Verb], Verb]] = {
-    "support": _on_rows("directions"),
-    "breadth": _on_rows("directions"),
-    "extreme_point": _on_rows("directions"),
-    "gauge": _on_rows("points"),
-    "facets": _on_rows("points"),
-    "contains": _on_rows("points"),
-    "project": _on_rows("points"),
-    "separate": _on_point,
-    "chord": _on_rays,
+def _points(body: Any, points: FloatArray, *tolerance: float) -> tuple[Any, ...]:
+    return batch(points, body.dimension, "points"), *tolerance
+
+
+def _points_of_gauge(body: Any, points: FloatArray) -> tuple[FloatArray]:
+    points = batch(points, body.dimension, "points")
+    if not body._has_gauge:
+        raise ValueError(f"{body!r} has no gauge: 0 is not in its relative interior")
+    return (points,)
+
+
+def _point(body: Any, point: FloatArray) -> tuple[FloatArray]:
+    return (vector(point, body.dimension, "point"),)
+
+
+def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    points = batch(points, body.dimension, "points")
+    directions = batch(directions, body.dimension, "directions")
+    if points.shape != directions.shape:
+        raise ValueError(
+            f"points and directions must have one shape, got {points.shape} and {directions.shape}"
+        )
+    zero = ~directions.any(axis=1)
+    if zero.any():
+        raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
+    return points, directions
+
+
+#: How the arguments of each verb are checked. Verbs that are not listed take none, or matrices.
+_CHECKS: dict[str, Callable[..., tuple[Any, ...]]] = {
+    "support": _directions,
+    "breadth": _directions,
+    "extreme_point": _directions,
+    "gauge": _points_of_gauge,
+    "facets": _points_of_gauge,
+    "contains": _points,
+    "project": _points,
+    "separate": _point,
+    "chord": _rays,
 }

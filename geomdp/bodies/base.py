@@ -8,8 +8,7 @@ verb              derived from
 ================  =============================================================================
 support           `extreme_point`: <u, x*(u)>
 breadth           `support` at u and -u
-contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0;
-                  `separate`: no separator
+contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0
 gauge             `chord` through 0, if the body contains 0
 separate          `facets`, if 0 is in the relative interior; `project`: the halfspace at the
                   nearest point
@@ -24,15 +23,13 @@ cvxpy_constraints `vertex_list`: convex weights
 `difference`, `symmetric_hull`, `linear_image`, `gaussian_width`, `largest_gauge` and `gauge_bound`
 are closed forms and return None where none is known. All other verbs are not derived.
 
-Points and directions are (b, m) float64 arrays, results (b,) or (b, m): the first axis is the
-batch.
+Points and directions are (b, m) float64 arrays, results (b,) or (b, m): the batch comes first.
 """
 
 from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -40,19 +37,15 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, vector
-from geomdp.bodies.arguments import CHECKS, Verb, rays
+from geomdp.bodies.arguments import SupportFunction, Verb, check_arguments
 from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
 from geomdp.bodies.point_lists import half_diameter_of
-
-#: Directions (b, m) to values (b,).
-SupportFunction = Callable[[FloatArray], FloatArray]
 
 #: Default slack of `contains`, relative to the size of the body (in gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
 #: Bisection stops when the bracket is this share of the chord's upper bound.
 BISECTION_TOLERANCE = 1e-12
-#: Entries of one batch of axes in `half_diameter`: 16 MB of float64.
+#: Entries of one batch of axes in `half_diameter`: 16 MB.
 BATCH_ENTRIES = 2**21
 
 
@@ -61,23 +54,19 @@ class Body(abc.ABC):
 
     Concrete bodies are frozen dataclasses that override the verbs they do well; variation is
     wrapping, not inheritance from a concrete body. `implements` tells which verbs a body has of its
-    own (for a wrapper: which its inner body can serve). Arguments are checked here: a body's own
-    verbs are called with finite float64 arrays of the right shape and with directions u != 0 in
-    `chord`.
+    own (for a wrapper: which its inner body has). Arguments are checked before a verb runs: arrays
+    are finite and of the right shape, directions of `chord` are not 0, and for `gauge` and `facets`
+    0 is in the relative interior.
     """
 
     def __init_subclass__(cls) -> None:
-        own = vars(cls)
-        for verb, checked in CHECKS.items():
-            if verb in own:
-                setattr(cls, verb, checked(own[verb]))
+        check_arguments(cls)
         # `dataclass` writes its own `__repr__`, with all arrays, unless the class has one.
-        if "__repr__" not in own:
+        if "__repr__" not in vars(cls):
             cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        words = f"{self._summary()} in R^{self.dimension}"
-        return f"{type(self).__name__}({words.lstrip()})"
+        return f"{type(self).__name__}({f'{self._summary()} in R^{self.dimension}'.lstrip()})"
 
     def _summary(self) -> str:
         """What `repr` tells beside the dimension: numbers, counts, inner bodies, but no arrays."""
@@ -122,19 +111,13 @@ class Body(abc.ABC):
         """Whether 0 is in the relative interior; for bodies that have a gauge only then."""
         return True
 
-    def _check_gauge(self) -> None:
-        if not self._has_gauge:
-            raise ValueError(f"{self!r} has no gauge: 0 is not in its relative interior")
-
     @property
     def has_membership(self) -> bool:
         """Whether `contains` is the body's own or can be derived."""
-        verbs = (Body.contains, Body.gauge, Body.project, Body.separate)
-        return any(self.implements(verb) for verb in verbs)
+        return any(map(self.implements, (Body.contains, Body.gauge, Body.project)))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Support function h(u) = max over x in K of <u, x>, for each row of (b, m): (b,)."""
-        directions = batch(directions, self.dimension, "directions")
+        """Support function h(u) = max over x in K of <u, x>, for each row u of (b, m): (b,)."""
         if not self.implements(Body.extreme_point):
             raise MissingOracle(self, "support", "extreme_point")
         return np.asarray(np.einsum("bm,bm->b", directions, self.extreme_point(directions)))
@@ -150,73 +133,55 @@ class Body(abc.ABC):
         raise MissingOracle(self, "extreme_point", "its own linear maximisation")
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge ||x||_K = min{t >= 0 : x in tK} of each row of (b, m): (b,); inf if no t exists.
-
-        Defined for bodies with 0 in the relative interior; ``ValueError`` for others.
-        """
-        points = batch(points, self.dimension, "points")
+        """Gauge ||x||_K = min{t >= 0 : x in tK} of each row of (b, m): (b,); inf if no t exists."""
         if not self.implements(Body.chord):
             raise MissingOracle(self, "gauge", "chord")
         if not self.contains(np.zeros((1, self.dimension)))[0]:
             raise ValueError(f"{self!r} does not contain 0: it has no gauge")
         result = np.zeros(len(points))
         moving = points.any(axis=1)
-        if moving.any():
-            rays = points[moving]
-            _, high = self.chord(np.zeros_like(rays), rays)
-            with np.errstate(divide="ignore"):
-                result[moving] = 1.0 / np.maximum(high, 0.0)
+        rays = points[moving]
+        _, high = self.chord(np.zeros_like(rays), rays)
+        with np.errstate(divide="ignore"):
+            result[moving] = 1.0 / np.maximum(high, 0.0)
         return result
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether each row of (b, m) lies in K, up to `tolerance` relative to K's scale: (b,)."""
-        points = batch(points, self.dimension, "points")
         if self.implements(Body.gauge):
             return np.asarray(self.gauge(points) <= 1 + tolerance)
         if self.implements(Body.project):
             distance = np.linalg.norm(points - self.project(points), axis=1)
             return np.asarray(distance <= tolerance * self.radius())
-        if self.implements(Body.separate):
-            return np.array([self.separate(point) is None for point in points], dtype=bool)
-        raise MissingOracle(self, "contains", "gauge, project or separate")
+        raise MissingOracle(self, "contains", "gauge or project")
 
     def separate(self, point: FloatArray) -> Halfspace | None:
         """A halfspace that contains K but not `point` (m,), or None if `point` is in K."""
-        point = vector(point, self.dimension, "point")
+        slack = MEMBERSHIP_TOLERANCE * self.radius()
         if self.implements(Body.facets):
-            return self._halfspace(point)
-        if not self.implements(Body.project):
-            raise MissingOracle(self, "separate", "facets or project")
-        nearest = self.project(point[None])[0]
-        normal = point - nearest
-        if np.linalg.norm(normal) <= MEMBERSHIP_TOLERANCE * self.radius():
-            return None
-        return Halfspace(normal, float(normal @ nearest))
-
-    def _halfspace(self, point: FloatArray) -> Halfspace | None:
-        """Separator from `facets`; for a point outside the span its residual is the normal."""
-        basis = self.affine_hull().basis
-        residual = point - basis @ (basis.T @ point)
-        if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
-            return Halfspace(residual, 0.0)
-        found = self.facets((point - residual)[None])
-        if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
-            return None
-        return Halfspace(found.normals[0], 1.0)
+            basis = self.affine_hull().basis
+            residual = point - basis @ (basis.T @ point)
+            if np.linalg.norm(residual) > slack:  # the point is outside the span
+                return Halfspace(residual, 0.0)
+            found = self.facets((point - residual)[None])
+            inside = found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE
+            return None if inside else Halfspace(found.normals[0], 1.0)
+        if self.implements(Body.project):
+            nearest = self.project(point[None])[0]
+            normal = point - nearest
+            inside = np.linalg.norm(normal) <= slack
+            return None if inside else Halfspace(normal, float(normal @ nearest))
+        raise MissingOracle(self, "separate", "facets or project")
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauge and supporting normal at each row of (b, m).
-
-        Defined for bodies with 0 in the relative interior; ``ValueError`` for others.
-        """
+        """Gauge and supporting normal at each row of (b, m)."""
         del points
         raise MissingOracle(self, "facets", "its own polar oracle")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K, u != 0."""
-        points, directions = rays(points, directions, self.dimension)
         if not self.has_membership:
-            raise MissingOracle(self, "chord", "contains, gauge, project or separate")
+            raise MissingOracle(self, "chord", "contains, gauge or project")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
         ends = [self._bisect(points, sign * directions, reach) for sign in (-1.0, 1.0)]
         return -ends[0], ends[1]
@@ -243,24 +208,19 @@ class Body(abc.ABC):
         """Half the diagonal of the bounding box centred at 0."""
         axes = np.eye(self.dimension)
         corner = self.support(axes)
-        if not self.symmetric:
-            corner = np.maximum(corner, self.support(-axes))
-        return float(np.linalg.norm(corner))
+        opposite = corner if self.symmetric else self.support(-axes)
+        return float(np.linalg.norm(np.maximum(corner, opposite)))
 
     def half_diameter(self) -> float:
-        """An upper bound on max over x, y in K of ||x - y||_2 / 2; exact where that is cheap.
-
-        Of listed vertices with too many pairs it is the largest distance from their mean.
-        """
+        """An upper bound on max over x, y in K of ||x - y||_2 / 2; exact where that is cheap."""
         if self.symmetric:
             return self.radius()
         if self.implements(Body.vertex_list):
             return half_diameter_of(self.vertex_list())
-        rows = max(1, BATCH_ENTRIES // self.dimension)
-        squares = 0.0
-        for start in range(0, self.dimension, rows):
-            axes = np.eye(min(rows, self.dimension - start), self.dimension, k=start)
-            squares += float((self.breadth(axes) ** 2).sum())
+        m = self.dimension
+        rows = max(1, BATCH_ENTRIES // m)
+        blocks = (np.eye(min(rows, m - start), m, k=start) for start in range(0, m, rows))
+        squares = sum(float((self.breadth(axes) ** 2).sum()) for axes in blocks)
         return min(self.radius(), math.sqrt(squares) / 2)
 
     def affine_hull(self) -> AffineHull:
@@ -292,11 +252,9 @@ class Body(abc.ABC):
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
         """CVXPY constraints that hold iff the (m,) expression `variable` lies in K."""
-        if not self.implements(Body.vertex_list):
-            raise MissingOracle(self, "cvxpy_constraints", "a conic representation or vertex_list")
         import cvxpy as cp
 
-        points = self.vertex_list()
+        points = self.vertex_list()  # raises `MissingOracle` if there is none
         weights = cp.Variable(len(points), nonneg=True)
         return [variable == points.T @ weights, cp.sum(weights) == 1]
 
@@ -314,10 +272,7 @@ class Body(abc.ABC):
         return None
 
     def gaussian_width(self) -> float | None:
-        """E max over x in K of <g, x>, g ~ N(0, I_m), in closed form; None if unknown.
-
-        One-dimensional quadrature, to 1e-13, counts as a closed form.
-        """
+        """E max over x in K of <g, x>, g ~ N(0, I_m), to 1e-13; None if no closed form is known."""
         factor, simpler = self.width_rule()
         width = None if simpler is self else simpler.gaussian_width()
         return None if width is None else factor * width
@@ -327,17 +282,18 @@ class Body(abc.ABC):
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge over a symmetric set in the span of K, from the set's support function.
+        """Largest gauge over a symmetric set in the span of K, from that set's support function.
 
-        For a symmetric K bounded by listed hyperplanes, where it is exact; None for all others.
+        Exact for a symmetric K bounded by listed hyperplanes; None for all others.
         """
         del support
         return None
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """Upper bound on the gauge of vectors in the span with ||x||_1 <= l1 and ||x||_2 <= l2.
-
-        None unless K is the ball of a norm that such bounds control.
-        """
+        """Upper bound on the gauge where ||x||_1 <= l1 and ||x||_2 <= l2, or None."""
         del l1, l2
         return None
+
+
+# `__init_subclass__` does the same for all other bodies.
+check_arguments(Body)

@@ -54,15 +54,6 @@ class HasSupport(Protocol):
 
 
 @runtime_checkable
-class HasExtremePoint(HasSupport, Protocol):
-    """Anything with a linear maximisation oracle."""
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A maximiser for each row of (b, m): (b, m)."""
-        ...
-
-
-@runtime_checkable
 class HasGauge(Protocol):
     """Anything with a gauge (Minkowski functional)."""
 

@@ -7,11 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from geomdp.bodies.conic.chebyshev_moments import (
-    cosine_moment_body,
-    grid_moment_body,
-    grid_moment_distance,
-)
+from geomdp.bodies.conic.chebyshev_moments import cosine_moment_body, grid_moment_body
 from geomdp.geometry import project
 
 
@@ -55,10 +51,11 @@ def test_grid_body_has_the_product_moments_of_its_points():
 
 @pytest.mark.parametrize(("size", "dimension", "per_axis"), [(8, 1, 17), (8, 1, 65), (4, 2, 13)])
 def test_distance_of_true_moments_from_the_grid_body(size, dimension, per_axis):
-    """Between grid angles, where it is largest, and no more than the bound."""
+    """Between grid angles, where it is largest, and no more than the bound of the docstring."""
     scales = np.random.default_rng(0).uniform(0.5, 2, (size,) * dimension)
     body = grid_moment_body(scales, per_axis)
-    limit = grid_moment_distance(scales, per_axis)
+    bends = (np.indices(scales.shape) ** 2).sum(axis=0) / scales
+    limit = (math.pi / (per_axis - 1)) ** 2 / 8 * np.linalg.norm(bends)
     middle = math.pi * (per_axis // 2 + 0.5) / (per_axis - 1)
     wave = np.cos(np.arange(size) * middle)
     point = (wave if dimension == 1 else np.outer(wave, wave)).ravel()[1:] / scales.ravel()[1:]

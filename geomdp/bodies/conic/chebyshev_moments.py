@@ -23,7 +23,7 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 MAX_ENTRIES = 1 << 25
 
 
-def cosine_moment_body(scales: npt.ArrayLike, solver: str | None = None) -> CvxBody:
+def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     """All moment vectors of distributions on [-1, 1], by two semidefinite constraints.
 
     (M_1, ..., M_{t-1}) are the cosine moments of a distribution of angles if and only if the
@@ -36,9 +36,6 @@ def cosine_moment_body(scales: npt.ArrayLike, solver: str | None = None) -> CvxB
     ----------
     scales : (t - 1,) array
         s_m > 0; the body's coordinates are M_m / s_m.
-    solver : str, optional
-        As for `CvxBody`, but `cvxpy.SCS` by default: at points of the moment curve both blocks are
-        singular, and there Clarabel often stops before it reaches its tolerances.
 
     Raises
     ------
@@ -52,8 +49,9 @@ def cosine_moment_body(scales: npt.ArrayLike, solver: str | None = None) -> CvxB
     import cvxpy as cp
 
     scales = _positive(finite_array(scales, "scales", ndim=1))
-    solver = cp.SCS if solver is None else solver
-    return CvxBody(len(scales), partial(_semidefinite, scales), solver)
+    # At points of the moment curve both blocks are singular, and there Clarabel often stops before
+    # it reaches its tolerances.
+    return CvxBody(len(scales), partial(_semidefinite, scales), cp.SCS)
 
 
 def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
@@ -89,7 +87,7 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
 
     Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. By linear interpolation between
     grid angles, every true moment vector has one of the body near it, whose moments differ by at
-    most (h^2 / 8) sum_i m_i^2, h = pi / (G - 1); see `grid_moment_distance`.
+    most (h^2 / 8) sum_i m_i^2, h = pi / (G - 1).
 
     Parameters
     ----------
@@ -116,27 +114,6 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     waves = np.cos(np.multiply.outer(angles, np.arange(size)))
     products = reduce(np.kron, [waves] * dimension)
     return VPolytope(products[:, 1:] / scales.ravel()[1:])
-
-
-def grid_moment_distance(scales: npt.ArrayLike, per_axis: int) -> float:
-    """Bound on the Euclidean distance of true moment vectors from `grid_moment_body`.
-
-    Parameters
-    ----------
-    scales : (t,) * d array
-        As for `grid_moment_body`.
-    per_axis : int
-        G.
-
-    Returns
-    -------
-    float
-        In the body's coordinates: (h^2 / 8) (sum_m (sum_i m_i^2 / s_m)^2)^(1/2).
-    """
-    scales = _cube(scales)
-    step = math.pi / (whole(per_axis, "per_axis", minimum=2) - 1)
-    bends = (np.indices(scales.shape) ** 2).sum(axis=0).ravel()[1:] / scales.ravel()[1:]
-    return step**2 / 8 * float(np.linalg.norm(bends))
 
 
 def _cube(scales: npt.ArrayLike) -> FloatArray:

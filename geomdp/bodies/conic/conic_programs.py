@@ -1,19 +1,12 @@
-"""CVXPY problems that are solved for many parameter values, and bodies projected on by them."""
+"""CVXPY problems that are solved for many parameter values."""
 
 from __future__ import annotations
 
 import warnings
 from typing import Any
 
-import numpy as np
-
-from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.base import Body
+from geomdp._typing import FloatArray
 from geomdp.bodies.linear_programs import SolverError
-from geomdp.bodies.oracles import Halfspace
-
-#: Accuracy of points found by conic programs, whose residuals are 1e-8 or less.
-CONIC_TOLERANCE = 1e-6
 
 #: Residuals at which Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -72,19 +65,3 @@ class KeptProblem:
         if status in (cp.INFEASIBLE, cp.UNBOUNDED):
             return status, None
         raise SolverError(f"{self._solver} stopped with status {status}")
-
-
-class ConicBody(Body):
-    """A body whose projection is a conic program, from which membership and separation follow."""
-
-    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
-        distances = np.linalg.norm(points - self.project(points), axis=1)
-        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace at the nearest point, moved out to the support function."""
-        normal = point - self.project(point[None])[0]
-        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
-            return None
-        return Halfspace(normal, float(self.support(normal[None])[0]))

@@ -11,13 +11,18 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp._typing import FloatArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import whole
-from geomdp.bodies.conic.conic_programs import CONIC_TOLERANCE, ConicBody, KeptProblem
+from geomdp.bodies.base import Body
+from geomdp.bodies.conic.conic_programs import KeptProblem
+from geomdp.bodies.oracles import Halfspace
+
+#: Accuracy of points found by conic programs, whose residuals are 1e-8 or less.
+CONIC_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class CvxBody(ConicBody):
+class CvxBody(Body):
     """The body {x in R^m : x satisfies build(x)} for constraints written in CVXPY.
 
     Support, extreme points, projection, chords and gauge each solve one conic program, kept in
@@ -131,12 +136,23 @@ class CvxBody(ConicBody):
             points.shape
         )
 
+    def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
+        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
+        distances = np.linalg.norm(points - self.project(points), axis=1)
+        return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The halfspace at the nearest point, moved out to the support function."""
+        normal = point - self.project(point[None])[0]
+        if np.linalg.norm(normal) <= CONIC_TOLERANCE * self.radius():
+            return None
+        return Halfspace(normal, float(self.support(normal[None])[0]))
+
     def gauge(self, points: FloatArray) -> FloatArray:
         """1 / max{t : t x in K}, one conic program each; inf if that maximum is 0.
 
         Defined also for bodies with 0 on the boundary.
         """
-        self._check_gauge()
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
         for i in np.flatnonzero(lengths > 0):

@@ -100,30 +100,17 @@ class MomentMatrix:
         shape = (len(self.numbers), count)
         return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
 
-    def constraints(self, moments: Any) -> list[Any]:
-        """CVXPY constraints that M(z) is psd, for an expression z (q,)."""
-        import cvxpy as cp
+    @cached_property
+    def _program(self) -> KeptProblem:
+        """Minimise tr S over psd S whose entries for each T add up to -w_T; parameter w.
 
-        matrix = cp.Variable((self.order, self.order), PSD=True)
-        return [cp.diag(matrix) == 1, matrix[self._upper] == moments[self._entries]]
-
-    def slack(self, weights: Any) -> tuple[Any, Any]:
-        """A psd variable S, and the constraint that its entries for each T add up to -w_T.
-
-        Then <S, M(z)> >= 0 means <w, z> <= tr S.
+        Then <S, M(z)> >= 0 means <w, z> <= tr S. The multipliers of the sums are the best z.
         """
         import cvxpy as cp
 
-        slack = cp.Variable((self.order, self.order), PSD=True)
-        return slack, 2 * self._sums @ slack[self._upper] == -weights
-
-    @cached_property
-    def _program(self) -> KeptProblem:
-        """Minimise tr S; parameter w. The multipliers of the sums are the best z."""
-        import cvxpy as cp
-
         weights = cp.Parameter(len(self.numbers))
-        slack, sums = self.slack(weights)
+        slack = cp.Variable((self.order, self.order), PSD=True)
+        sums = 2 * self._sums @ slack[self._upper] == -weights
         goal, found = cp.Minimize(cp.trace(slack)), Multiplied(slack, sums)
         return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import abc
+
 import numpy as np
 
-from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
+from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import off_hull, off_span, rays
+from geomdp.bodies.arguments import off_hull, off_span
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.on_demand import OracleShooter
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
@@ -28,11 +30,6 @@ class VertexGauge:
     def __init__(self, basis: FloatArray, shooter: RayShooter | OracleShooter | None) -> None:
         self._basis = basis
         self._shooter = shooter
-
-    @property
-    def basis(self) -> FloatArray:
-        """Orthonormal basis (m, r) of the span."""
-        return self._basis
 
     def _exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         assert self._shooter is not None, "a single point has no directions"
@@ -68,64 +65,48 @@ class VertexGauge:
         along = ~off_span(directions, self._basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
-            low[along], high[along] = self._chord(
-                points[along] @ self._basis, directions[along] @ self._basis
-            )
+            starts, ways = points[along] @ self._basis, directions[along] @ self._basis
+            # Both ends in one batch, so that later rays can start from the facets of earlier ones.
+            both = self._exits(np.vstack([starts, starts]), np.vstack([-ways, ways]))
+            backward, high[along] = np.split(both.times, 2)
+            low[along] = -backward
         return low, high
 
-    def _chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same for rows in the basis (b, r)."""
-        # Both ends in one batch, so that later rays can start from the facets of earlier ones.
-        both = self._exits(np.vstack([points, points]), np.vstack([-directions, directions]))
-        backward, forward = np.split(both.times, 2)
-        return -backward, forward
 
+class ShotPolytope(Body):
+    """A polytope whose membership, separation and chords come from rays shot at its facets."""
 
-class CentredGauge:
-    """Membership, separation and chords of a polytope with an inner point, wherever 0 is.
+    @property
+    @abc.abstractmethod
+    def _centre(self) -> FloatArray:
+        """A point (m,) in the relative interior."""
 
-    Parameters
-    ----------
-    body : Body
-        K in R^m, with a support function and a radius.
-    hull : AffineHull
-        Its affine hull.
-    centre : (m,) array
-        A point in its relative interior.
-    gauge : VertexGauge
-        Of K moved by -centre, in the basis of the hull.
-    """
+    @property
+    @abc.abstractmethod
+    def _about_centre(self) -> VertexGauge:
+        """Gauge of the body moved by -centre, in the basis of its affine hull."""
 
-    def __init__(
-        self, body: Body, hull: AffineHull, centre: FloatArray, gauge: VertexGauge
-    ) -> None:
-        self._body = body
-        self._hull = hull
-        self._centre = centre
-        self._gauge = gauge
-
-    def contains(self, points: FloatArray, tolerance: float) -> BoolArray:
-        """Whether rows of (b, m) have a gauge about the centre of at most 1 + `tolerance`."""
-        slack = max(tolerance, RANK_TOLERANCE) * self._body.radius()
-        inside = ~off_hull(points, self._hull, slack)
-        within = (points[inside] - self._centre) @ self._hull.basis
-        inside[inside] = self._gauge.solve(within).gauges <= 1 + tolerance
+    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
+        """Whether the gauge about an inner point is at most 1 + `tolerance`."""
+        hull = self.affine_hull()
+        inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
+        within = (points[inside] - self._centre) @ hull.basis
+        inside[inside] = self._about_centre.solve(within).gauges <= 1 + tolerance
         return inside
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The facet that a ray from the centre to the point (m,) leaves through, if it does."""
-        basis = self._hull.basis
+        """The facet through which a ray from an inner point to `point` leaves, if it does."""
+        basis = self.affine_hull().basis
         within = (point - self._centre) @ basis
         residual = point - self._centre - basis @ within
-        if np.linalg.norm(residual) > RANK_TOLERANCE * self._body.radius():
-            return Halfspace(residual, float(self._body.support(residual[None])[0]))
-        found = self._gauge.solve(within[None])
+        if np.linalg.norm(residual) > RANK_TOLERANCE * self.radius():
+            return Halfspace(residual, float(self.support(residual[None])[0]))
+        found = self._about_centre.solve(within[None])
         if found.gauges[0] <= 1 + MEMBERSHIP_TOLERANCE:
             return None
         normals = found.normals @ basis.T
-        return Halfspace(normals[0], float(self._body.support(normals)[0]))
+        return Halfspace(normals[0], float(self.support(normals)[0]))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of the chords of rows (b, m) along rows (b, m); 0 outside the span."""
-        points, directions = rays(points, directions, self._body.dimension)
-        return self._gauge.span_chord(points - self._centre, directions)
+        """Ends where the line leaves through a facet; 0 outside the span."""
+        return self._about_centre.span_chord(points - self._centre, directions)

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import finite_array
-from geomdp.bodies.arguments import frozen_array
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.arguments import SupportFunction, frozen_array
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 
 
@@ -91,7 +91,6 @@ class Box(Body):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Largest of x_i / upper_i and x_i / lower_i; inf outside the span of a flat box."""
-        self._check_gauge()
         bounds = np.where(points > 0, self.upper, -self.lower)
         ratios = np.zeros_like(points)
         np.divide(np.abs(points), bounds, out=ratios, where=bounds > 0)

@@ -1,9 +1,9 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
 Means of products of signs over records form psd matrices (`sign_moments`). The set of all moments
-with a psd matrix contains the sensitivity polytope, and over it linear functions, gauges and
-projections cost a semidefinite program of order p instead of 2^d scores. Such outer bodies are used
-for noise and projections; they never enter a lower bound.
+with a psd matrix contains the sensitivity polytope, and the maximum of a linear function over it
+costs a semidefinite program of order p instead of 2^d scores. Projections may use such outer
+bodies; they never enter a lower bound.
 
 References
 ----------
@@ -18,28 +18,26 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
-from geomdp.bodies.conic.conic_programs import ConicBody, KeptProblem
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.mapped_elliptope import MappedElliptope, stretching_weights
-from geomdp.bodies.conic.sign_moments import REDUCED, MomentMatrix, Multiplied
+from geomdp.bodies.conic.sign_moments import MomentMatrix
 from geomdp.bodies.of_workloads.sensitivity import sensitivity_polytope
-from geomdp.bodies.oracles import Facets, MissingOracle
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 
 
 @dataclass(frozen=True, eq=False)
-class MomentRelaxation(ConicBody):
+class MomentRelaxation(Body):
     """The body {c + L z : M(z) psd}, M(z) a matrix of moments of signs.
 
-    `moment_relaxation` builds it for a workload.
+    `moment_relaxation` builds it for a workload. It has a support function and extreme points, from
+    which `geomdp.project` finds nearest points.
 
     Parameters
     ----------
@@ -79,37 +77,6 @@ class MomentRelaxation(ConicBody):
                     constant[row] = coefficient
         return linear.tocsr(), constant
 
-    def _normal(self, point: Any) -> tuple[Any, Any, Any]:
-        """A variable v (m,), an expression, and the constraint that makes it h(v) - <v, x>."""
-        import cvxpy as cp
-
-        linear, constant = self._map
-        normal = cp.Variable(self.dimension)
-        slack, sums = self.matrix.slack(linear.T @ normal)
-        return normal, cp.trace(slack) + constant @ normal - point @ normal, sums
-
-    @cached_property
-    def _exit(self) -> KeptProblem:
-        """Largest t with x + t u in the body, as min h(v) - <v, x> over <v, u> = 1."""
-        import cvxpy as cp
-
-        point, direction = cp.Parameter(self.dimension), cp.Parameter(self.dimension)
-        normal, height, sums = self._normal(point)
-        goal, found = cp.Minimize(height), Multiplied(normal, sums)
-        constraints = [sums, direction @ normal == 1]
-        return KeptProblem(goal, constraints, [point, direction], found, cp.CLARABEL, REDUCED)
-
-    @cached_property
-    def _distance(self) -> KeptProblem:
-        """Distance from x to the body, as max <v, x> - h(v) over ||v|| <= 1."""
-        import cvxpy as cp
-
-        point = cp.Parameter(self.dimension)
-        normal, height, sums = self._normal(point)
-        goal, found = cp.Minimize(height), Multiplied(normal, sums)
-        constraints = [sums, cp.norm(normal, 2) <= 1]
-        return KeptProblem(goal, constraints, [point], found, cp.CLARABEL, REDUCED)
-
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
 
@@ -130,67 +97,6 @@ class MomentRelaxation(ConicBody):
         """sqrt(sum of (|c_i| + ||L_i||_1)^2), since |z_T| <= 1."""
         linear, constant = self._map
         return float(np.linalg.norm(abs(linear).sum(axis=1) + np.abs(constant)))
-
-    @cached_property
-    def _has_gauge(self) -> bool:
-        """Whether c = 0: z = 0 is an inner point. For marginals 0 is on the boundary."""
-        return not self._map[1].any()
-
-    def gauge(self, points: FloatArray) -> FloatArray:
-        """One semidefinite program each."""
-        return self.facets(points).gauges
-
-    def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals, one semidefinite program each.
-
-        Raises
-        ------
-        MissingOracle
-            For marginals, whose body has 0 on its boundary.
-        """
-        if not self._has_gauge:
-            raise MissingOracle(self, "gauge", "0 in its interior")
-        normals = np.zeros(points.shape)
-        for i in np.flatnonzero(points.any(axis=1)):
-            way = points[i] * self.radius() / np.linalg.norm(points[i])
-            _, (normal, _) = self._exit.solve(np.zeros(self.dimension), way)
-            normals[i] = normal / float(self.support(normal[None])[0])
-        return Facets(np.einsum("bm,bm->b", normals, points), normals)
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Two semidefinite programs each; 0 for points outside."""
-        lengths = np.linalg.norm(directions, axis=1) / self.radius()
-        ends = [np.zeros(len(points)), np.zeros(len(points))]
-        for end, sign in zip(ends, (-1.0, 1.0), strict=True):
-            for i, way in enumerate(sign * directions / lengths[:, None]):
-                status, found = self._exit.solve(points[i], way)
-                if status == "optimal":  # the program is unbounded if the line misses the body
-                    normal = found[0]
-                    height = float(self.support(normal[None])[0]) - float(normal @ points[i])
-                    end[i] = max(0.0, height) / lengths[i]
-        return -ends[0], ends[1]
-
-    def project(self, points: FloatArray) -> FloatArray:
-        """Nearest points to about 1e-5 of the radius, one semidefinite program each."""
-        linear, constant = self._map
-        nearest = np.empty(points.shape)
-        for i, point in enumerate(points):
-            _, (_, multipliers) = self._distance.solve(point)
-            nearest[i] = linear @ self.matrix.repaired(multipliers) + constant
-        return nearest
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One semidefinite constraint of order p."""
-        import cvxpy as cp
-
-        linear, constant = self._map
-        moments = cp.Variable(len(self.matrix.numbers))
-        image = linear @ moments + constant
-        return [*self.matrix.constraints(moments), variable == image]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems contain solver state."""
-        return {"matrix": self.matrix, "terms": self.terms}
 
 
 @functools.singledispatch

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from geomdp._numerics.linalg import AffineHull
-from geomdp._typing import BoolArray, FloatArray
+from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
+from geomdp.bodies.base import Body
+from geomdp.bodies.facets.gauges import ShotPolytope, VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter, independent_points
 from geomdp.bodies.facets.ray_shooting import RayShooter
-from geomdp.bodies.oracles import Halfspace, MissingOracle
+from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads import Workload
 
 #: Verbs that shoot rays at facets.
@@ -20,7 +22,7 @@ BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadPolytope(Body):
+class WorkloadPolytope(ShotPolytope):
     """conv{Q(x) : x in the universe}, by the workload's `extreme_answers` alone.
 
     No answers are listed, so the universe may be far larger than a list of vertices. On a finite
@@ -58,28 +60,18 @@ class WorkloadPolytope(Body):
         return own and (verb not in BY_FACETS or self.finitely_generated)
 
     @cached_property
-    def _centred(self) -> CentredGauge:
-        """Gauge about the mean of independent extreme points, which is in the relative interior."""
+    def _centre(self) -> FloatArray:
+        """The mean of independent extreme points."""
         if not self.finitely_generated:
             raise MissingOracle(self, "chord", "a finite universe")
-        hull, centre = self.affine_hull(), independent_points(self).mean(axis=0)
-        shooter = None
-        if hull.dimension:
-            frame = AffineHull(centre, hull.basis)
-            shooter = OracleShooter(self, frame, RayShooter.hull, _height)
-        return CentredGauge(self, hull, centre, VertexGauge(hull.basis, shooter))
+        return np.asarray(independent_points(self).mean(axis=0))
 
-    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the gauge about the centre is at most 1 + `tolerance`."""
-        return self._centred.contains(points, tolerance)
-
-    def separate(self, point: FloatArray) -> Halfspace | None:
-        """The facet that a ray from the centre to the point leaves through."""
-        return self._centred.separate(point)
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line leaves through a facet; 0 outside the span."""
-        return self._centred.chord(points, directions)
+    @cached_property
+    def _about_centre(self) -> VertexGauge:
+        frame = AffineHull(self._centre, self.affine_hull().basis)
+        single = frame.dimension == 0
+        shooter = None if single else OracleShooter(self, frame, RayShooter.hull, _height)
+        return VertexGauge(frame.basis, shooter)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Q(x*) for an element x* that maximises <u, Q(x)>."""

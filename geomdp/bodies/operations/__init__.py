@@ -1,1 +1,1 @@
-"""New bodies from old ones: images, products, intersections, differences, polars."""
+"""New bodies from old ones: images, products, intersections, differences."""

@@ -10,8 +10,15 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull, significant
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import ROUNDING, Verb, frozen_array, off_hull, off_span
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.arguments import (
+    ROUNDING,
+    SupportFunction,
+    Verb,
+    frozen_array,
+    off_hull,
+    off_span,
+)
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.oracles import Facets, MissingOracle
 

@@ -13,8 +13,8 @@ import scipy.linalg
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.arguments import SupportFunction, Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.scaled import difference_body
 

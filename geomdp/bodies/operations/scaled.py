@@ -11,8 +11,8 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import positive
-from geomdp.bodies.arguments import Verb
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.arguments import SupportFunction, Verb
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.oracles import Facets, Halfspace
 

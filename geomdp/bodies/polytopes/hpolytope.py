@@ -11,8 +11,15 @@ import scipy.linalg
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.arguments import (
+    SupportFunction,
+    frozen_array,
+    holds_origin,
+    off_hull,
+    off_span,
+    ratio_test,
+)
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
 
@@ -152,7 +159,6 @@ class HPolytope(Body):
 
     def facets(self, points: FloatArray) -> Facets:
         """The scaled row a_i / b_i of the largest ratio."""
-        self._check_gauge()
         hull, slack = self._shape
         rows = self._units[0][slack] / self._units[1][slack, None]
         if len(rows) == 0:

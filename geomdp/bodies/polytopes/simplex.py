@@ -57,7 +57,6 @@ class Simplex(BarycentricBody):
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_i -(L x)_i / y_i(0), y(0) + L x barycentric coordinates; inf outside the span."""
-        self._check_gauge()
         gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
         return np.where(
             off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)

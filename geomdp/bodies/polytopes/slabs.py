@@ -10,8 +10,8 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
-from geomdp.bodies.arguments import frozen_array
-from geomdp.bodies.base import Body, SupportFunction
+from geomdp.bodies.arguments import SupportFunction, frozen_array
+from geomdp.bodies.base import Body
 from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.bodies.oracles import Facets
 

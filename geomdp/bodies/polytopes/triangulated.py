@@ -9,8 +9,15 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import frozen_array, holds_origin, off_hull, off_span, ratio_test
-from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body, SupportFunction
+from geomdp.bodies.arguments import (
+    SupportFunction,
+    frozen_array,
+    holds_origin,
+    off_hull,
+    off_span,
+    ratio_test,
+)
+from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Facets
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
@@ -110,7 +117,6 @@ class TriangulatedPolytope(Body):
 
     def facet_normals(self) -> FloatArray:
         """Rows a_i / b_i (F, m): the body is {x in its span : <row, x> <= 1 for all rows}."""
-        self._check_gauge()
         rows = self._cells.normals / self._linear_offsets[:, None]
         return np.asarray(rows @ self._parts[0].basis.T)
 

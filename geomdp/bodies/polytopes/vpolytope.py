@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
-from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import frozen_array, holds_origin
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.facets.gauges import CentredGauge, VertexGauge
+from geomdp.bodies.facets.gauges import ShotPolytope, VertexGauge
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.linear_programs import origin_depth
@@ -31,7 +31,7 @@ ANY_GAP = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class VPolytope(Body):
+class VPolytope(ShotPolytope):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
     Support and extreme points are matrix products, O(b N m). Membership, separation, gauge,
@@ -78,26 +78,26 @@ class VPolytope(Body):
     def _has_gauge(self) -> bool:
         if not holds_origin(self._hull, self.radius()):
             return False
-        centre = self.vertices.mean(axis=0)
-        if np.linalg.norm(centre) <= RANK_TOLERANCE * self.radius():
+        if np.linalg.norm(self._centre) <= RANK_TOLERANCE * self.radius():
             return True
         return origin_depth(self.vertices @ self._hull.basis) > RANK_TOLERANCE
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        self._check_gauge()
         basis = self._hull.basis
         single = basis.shape[1] == 0
         return VertexGauge(basis, None if single else RayShooter.hull(self.vertices @ basis))
 
     @cached_property
-    def _centred(self) -> CentredGauge:
-        """Gauge about the mean of the vertices, which is in the relative interior."""
-        basis, centre = self._hull.basis, self.vertices.mean(axis=0)
-        shooter = None
-        if basis.shape[1]:
-            shooter = RayShooter.hull((self.vertices - centre) @ basis)
-        return CentredGauge(self, self._hull, centre, VertexGauge(basis, shooter))
+    def _centre(self) -> FloatArray:
+        return np.asarray(self.vertices.mean(axis=0))
+
+    @cached_property
+    def _about_centre(self) -> VertexGauge:
+        basis = self._hull.basis
+        single = basis.shape[1] == 0
+        shooter = None if single else RayShooter.hull((self.vertices - self._centre) @ basis)
+        return VertexGauge(basis, shooter)
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
         """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
@@ -144,10 +144,6 @@ class VPolytope(Body):
         """Gauges and normals of the facets through which rays from 0 leave."""
         return self._gauge.facets(points, self.radius())
 
-    def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the gauge about the vertices' mean is at most 1 + `tolerance`."""
-        return self._centred.contains(points, tolerance)
-
     @cached_property
     def _columns(self) -> VertexColumns:
         return VertexColumns(self.vertices)
@@ -173,11 +169,7 @@ class VPolytope(Body):
             beyond = float(residual @ point) - offset
             if beyond > MEMBERSHIP_TOLERANCE * self.radius() * float(np.linalg.norm(residual)):
                 return Halfspace(residual, offset)
-        return self._centred.separate(point)
-
-    def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line leaves through a facet; 0 outside the span."""
-        return self._centred.chord(points, directions)
+        return super().separate(point)
 
     def radius(self) -> float:
         """Largest norm of a vertex."""
