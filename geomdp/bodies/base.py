@@ -114,7 +114,7 @@ class Body(abc.ABC):
     @property
     def has_membership(self) -> bool:
         """Whether `contains` is the body's own or can be derived."""
-        return any(map(self.implements, (Body.contains, Body.gauge, Body.project)))
+        return any(self.implements(v) for v in (Body.contains, Body.gauge, Body.project))
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Support function h(u) = max over x in K of <u, x>, for each row u of (b, m): (b,)."""

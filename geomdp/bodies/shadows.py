@@ -12,29 +12,12 @@ INFLATION = 1e-9
 
 
 def shadow(body: Body, rows: FloatArray) -> Body:
-    """The image {rows @ x : x in K} of a symmetric body K in R^m, in R^k.
+    """The image {rows @ x : x in K} of a symmetric body K in R^m under independent rows (k, m).
 
     For orthonormal rows it is the orthogonal projection of K in coordinates of their span. The
     closed form of the body (`Body.linear_image`) is used where there is one. Otherwise an image on
     a line is a segment whose half-width, a support value, is rounded up by the factor 1 + 1e-9; any
-    other image is a `LinearImage`.
-
-    Parameters
-    ----------
-    body : Body
-        K, symmetric.
-    rows : (k, m) array
-        Linearly independent rows.
-
-    Returns
-    -------
-    Body
-        The image in R^k, or for k = 1 a segment that contains it.
-
-    Raises
-    ------
-    ValueError
-        If `body` is not known to be symmetric.
+    other image is a `LinearImage`. ``ValueError`` if `body` is not known to be symmetric.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

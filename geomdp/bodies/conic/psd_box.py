@@ -22,15 +22,7 @@ class PsdBox(MatrixBody):
 
     It contains x x^T for all x in [-1, 1]^d, hence the second moments of all data there. From d = 3
     on it is larger than the hull of these, just as the elliptope is larger than the cut polytope.
-
-    Parameters
-    ----------
-    d : int
-        Order of the matrices; the dimension is D = d (d + 1) / 2.
-
-    References
-    ----------
-    X-PSDBOX, X-LKJ.
+    The dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
     """
 
     @cached_property

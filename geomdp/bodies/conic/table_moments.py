@@ -12,7 +12,6 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.bodies.arguments import Verb
@@ -171,10 +170,6 @@ class TableMoments(Body):
         shares = sum(1 - 1 / count for count in self.levels)
         pairs = len(self.levels) * (len(self.levels) - 1) / 2
         return math.sqrt(shares + pairs)
-
-    def affine_hull(self) -> AffineHull:
-        """The whole space of contrasts."""
-        return AffineHull.whole_space(self.dimension)
 
     def centroid(self) -> FloatArray:
         """0: permuting levels maps the body to itself, and no contrast is invariant under it."""

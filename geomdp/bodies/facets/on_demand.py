@@ -106,17 +106,8 @@ def independent_points(body: Body) -> FloatArray:
 
     Each new one is extreme in a direction orthogonal to the differences found before: a Gaussian
     direction of fixed, public seed, projected. Of the two extreme points along it the farther one
-    is taken. 2 r extreme points, and O(r^3) to keep the differences orthonormal.
-
-    Parameters
-    ----------
-    body : Body
-        In R^m, with extreme points.
-
-    Raises
-    ------
-    ValueError
-        If the body does not fill its affine hull.
+    is taken. 2 r extreme points, and O(r^3) to keep the differences orthonormal. ``ValueError`` if
+    the body does not fill its affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension

@@ -34,27 +34,13 @@ CAREFUL_REFACTOR = 10
 
 
 class Facet(NamedTuple):
-    """A facet, with the current ray in its coordinates; changed in place.
+    """A facet, with the current ray in its coordinates; changed in place."""
 
-    Parameters
-    ----------
-    basis : (m,) array
-        Indices of the vertices b_k on it.
-    signs : (m,) array
-        Their signs.
-    inverse : (m, m) array
-        Row j is the solution w of <w, b_k> = (1 if k == j else 0).
-    normal : (m,) array
-        The normal z.
-    along : (2, m) array
-        Coordinates in the b_k of the ray's point and of its direction.
-    """
-
-    basis: IntArray
-    signs: FloatArray
-    inverse: FloatArray
-    normal: FloatArray
-    along: FloatArray
+    basis: IntArray  # (m,): indices of the vertices b_k on it
+    signs: FloatArray  # (m,): their signs
+    inverse: FloatArray  # (m, m): row j is the solution w of <w, b_k> = (1 if k == j else 0)
+    normal: FloatArray  # (m,): the normal z
+    along: FloatArray  # (2, m): coordinates in the b_k of the ray's point and of its direction
 
 
 @numba.njit(cache=True)

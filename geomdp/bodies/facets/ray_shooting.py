@@ -55,26 +55,18 @@ PERTURBATION = 1e-8
 
 @dataclass(frozen=True)
 class Exits:
-    """Where a batch of rays leaves a body with 0 inside, one row per ray.
+    """Where a batch of b rays leaves a body with 0 inside.
 
-    Parameters
-    ----------
-    times : (b,) array
-        The largest t with p + t u in the body, to a relative error of `PERTURBATION`, never below
-        the true one by more than rounding.
-    normals : (b, m) array
-        Facet normals z scaled to h(z) = 1: the body lies in {x : |<z, x>| <= 1} and the ray leaves
-        it at `times`.
-    pivots : (b,) array
-        Simplex pivots used.
-    converged : (b,) array
-        False where neither pivots nor HiGHS found the exit: `times` and `normals` are NaN there.
+    The body lies in {x : |<z, x>| <= 1} for each normal z, which has h(z) = 1. Where neither pivots
+    nor HiGHS found the exit, times and normals are NaN.
     """
 
+    #: (b,): the largest t with p + t u in the body, to a relative error of `PERTURBATION`, never
+    #: below the true one by more than rounding.
     times: FloatArray
-    normals: FloatArray
-    pivots: IntArray
-    converged: BoolArray
+    normals: FloatArray  # (b, m): normals of the facets through which the rays leave
+    pivots: IntArray  # (b,): simplex pivots used
+    converged: BoolArray  # (b,)
 
 
 @dataclass(frozen=True)
@@ -82,23 +74,15 @@ class RayShooter:
     """Exact ray shooting in a polytope by simplex pivots on its facets (X-RAY).
 
     Build one with `hull`, `symmetric_hull` or `difference`, which also find a first facet.
-
-    Parameters
-    ----------
-    columns : (N, R) array
-        The vertices v_i in whitened coordinates; for a difference body the lifted (v_i, 1).
-    whitening : (m, m) array
-        Whitened coordinates of x are x @ whitening.
-    lower : float
-        Products with a facet normal stay in [-lower, 1]: 1 for bodies closed under negation of the
-        columns, infinity for conv(v_i).
-    section : bool
-        Whether the body is twice the section {last coordinate = 0} rather than the hull itself.
     """
 
+    #: (N, R): the vertices v_i in whitened coordinates; for a difference body the lifted (v_i, 1).
     columns: FloatArray
-    whitening: FloatArray
+    whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
+    #: Products with a facet normal stay in [-lower, 1]: 1 for bodies closed under negation of the
+    #: columns, infinity for conv(v_i).
     lower: float
+    #: Whether the body is twice the section {last coordinate = 0} rather than the hull itself.
     section: bool
     _bounds: FloatArray = field(init=False, repr=False)
     _basis: IntArray = field(init=False, repr=False)
@@ -148,24 +132,10 @@ class RayShooter:
         return len(self.whitening)
 
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
-        """Where the rays p + t u, t >= 0, leave the body.
+        """Where the rays p + t u, t >= 0, leave the body, for rows p and u != 0 of (b, m) arrays.
 
-        Parameters
-        ----------
-        points : (b, m) array
-            Points p of the body (a relative 1e-9 outside is allowed for rounding).
-        directions : (b, m) array
-            Directions u, none of them 0.
-
-        Returns
-        -------
-        Exits
-            Times, facet normals and pivot counts.
-
-        Raises
-        ------
-        ValueError
-            For wrong shapes, NaN, infinity or a zero direction.
+        Points may lie a relative 1e-9 outside, for rounding. ``ValueError`` for wrong shapes, NaN,
+        infinity or a zero direction.
         """
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 

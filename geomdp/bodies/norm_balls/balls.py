@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,22 +11,20 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_gaussian_modulus, mean_gaussian_norm
 from geomdp.bodies.norm_balls.boxes import axes_of
 from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
-from geomdp.bodies.norm_balls.lp_balls import NormBall, log_lp_ball_volume, lp_ball_points
+from geomdp.bodies.norm_balls.lp_balls import NormBall, lp_ball_points
 from geomdp.bodies.norm_balls.positive_parts import exit_time, nearest_in_corner
-from geomdp.bodies.norm_balls.unit_ball import ball_chord, log_unit_ball_volume, unit_ball_points
+from geomdp.bodies.norm_balls.unit_ball import ball_chord, unit_ball_points
 
 
 @dataclass(frozen=True, init=False)
 class Ball(NormBall):
-    """The Euclidean ball {x in R^m : ||x||_2 <= r}. Every verb in closed form, O(m) per point.
+    """The Euclidean ball {x in R^m : ||x||_2 <= r} of `dimension` m >= 1 and `radius` r > 0.
 
-    Parameters
-    ----------
-    dimension : int
-        m, at least 1.
-    radius : float
-        r, finite and above 0.
+    Every verb in closed form, O(m) per point.
     """
+
+    def __init__(self, dimension: int, radius: float = 1.0) -> None:
+        super().__init__(2.0, dimension, radius)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_2."""
@@ -63,16 +59,6 @@ class Ball(NormBall):
         """r^2 / (m + 2) times the identity (JL-L14)."""
         return self.r**2 / (self.m + 2) * np.eye(self.m)
 
-    def volume(self) -> float:
-        """pi^(m/2) r^m / Gamma(m/2 + 1) (GEN-4)."""
-        return math.exp(log_unit_ball_volume(self.m) + self.m * math.log(self.r))
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One second-order cone."""
-        import cvxpy as cp
-
-        return [cp.norm(variable, 2) <= self.r]
-
     def difference(self) -> Body:
         """The ball of radius 2 r."""
         return Ball(self.m, 2 * self.r)
@@ -85,23 +71,16 @@ class Ball(NormBall):
         """r E ||g||_2."""
         return mean_gaussian_norm(self.m) * self.r
 
-    def gauge_bound(self, l1: float, l2: float) -> float:
-        """l2 / r."""
-        del l1
-        return l2 / self.r
-
 
 @dataclass(frozen=True, init=False)
 class CrossPolytope(NormBall):
-    """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of +-r e_i. Every verb in closed form.
+    """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of +-r e_i, of `radius` r > 0.
 
-    Parameters
-    ----------
-    dimension : int
-        m, at least 1.
-    radius : float
-        r, finite and above 0.
+    Every verb in closed form, O(m log m) per point.
     """
+
+    def __init__(self, dimension: int, radius: float = 1.0) -> None:
+        super().__init__(1.0, dimension, radius)
 
     def support(self, directions: FloatArray) -> FloatArray:
         """r ||u||_inf."""
@@ -137,16 +116,6 @@ class CrossPolytope(NormBall):
         """2 r^2 / ((m + 1) (m + 2)) times the identity (JL-L14)."""
         return 2 * self.r**2 / ((self.m + 1) * (self.m + 2)) * np.eye(self.m)
 
-    def volume(self) -> float:
-        """(2 r)^m / m!."""
-        return math.exp(log_lp_ball_volume(self.m, 1.0) + self.m * math.log(self.r))
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One l1 norm, linear after reduction."""
-        import cvxpy as cp
-
-        return [cp.norm1(variable) <= self.r]
-
     def difference(self) -> Body:
         """The cross-polytope of radius 2 r."""
         return CrossPolytope(self.m, 2 * self.r)
@@ -162,8 +131,3 @@ class CrossPolytope(NormBall):
     def gaussian_width(self) -> float:
         """r E ||g||_inf."""
         return mean_gaussian_modulus(self.m) * self.r
-
-    def gauge_bound(self, l1: float, l2: float) -> float:
-        """l1 / r."""
-        del l2
-        return l1 / self.r

@@ -16,24 +16,21 @@ from geomdp.bodies.oracles import Facets
 
 @dataclass(frozen=True, init=False)
 class NormBall(Body):
-    """What balls {x in R^m : ||x|| <= r} of a permutation- and sign-invariant norm share.
-
-    Parameters
-    ----------
-    dimension : int
-        m, at least 1.
-    radius : float
-        r, finite and above 0.
-    """
+    """What the balls {x in R^m : ||x||_p <= r} of all exponents p share."""
 
     m: int
     r: float
+    p: float
 
     symmetric = True
 
-    def __init__(self, dimension: int, radius: float = 1.0) -> None:
+    def __init__(self, exponent: float, dimension: int, radius: float = 1.0) -> None:
+        number = real_number(exponent)
+        if not (math.isfinite(number) and number >= 1):
+            raise ValueError(f"exponent must be finite and at least 1, got {exponent!r}")
         object.__setattr__(self, "m", whole(dimension, "dimension"))
         object.__setattr__(self, "r", positive(radius, "radius"))
+        object.__setattr__(self, "p", number)
 
     def _summary(self) -> str:
         return f"radius {self.r:g}"
@@ -44,8 +41,26 @@ class NormBall(Body):
         return self.m
 
     def radius(self) -> float:
-        """Radius r."""
-        return self.r
+        """Radius r at the axis points, or m^(1/2 - 1/p) r on the diagonals for p above 2."""
+        return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
+
+    def volume(self) -> float:
+        """(2 Gamma(1 + 1/p) r)^m / Gamma(1 + m/p)."""
+        return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
+
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Power cones; CVXPY replaces p by a fraction of denominator at most 1024."""
+        import cvxpy as cp
+
+        return [cp.pnorm(variable, self.p) <= self.r]
+
+    def gauge_bound(self, l1: float, l2: float) -> float:
+        """l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0).
+
+        log ||x||_p is convex in 1/p (Littlewood), and ||x||_p falls with p.
+        """
+        share = max(2 / self.p - 1, 0.0)
+        return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
 
 
 @dataclass(frozen=True, init=False)
@@ -68,15 +83,6 @@ class LpBall(NormBall):
     ----------
     SAM-4; Barthe, Guedon, Mendelson, Naor (2005) for the uniform distribution.
     """
-
-    p: float
-
-    def __init__(self, exponent: float, dimension: int, radius: float = 1.0) -> None:
-        number = real_number(exponent)
-        if not (math.isfinite(number) and number >= 1):
-            raise ValueError(f"exponent must be finite and at least 1, got {exponent!r}")
-        object.__setattr__(self, "p", number)
-        super().__init__(dimension, radius)
 
     def _summary(self) -> str:
         return f"p {self.p:g}, radius {self.r:g}"
@@ -106,10 +112,6 @@ class LpBall(NormBall):
         away[~away.any(axis=1), 0] = 1.0
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
 
-    def radius(self) -> float:
-        """Radius r at the axis points, or m^(1/2 - 1/p) r on the diagonals for p above 2."""
-        return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
-
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Generalised Gaussian coordinates over the norm with one more exponential, exact."""
         return self.r * lp_ball_points(n, self.m, self.p, rng)
@@ -118,27 +120,9 @@ class LpBall(NormBall):
         """A multiple of the identity, in gamma functions."""
         return self.r**2 * lp_ball_variance(self.m, self.p) * np.eye(self.m)
 
-    def volume(self) -> float:
-        """(2 Gamma(1 + 1/p) r)^m / Gamma(1 + m/p)."""
-        return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
-
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Power cones; CVXPY replaces p by a fraction of denominator at most 1024."""
-        import cvxpy as cp
-
-        return [cp.pnorm(variable, self.p) <= self.r]
-
     def difference(self) -> Body:
         """The ball of radius 2 r."""
         return LpBall(self.p, self.m, 2 * self.r)
-
-    def gauge_bound(self, l1: float, l2: float) -> float:
-        """l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0).
-
-        log ||x||_p is convex in 1/p (Littlewood), and ||x||_p falls with p.
-        """
-        share = max(2 / self.p - 1, 0.0)
-        return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
 
 
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -180,18 +180,11 @@ class Product(Body):
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
         """The largest of the factors', each over the projection of the set on its coordinates."""
-        largest = 0.0
-        for body, part in zip(self.bodies, self.slices, strict=True):
+
+        def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]
-            inner = body.largest_gauge(partial(_support_of_image, support, rows))
-            if inner is None:
-                return None
-            largest = max(largest, inner)
-        return largest
+            return body.largest_gauge(lambda u: support(u @ rows))
 
-
-def _support_of_image(
-    support: SupportFunction, rows: FloatArray, directions: FloatArray
-) -> FloatArray:
-    """Support function of {rows @ x} from that of the set of x."""
-    return support(directions @ rows)
+        found = [largest(*factor) for factor in zip(self.bodies, self.slices, strict=True)]
+        known = [gauge for gauge in found if gauge is not None]
+        return max(known) if len(known) == len(found) else None

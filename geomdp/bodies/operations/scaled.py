@@ -157,20 +157,10 @@ class Scaled(Body):
 
 
 def difference_body(body: Body) -> Body:
-    """The difference body K - K = {x - y : x, y in K}.
+    """The difference body K - K = {x - y : x, y in K} of a body K, which is symmetric.
 
     The closed form of the body (`Body.difference`) where there is one; 2 K for other bodies known
     to be symmetric; the wrapper `Difference` otherwise.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m.
-
-    Returns
-    -------
-    Body
-        K - K in R^m, symmetric.
     """
     if not isinstance(body, Body):
         raise ValueError(f"body must be a Body, got {type(body).__name__}")
@@ -181,20 +171,10 @@ def difference_body(body: Body) -> Body:
 
 
 def symmetric_hull(body: Body) -> Body:
-    """The symmetric hull conv(K u -K), in the linear span of K.
+    """The symmetric hull conv(K u -K) of a body K, in the linear span of K.
 
     The closed form of the body (`Body.symmetric_hull`) where there is one; K itself if it is known
     to be symmetric; the wrapper `SymmetricHull` otherwise.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m.
-
-    Returns
-    -------
-    Body
-        conv(K u -K) in R^m, symmetric.
     """
     if not isinstance(body, Body):
         raise ValueError(f"body must be a Body, got {type(body).__name__}")

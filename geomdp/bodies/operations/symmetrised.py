@@ -29,11 +29,6 @@ class Symmetrised(Body):
     Where K lists its vertices, gauge, facets, membership and chords shoot rays at facets, with
     O(N r) per pivot (never the N^2 pairs; X-RAY, JL-DEF). Where K has finitely many extreme points
     that are only found on demand, the same verbs are derived by column generation.
-
-    Parameters
-    ----------
-    body : Body
-        K.
     """
 
     body: Body
@@ -105,11 +100,6 @@ class Difference(Symmetrised):
 
     `difference_body` returns a closed form instead where there is one; see `Symmetrised` for the
     gauge, membership and chords.
-
-    Parameters
-    ----------
-    body : Body
-        K.
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -164,11 +154,6 @@ class SymmetricHull(Symmetrised):
 
     It spans the linear (not the affine) span of K. `symmetric_hull` returns a closed form instead
     where there is one; see `Symmetrised` for the gauge, membership and chords.
-
-    Parameters
-    ----------
-    body : Body
-        K.
     """
 
     def implements(self, verb: Verb) -> bool:

@@ -20,23 +20,14 @@ MAX_SIMPLICES = 1 << 20
 class Triangulation:
     """A polytope of dimension r as a union of simplices with disjoint interiors, and its facets.
 
-    Parameters
-    ----------
-    points : (k, r) array
-        Its vertices, in coordinates of its affine hull.
-    simplices : (s, r + 1) int array
-        Vertex numbers of each simplex.
-    volumes : (s,) array
-        Volumes of the simplices, all above 0.
-    normals, offsets : (F, r) and (F,) array
-        Facets: the polytope is {c : normals @ c <= offsets}, normals of length 1.
+    In coordinates of its affine hull it is {c : normals @ c <= offsets}.
     """
 
-    points: FloatArray
-    simplices: IntArray
-    volumes: FloatArray
-    normals: FloatArray
-    offsets: FloatArray
+    points: FloatArray  # (k, r): its vertices
+    simplices: IntArray  # (s, r + 1): vertex numbers of each simplex
+    volumes: FloatArray  # (s,): volumes of the simplices, all above 0
+    normals: FloatArray  # (F, r): of length 1
+    offsets: FloatArray  # (F,)
 
 
 def most_simplices(count: int, dimension: int) -> int:

@@ -21,13 +21,7 @@ from geomdp.bodies.base import Body
 
 @dataclass(frozen=True)
 class MatrixBody(Body):
-    """What bodies of symmetric d x d matrices share.
-
-    Parameters
-    ----------
-    d : int
-        Size of the matrices; the dimension is D = d (d + 1) / 2.
-    """
+    """What bodies of symmetric d x d matrices share: d, and the dimension D = d (d + 1) / 2."""
 
     d: int
 

@@ -38,22 +38,13 @@ NEGLIGIBLE = 1e-15
 
 @dataclass(frozen=True)
 class SpectralMoments:
-    """Volume and second moments of a symmetric spectral body.
+    """Volume and second moments of a symmetric spectral body, M uniform on it."""
 
-    Parameters
-    ----------
-    log_integral : float
-        Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, minus
-        that of the integral over the spectra of the spectraplex.
-    squares : float
-        E tr(M^2) for M uniform.
-    squared_trace : float
-        E (tr M)^2 for M uniform.
-    """
-
+    #: Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, minus the
+    #: same for the spectraplex.
     log_integral: float
-    squares: float
-    squared_trace: float
+    squares: float  # E tr(M^2)
+    squared_trace: float  # E (tr M)^2
 
     def second_moment(self, d: int) -> FloatArray:
         """E svec(M) svec(M)^T, (D, D).

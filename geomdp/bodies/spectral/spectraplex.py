@@ -32,16 +32,8 @@ BLOCK_ENTRIES = 1 << 20
 class Spectraplex(MatrixBody):
     """The spectraplex {M psd : tr M <= 1} = conv{x x^T : ||x||_2 <= 1} in svec coordinates.
 
-    One eigenvalue decomposition, O(d^3), per point or direction.
-
-    Parameters
-    ----------
-    d : int
-        Size of the matrices; the dimension is D = d (d + 1) / 2.
-
-    References
-    ----------
-    JL-COV, X-SPX.
+    M is d x d, and the dimension is D = d (d + 1) / 2. One eigenvalue decomposition, O(d^3), per
+    point or direction (JL-COV, X-SPX).
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -132,17 +124,8 @@ class Spectraplex(MatrixBody):
 class SpectraplexDifference(SymmetricSpectral):
     """K - K for the spectraplex K: {M symmetric : tr M_+ <= 1, tr M_- <= 1}, svec coordinates.
 
-    M_+ and M_- are the positive and negative parts, M = M_+ - M_-. See `SymmetricSpectral` for the
-    cost of each verb.
-
-    Parameters
-    ----------
-    d : int
-        Size of the matrices; the dimension is D = d (d + 1) / 2.
-
-    References
-    ----------
-    JL-COV.
+    M is d x d, of dimension d (d + 1) / 2; M_+ and M_- are its positive and negative parts, M = M_+
+    - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
@@ -188,17 +171,8 @@ class SpectraplexDifference(SymmetricSpectral):
         """sqrt(2), at v v^T - w w^T with orthogonal unit vectors; 1 for d = 1."""
         return math.sqrt(2) if self.d > 1 else 1.0
 
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Two semidefinite cones."""
-        import cvxpy as cp
-
-        above = cp.Variable((self.d, self.d), PSD=True)
-        below = cp.Variable((self.d, self.d), PSD=True)
-        return [
-            half_vector(above - below, self.d) == variable,
-            cp.trace(above) <= 1,
-            cp.trace(below) <= 1,
-        ]
+    def _bounds(self, above: Any, below: Any) -> list[Any]:
+        return [above <= 1, below <= 1]
 
     def width_rule(self) -> tuple[float, Body]:
         """w(K - K) = 2 w(K)."""

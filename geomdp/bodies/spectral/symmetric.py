@@ -58,6 +58,10 @@ class SymmetricSpectral(MatrixBody):
     def _moments(self) -> SpectralMoments: ...
 
     @abc.abstractmethod
+    def _bounds(self, above: Any, below: Any) -> list[Any]:
+        """CVXPY constraints on the traces of the positive and the negative part."""
+
+    @abc.abstractmethod
     def orbits(self) -> FloatArray:
         """Eigenvalues (k, d) of extreme points, one for each orbit under M -> V M V^T."""
 
@@ -94,22 +98,22 @@ class SymmetricSpectral(MatrixBody):
         """Volume of the spectraplex times the ratio of the integrals over spectra."""
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
+    def cvxpy_constraints(self, variable: Any) -> list[Any]:
+        """Two semidefinite cones, of the positive and the negative part."""
+        import cvxpy as cp
+
+        above = cp.Variable((self.d, self.d), PSD=True)
+        below = cp.Variable((self.d, self.d), PSD=True)
+        difference = half_vector(above - below, self.d) == variable
+        return [difference, *self._bounds(cp.trace(above), cp.trace(below))]
+
 
 @dataclass(frozen=True)
 class NuclearBall(SymmetricSpectral):
     """{M symmetric : ||M||_* <= 1} = conv(K u -K) for the spectraplex K, in svec coordinates.
 
-    ||M||_* is the sum of moduli of the eigenvalues. See `SymmetricSpectral` for the cost of each
-    verb.
-
-    Parameters
-    ----------
-    d : int
-        Size of the matrices; the dimension is D = d (d + 1) / 2.
-
-    References
-    ----------
-    JL-COV.
+    M is d x d, of dimension d (d + 1) / 2, and ||M||_* is the sum of moduli of its eigenvalues
+    (JL-COV). See `SymmetricSpectral` for the cost of each verb.
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
@@ -150,13 +154,5 @@ class NuclearBall(SymmetricSpectral):
         """1, at every x x^T with ||x|| = 1."""
         return 1.0
 
-    def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Two semidefinite cones of total trace at most 1."""
-        import cvxpy as cp
-
-        above = cp.Variable((self.d, self.d), PSD=True)
-        below = cp.Variable((self.d, self.d), PSD=True)
-        return [
-            half_vector(above - below, self.d) == variable,
-            cp.trace(above) + cp.trace(below) <= 1,
-        ]
+    def _bounds(self, above: Any, below: Any) -> list[Any]:
+        return [above + below <= 1]

@@ -1,13 +1,13 @@
 """The points whose hull is projected on: a list of vertices, or extreme points found on demand.
 
-Both have the same methods. Points are identified by integer keys; distances are measured between
-their images under a matrix A (A = I unless given).
+Points are identified by integer keys; distances are measured between their images under a matrix A
+(A = I unless given).
 """
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator
-from typing import Protocol
 
 import numpy as np
 
@@ -18,34 +18,32 @@ from geomdp.bodies.base import Body
 BLOCK_ENTRIES = 1 << 22
 
 
-class Columns(Protocol):
-    """A set of points p_j = A s_j with hull A K, known through linear maximisation.
+class Columns(abc.ABC):
+    """A set of points p_j = A s_j with hull A K, known through linear maximisation."""
 
-    Attributes
-    ----------
-    centre : (d,) array
-        A point of the affine hull of the images.
-    scale : float
-        Largest distance of an image known so far from `centre`.
-    """
+    centre: FloatArray  # (d,): a point of the affine hull of the images
+    scale: float  # largest distance of an image known so far from `centre`
+    _originals: FloatArray  # (N, m): the points s_j
+    _images: FloatArray  # (N, d): the points p_j
 
-    centre: FloatArray
-    scale: float
-
+    @abc.abstractmethod
     def start(self, target: FloatArray) -> int:
-        """Key of a point to begin with for this `target` (d,)."""
+        """Key of the known point nearest to `target` (d,)."""
 
+    @abc.abstractmethod
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of about `count` points with large <direction, p>, the best over K included."""
+        """Keys of `count` points, or all, with large <direction, p>, the best over K included."""
 
     def offsets(self, keys: IntArray) -> FloatArray:
         """Points p - centre (b, d) of the `keys`."""
+        return np.asarray(self._images[keys] - self.centre)
 
     def originals(self, keys: IntArray) -> FloatArray:
         """Points s (b, m) of the `keys`."""
+        return np.asarray(self._originals[keys])
 
 
-class VertexColumns:
+class VertexColumns(Columns):
     """All vertices at once: pricing is one matrix-vector product.
 
     Parameters
@@ -60,8 +58,8 @@ class VertexColumns:
         # Compiled code, slow to import.
         from geomdp.bodies.polytopes.nearest.moments import mean_and_squares
 
-        self._vertices = np.ascontiguousarray(vertices)
-        self._images = self._vertices
+        self._originals = np.ascontiguousarray(vertices)
+        self._images = self._originals
         if matrix is not None:
             self._images = np.ascontiguousarray(vertices @ matrix.T)
         self.centre, self._squares = mean_and_squares(self._images)
@@ -69,7 +67,7 @@ class VertexColumns:
         self.scale = float(np.linalg.norm(self._images[farthest] - self.centre))
 
     def __len__(self) -> int:
-        return len(self._vertices)
+        return len(self._originals)
 
     def start(self, target: FloatArray) -> int:
         """Key of the vertex nearest to `target` (d,)."""
@@ -103,14 +101,6 @@ class VertexColumns:
         for start in range(0, rows, height):
             yield slice(start, start + height)
 
-    def offsets(self, keys: IntArray) -> FloatArray:
-        """Points p - centre (b, d) of the `keys`."""
-        return np.asarray(self._images[keys] - self.centre)
-
-    def originals(self, keys: IntArray) -> FloatArray:
-        """Vertices s (b, m) of the `keys`."""
-        return np.asarray(self._vertices[keys])
-
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:
     """Numbers of the `count` smallest entries, fewer than all, along the last axis."""
@@ -119,7 +109,7 @@ def _smallest(scores: FloatArray, count: int) -> IntArray:
     return np.argpartition(scores, count, axis=-1)[..., :count]
 
 
-class OracleColumns:
+class OracleColumns(Columns):
     """Extreme points of a body, asked for one at a time and kept.
 
     Parameters
@@ -186,11 +176,3 @@ class OracleColumns:
         if count >= self._count:
             return np.arange(self._count)
         return np.argpartition(self._images[: self._count] @ -direction, count)[:count]
-
-    def offsets(self, keys: IntArray) -> FloatArray:
-        """Points p - centre (b, d) of the `keys`."""
-        return np.asarray(self._images[keys] - self.centre)
-
-    def originals(self, keys: IntArray) -> FloatArray:
-        """Points s (b, m) of the `keys`."""
-        return np.asarray(self._originals[keys])

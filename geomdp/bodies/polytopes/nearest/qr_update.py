@@ -34,31 +34,16 @@ PASSES = 3
 class Factor(NamedTuple):
     """The factors, the points they belong to and their convex weights; the first `size[0]` count.
 
-    Parameters
-    ----------
-    basis : (capacity, d+1) array
-        Rows are the columns of Q.
-    triangle : (capacity, capacity) array
-        R.
-    image : (capacity,) array
-        Q^T (b, 0).
-    target : (d+1,) array
-        (b, 0).
-    members : (capacity,) array
-        Row of each point in the caller's table of lifted points (p, 1).
-    weights : (capacity,) array
-        Convex weights.
-    size : (1,) array
-        Number of points k.
+    Points are rows of the caller's table of lifted points (p, 1).
     """
 
-    basis: FloatArray
-    triangle: FloatArray
-    image: FloatArray
-    target: FloatArray
-    members: IntArray
-    weights: FloatArray
-    size: IntArray
+    basis: FloatArray  # (capacity, d+1): rows are the columns of Q
+    triangle: FloatArray  # (capacity, capacity): R
+    image: FloatArray  # (capacity,): Q^T (b, 0)
+    target: FloatArray  # (d+1,): (b, 0)
+    members: IntArray  # (capacity,): row of each point in the table
+    weights: FloatArray  # (capacity,)
+    size: IntArray  # (1,): number of points k
 
 
 def empty_factor(target: FloatArray, capacity: int) -> Factor:
