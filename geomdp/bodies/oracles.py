@@ -46,11 +46,9 @@ class HasSupport(Protocol):
     @property
     def dimension(self) -> int:
         """Dimension m."""
-        ...
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Support function of each row of (b, m): (b,)."""
-        ...
 
 
 @runtime_checkable
@@ -60,8 +58,6 @@ class HasGauge(Protocol):
     @property
     def dimension(self) -> int:
         """Dimension m."""
-        ...
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge of each row of (b, m): (b,)."""
-        ...

@@ -46,29 +46,6 @@ def test_gauge_is_where_the_lowest_eigenvalue_vanishes() -> None:
     np.testing.assert_allclose(np.linalg.eigvalsh(matrices)[:, 0], 0.0, atol=1e-12)
 
 
-def test_facets_support_the_body() -> None:
-    rng = np.random.default_rng(2)
-    body = Elliptope(5)
-    points = rng.standard_normal((10, body.dimension))
-    facets = body.facets(points)
-    np.testing.assert_allclose((facets.normals * points).sum(axis=1), facets.gauges, rtol=1e-12)
-    inside = body.sample_uniform(500, rng)
-    signs = np.sign(rng.standard_normal((500, 5)))
-    i, j = np.triu_indices(5, 1)
-    assert (np.vstack([inside, signs[:, i] * signs[:, j]]) @ facets.normals.T <= 1 + 1e-12).all()
-
-
-def test_cvxpy_representation_agrees_with_the_gauge() -> None:
-    import cvxpy as cp
-
-    body = Elliptope(4)
-    direction = np.random.default_rng(3).standard_normal(body.dimension)
-    variable = cp.Variable(body.dimension)
-    problem = cp.Problem(cp.Maximize(direction @ variable), body.cvxpy_constraints(variable))
-    problem.solve(solver=cp.CLARABEL)
-    assert body.gauge(np.asarray(variable.value)[None])[0] == pytest.approx(1.0, abs=1e-6)
-
-
 def test_order_is_checked() -> None:
     with pytest.raises(ValueError, match="order"):
         Elliptope(1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -13,22 +11,15 @@ from geomdp.bodies.facets import pivots as facet_pivots
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
+from tests.catalogue import cube, gaussian
 
 RAYS = 40
-
-
-def cube(dimension: int) -> FloatArray:
-    return np.array(list(itertools.product([0.0, 1.0], repeat=dimension)))
 
 
 def two_way_parities(d: int) -> FloatArray:
     """Answer vectors of all 1- and 2-way parities: +-1 entries, facets massively degenerate."""
     answers = [explicit_answers(Parities(d, k)) for k in (1, 2)]
     return np.hstack(answers)
-
-
-def gaussian(count: int, dimension: int) -> FloatArray:
-    return np.random.default_rng(count).standard_normal((count, dimension))
 
 
 VERTICES = {
@@ -175,17 +166,6 @@ def test_a_hull_must_surround_the_origin():
         with pytest.raises(ValueError, match="surround 0"):
             RayShooter.hull(outside)
     RayShooter.hull(cube(3) - [1 / 2, 1 / 2, 1e-6])
-
-
-def test_bad_rays_are_refused():
-    shooter = RayShooter.hull(cube(2) - 1 / 2)
-    zeros = np.zeros((2, 2))
-    with pytest.raises(ValueError, match="directions must not be 0"):
-        shooter.exits(zeros, zeros)
-    with pytest.raises(ValueError, match=r"directions must have shape \(2, 2\), got \(1, 2\)"):
-        shooter.exits(zeros, np.ones((1, 2)))
-    with pytest.raises(ValueError, match="points must have shape"):
-        shooter.exits(np.zeros((2, 3)), np.ones((2, 2)))
 
 
 def categorical_tables() -> FloatArray:

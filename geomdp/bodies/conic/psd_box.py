@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.spectral.eigenvalues import MatrixBody, half_vector
@@ -24,12 +23,6 @@ class PsdBox(MatrixBody):
     on it is larger than the hull of these, just as the elliptope is larger than the cut polytope.
     The dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
     """
-
-    @cached_property
-    def _places(self) -> tuple[IntArray, IntArray]:
-        """Row and column of each coordinate."""
-        rows, columns = np.triu_indices(self.d)
-        return rows.astype(np.int64), columns.astype(np.int64)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether no eigenvalue is below -`tolerance` d and no M_ii above 1 + `tolerance`."""
@@ -50,7 +43,7 @@ class PsdBox(MatrixBody):
         distributed as U^(2 / (d + 1)), independently of R.
         """
         scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
-        rows, columns = self._places
+        rows, columns = np.triu_indices(self.d)
         points = scales[:, rows] * scales[:, columns]
         if self.d > 1:
             above = rows != columns
@@ -68,7 +61,7 @@ class PsdBox(MatrixBody):
         variance 1 / (d + 1) and no correlation.
         """
         a = (self.d + 1) / (self.d + 3)
-        rows, columns = self._places
+        rows, columns = np.triu_indices(self.d)
         on = (rows == columns).astype(float)
         moment = a**2 * np.outer(on, on)
         own = np.where(on > 0, (self.d + 1) / (self.d + 5), 2 * a**2 / (self.d + 1))

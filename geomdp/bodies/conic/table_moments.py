@@ -105,19 +105,18 @@ class TableMoments(Body):
         """H, block diagonal: (L, P)."""
         return np.asarray(scipy.linalg.block_diag(*map(zero_sum_basis, self.levels)))
 
+    @property
+    def _columns(self) -> IntArray:
+        """Column of each of the P contrasts."""
+        return np.repeat(np.arange(len(self.levels)), np.array(self.levels) - 1)
+
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
         """Row and column among the P contrasts of each coordinate of a two-way table."""
-        owns = [
-            np.arange(a, b) - i
-            for i, (a, b) in enumerate(itertools.pairwise(self._starts.tolist()))
-        ]
-        contrasts = [own[:-1] for own in owns]
-        pairs = list(itertools.combinations(contrasts, 2))
-        rows = [np.repeat(first, len(second)) for first, second in pairs]
-        columns = [np.tile(second, len(first)) for first, second in pairs]
-        empty = np.zeros(0, dtype=np.int64)
-        return np.concatenate([empty, *rows]), np.concatenate([empty, *columns])
+        column = self._columns
+        rows, columns = np.nonzero(column[:, None] < column)
+        order = np.lexsort((columns, rows, column[columns], column[rows]))
+        return rows[order], columns[order]
 
     def tables(self, points: FloatArray) -> FloatArray:
         """Matrices (b, L, L) of moments of points (b, r): M_ij, and diag(m_i) on the diagonal."""
@@ -209,7 +208,7 @@ class TableMoments(Body):
         levels = np.array(self.levels, dtype=float)
         a = (self._order - levels + 1) / 2 + 1
         shares, spread = 1 / (levels * (levels * a + 1)), a / (levels * a + 1)
-        column = np.repeat(np.arange(len(levels)), np.array(self.levels) - 1)
+        column = self._columns
         rows, columns = column[self._places[0]], column[self._places[1]]
         pairs = shares[rows] * shares[columns]
         pairs += spread[rows] * spread[columns] / (self._order + 1)

@@ -6,7 +6,6 @@ import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
-from geomdp._validation import finite_array
 
 #: A pivot below this share of the largest one offered is never taken.
 PIVOT = 1e-7
@@ -20,7 +19,6 @@ def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
     Copies become neighbours when the rows are sorted by their product with a random vector. If
     rounding separates two copies, both stay; that only costs time.
     """
-    vertices = finite_array(vertices, "vertices", ndim=2)
     keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
     signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
     order = np.argsort(signs * keys, kind="stable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,13 +24,13 @@ class VertexGauge:
     ----------
     basis : (m, r) array
         Orthonormal basis of the span of the body.
-    shooter : RayShooter, OracleShooter or None
-        Of the body in the coordinates of the basis; None if the body is the single point 0.
+    build : callable
+        Builds the shooter for the body in the coordinates of the basis, unless that is the point 0.
     """
 
-    def __init__(self, basis: FloatArray, shooter: RayShooter | OracleShooter | None) -> None:
+    def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
         self._basis = basis
-        self._shooter = shooter
+        self._shooter = build() if basis.shape[1] else None
 
     def _exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         assert self._shooter is not None, "a single point has no directions"

@@ -45,7 +45,6 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
 from geomdp.bodies.linear_programs import ConicProgram
 
@@ -126,25 +125,13 @@ class RayShooter:
         lifted = np.column_stack([columns, np.ones(len(columns))])
         return cls(lifted, whitening, lower=1.0, section=True)
 
-    @property
-    def dimension(self) -> int:
-        """Dimension m of the body."""
-        return len(self.whitening)
-
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where the rays p + t u, t >= 0, leave the body, for rows p and u != 0 of (b, m) arrays.
 
-        Points may lie a relative 1e-9 outside, for rounding. ``ValueError`` for wrong shapes, NaN,
-        infinity or a zero direction.
+        Points may lie a relative 1e-9 outside, for rounding. The caller checks the arguments.
         """
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 
-        points = batch(points, self.dimension, "points")
-        directions = batch(directions, self.dimension, "directions")
-        if points.shape != directions.shape:
-            raise ValueError(f"directions must have shape {points.shape}, got {directions.shape}")
-        if not np.abs(directions).max(axis=1, initial=0.0).all():
-            raise ValueError("directions must not be 0")
         starts, ways = self._lifted(points), self._lifted(directions)
         normals, pivots, converged = shoot(
             self.columns, self._bounds, self.lower == 1, self._basis, self._signs, starts, ways

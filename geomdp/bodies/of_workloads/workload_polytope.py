@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -69,9 +69,8 @@ class WorkloadPolytope(ShotPolytope):
     @cached_property
     def _about_centre(self) -> VertexGauge:
         frame = AffineHull(self._centre, self.affine_hull().basis)
-        single = frame.dimension == 0
-        shooter = None if single else OracleShooter(self, frame, RayShooter.hull, _height)
-        return VertexGauge(frame.basis, shooter)
+        build = partial(OracleShooter, self, frame, RayShooter.hull, _height)
+        return VertexGauge(frame.basis, build)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """Q(x*) for an element x* that maximises <u, Q(x)>."""

@@ -11,10 +11,10 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.oracles import Facets, Halfspace
+from geomdp.bodies.oracles import Halfspace
 
 #: Verbs an intersection has where all its parts have them.
-_SHARED = frozenset({Body.gauge, Body.facets, Body.cvxpy_constraints})
+_SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +73,6 @@ class Intersection(Body):
     def gauge(self, points: FloatArray) -> FloatArray:
         """The largest gauge of the parts."""
         return np.asarray(np.max([body.gauge(points) for body in self.bodies], axis=0))
-
-    def facets(self, points: FloatArray) -> Facets:
-        """Gauge and normal of the part with the largest gauge."""
-        found = [body.facets(points) for body in self.bodies]
-        gauges = np.array([each.gauges for each in found])
-        first = gauges.argmax(axis=0)
-        normals = np.array([each.normals for each in found])
-        return Facets(gauges.max(axis=0), normals[first, np.arange(len(points))])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
         """Whether every part contains the point."""

@@ -67,15 +67,15 @@ class Symmetrised(Body):
     def _gauge(self) -> VertexGauge:
         """Gauge over the listed points of K, or over its extreme points on demand."""
         frame = self._frame()
-        if frame.dimension == 0:
-            return VertexGauge(frame.basis, None)
-        if self.body.implements(Body.vertex_list):
-            points = frame.coordinates(self.body.vertex_list())
-            return VertexGauge(frame.basis, self._shooter(points))
-        if not self.body.finitely_generated:
+
+        def build() -> RayShooter | OracleShooter:
+            if self.body.implements(Body.vertex_list):
+                return self._shooter(frame.coordinates(self.body.vertex_list()))
+            if self.body.finitely_generated:
+                return OracleShooter(self.body, frame, self._shooter, self._height)
             raise MissingOracle(self, "gauge", "vertex_list or finitely many extreme points of K")
-        shooter = OracleShooter(self.body, frame, self._shooter, self._height)
-        return VertexGauge(frame.basis, shooter)
+
+        return VertexGauge(frame.basis, build)
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Gauge of the facet through which the ray from 0 leaves; inf outside the span."""
@@ -92,6 +92,11 @@ class Symmetrised(Body):
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ends where the line leaves through a facet; 0 outside the span."""
         return self._gauge.span_chord(points, directions)
+
+    def linear_image(self, matrix: FloatArray) -> Body | None:
+        """The same of the image of K, in more than one dimension."""
+        inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
+        return None if inner is None else type(self)(inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +142,6 @@ class Difference(Symmetrised):
             *self.body.cvxpy_constraints(first),
             *self.body.cvxpy_constraints(second),
         ]
-
-    def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The difference body of the image of K, in more than one dimension."""
-        inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
-        return None if inner is None else Difference(inner)
 
     def width_rule(self) -> tuple[float, Body]:
         """w(K - K) = 2 w(K)."""
@@ -211,8 +211,3 @@ class SymmetricHull(Symmetrised):
         points = self.body.vertex_list()
         weights = cp.Variable(len(points))
         return [variable == points.T @ weights, cp.norm1(weights) <= 1]
-
-    def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The symmetric hull of the image of K, in more than one dimension."""
-        inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
-        return None if inner is None else SymmetricHull(inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,8 +29,45 @@ from geomdp.bodies.oracles import Facets
 FAR = 1e3
 
 
+def frozen_rows(
+    rows: FloatArray, values: FloatArray, names: tuple[str, str]
+) -> tuple[FloatArray, FloatArray]:
+    """Rows (F, m), none of them 0, and a value of each (F,), as read-only copies."""
+    first, second = names
+    rows = frozen_array(rows, first, ndim=2)
+    values = frozen_array(values, second, ndim=1)
+    if 0 in rows.shape or len(rows) != len(values):
+        raise ValueError(
+            f"{first} and {second} must have shapes (F, m) and (F,), F, m >= 1, got {rows.shape} "
+            f"and {values.shape}"
+        )
+    zero = ~rows.any(axis=1)
+    if zero.any():
+        raise ValueError(f"{first} must not be 0, got 0 in row {int(np.argmax(zero))}")
+    return rows, values
+
+
+class ByInequalities(Body):
+    """A polytope given by inequalities: support and extreme points by linear programs."""
+
+    @property
+    @abc.abstractmethod
+    def _program(self) -> ConicProgram:
+        """The dual of max <u, x>, kept from one u to the next."""
+
+    def support(self, directions: FloatArray) -> FloatArray:
+        """Largest <u, x>, one linear program each."""
+        return self._program.solve(directions)[0]
+
+    def extreme_point(self, directions: FloatArray) -> FloatArray:
+        """A vertex that attains the support function; for u = 0 one for the first axis."""
+        directions = directions.copy()
+        directions[~directions.any(axis=1), 0] = 1.0
+        return self._program.solve(directions)[1]
+
+
 @dataclass(frozen=True, eq=False)
-class HPolytope(Body):
+class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}.
 
     Support and extreme points solve linear programs with m rows and F columns, warm-started from
@@ -54,16 +92,7 @@ class HPolytope(Body):
     offsets: FloatArray
 
     def __post_init__(self) -> None:
-        normals = frozen_array(self.normals, "normals", ndim=2)
-        offsets = frozen_array(self.offsets, "offsets", ndim=1)
-        if 0 in normals.shape or len(normals) != len(offsets):
-            raise ValueError(
-                f"normals and offsets must have shapes (F, m) and (F,), F, m >= 1, got "
-                f"{normals.shape} and {offsets.shape}"
-            )
-        zero = ~normals.any(axis=1)
-        if zero.any():
-            raise ValueError(f"normals must not be 0, got 0 in row {int(np.argmax(zero))}")
+        normals, offsets = frozen_rows(self.normals, self.offsets, ("normals", "offsets"))
         object.__setattr__(self, "normals", normals)
         object.__setattr__(self, "offsets", offsets)
 
@@ -142,16 +171,6 @@ class HPolytope(Body):
         units, offsets = self._units
         self._shape  # noqa: B018 (raises for an empty or unbounded set)
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, x>, one linear program each."""
-        return self._program.solve(directions)[0]
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A vertex that attains the support function; for u = 0 one for the first axis."""
-        directions = directions.copy()
-        directions[~directions.any(axis=1), 0] = 1.0
-        return self._program.solve(directions)[1]
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """Largest <a_i, x> / b_i over rows that are strict at some point; inf outside the span."""

@@ -10,14 +10,14 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
-from geomdp.bodies.arguments import SupportFunction, frozen_array
-from geomdp.bodies.base import Body
+from geomdp.bodies.arguments import SupportFunction
 from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.bodies.oracles import Facets
+from geomdp.bodies.polytopes.hpolytope import ByInequalities, frozen_rows
 
 
 @dataclass(frozen=True, eq=False)
-class SlabBody(Body):
+class SlabBody(ByInequalities):
     """The symmetric body {y in R^r : |<z_j, y>| <= w_j for all j}.
 
     Gauge, facets and chords in closed form, O(F r) per point; support and extreme points by linear
@@ -43,16 +43,7 @@ class SlabBody(Body):
     symmetric = True
 
     def __post_init__(self) -> None:
-        directions = frozen_array(self.directions, "directions", ndim=2)
-        widths = frozen_array(self.widths, "widths", ndim=1)
-        if 0 in directions.shape or len(directions) != len(widths):
-            raise ValueError(
-                f"directions and widths must have shapes (F, r) and (F,), F, r >= 1, got "
-                f"{directions.shape} and {widths.shape}"
-            )
-        zero = ~directions.any(axis=1)
-        if zero.any():
-            raise ValueError(f"directions must not be 0, got 0 in row {int(np.argmax(zero))}")
+        directions, widths = frozen_rows(self.directions, self.widths, ("directions", "widths"))
         if (widths <= 0).any():
             j = int(np.argmax(widths <= 0))
             raise ValueError(f"widths must be above 0, got {widths[j]} at {j}")
@@ -85,16 +76,6 @@ class SlabBody(Body):
         """Polar program: h(u) = min {sum a + sum b : normals^T (a - b) = u}, a, b >= 0."""
         columns = np.vstack([self.normals, -self.normals]).T
         return ConicProgram(np.ascontiguousarray(columns), np.ones(columns.shape[1]))
-
-    def support(self, directions: FloatArray) -> FloatArray:
-        """Largest <u, y>, one linear program each."""
-        return self._program.solve(directions)[0]
-
-    def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A vertex that attains the support function; for u = 0 one for the first axis."""
-        directions = directions.copy()
-        directions[~directions.any(axis=1), 0] = 1.0
-        return self._program.solve(directions)[1]
 
     def gauge(self, points: FloatArray) -> FloatArray:
         """max_j |<z_j, y>| / w_j."""

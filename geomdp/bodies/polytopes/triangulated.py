@@ -24,7 +24,47 @@ from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate
 
 
 @dataclass(frozen=True, eq=False)
-class TriangulatedPolytope(Body):
+class HullOfPoints(Body):
+    """conv{v_1, ..., v_N} for listed points v_i, the rows of `vertices` (N, m)."""
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = frozen_array(self.vertices, "vertices", ndim=2)
+        if 0 in vertices.shape:
+            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
+        object.__setattr__(self, "vertices", vertices)
+
+    def _summary(self) -> str:
+        return f"{len(self.vertices)} points"
+
+    @property
+    def dimension(self) -> int:
+        """Dimension m of the surrounding space."""
+        return int(self.vertices.shape[1])
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether the list of points is closed under negation, entry for entry."""
+        return closed_under_negation(self.vertices)
+
+    def radius(self) -> float:
+        """Largest norm of a vertex."""
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    def vertex_list(self) -> FloatArray:
+        """The vertices (read-only)."""
+        return self.vertices
+
+    def _images(self, matrix: FloatArray) -> FloatArray:
+        """Images of the vertices, closed under negation if the vertices are."""
+        if self.symmetric:
+            return image_closed_under_negation(self.vertices, matrix)
+        return self.vertices @ matrix.T
+
+
+@dataclass(frozen=True, eq=False)
+class TriangulatedPolytope(HullOfPoints):
     """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
 
     Exact uniform sampler, volume, centroid and second moment. Triangulating also finds the facets,
@@ -48,17 +88,6 @@ class TriangulatedPolytope(Body):
     JL-L14 (second moment and sampler by triangulation), SAM-4.
     """
 
-    vertices: FloatArray
-
-    def __post_init__(self) -> None:
-        vertices = frozen_array(self.vertices, "vertices", ndim=2)
-        if 0 in vertices.shape:
-            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
-        object.__setattr__(self, "vertices", vertices)
-
-    def _summary(self) -> str:
-        return f"{len(self.vertices)} points"
-
     @cached_property
     def _parts(self) -> tuple[AffineHull, Triangulation]:
         return triangulate(self.vertices)
@@ -71,16 +100,6 @@ class TriangulatedPolytope(Body):
     def _corners(self) -> FloatArray:
         """The points that are vertices (k, m)."""
         return self._parts[0].embed(self._cells.points)
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
-        return int(self.vertices.shape[1])
-
-    @cached_property
-    def symmetric(self) -> bool:
-        """Whether the list of points is closed under negation, entry for entry."""
-        return closed_under_negation(self.vertices)
 
     @cached_property
     def _linear_offsets(self) -> FloatArray:
@@ -135,10 +154,6 @@ class TriangulatedPolytope(Body):
         slopes = directions @ hull.basis @ cells.normals.T
         return ratio_test(room, slopes, off_span(directions, hull.basis))
 
-    def radius(self) -> float:
-        """Largest norm of a vertex."""
-        return float(np.linalg.norm(self.vertices, axis=1).max())
-
     def affine_hull(self) -> AffineHull:
         """Affine hull of the vertices, by a singular value decomposition."""
         return self._parts[0]
@@ -176,16 +191,9 @@ class TriangulatedPolytope(Body):
         """Sum of the simplices' volumes, within the affine hull."""
         return float(self._cells.volumes.sum())
 
-    def vertex_list(self) -> FloatArray:
-        """The vertices (read-only)."""
-        return self.vertices
-
     def linear_image(self, matrix: FloatArray) -> Body | None:
         """The hull of the images of the vertices, unless they are too many for that dimension."""
-        if self.symmetric:
-            images = image_closed_under_negation(self.vertices, matrix)
-        else:
-            images = self.vertices @ matrix.T
+        images = self._images(matrix)
         return TriangulatedPolytope(images) if can_triangulate(*images.shape) else None
 
     def largest_gauge(self, support: SupportFunction) -> float:

@@ -11,16 +11,15 @@ import numpy as np
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
-from geomdp.bodies.arguments import frozen_array, holds_origin
+from geomdp.bodies.arguments import holds_origin
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.gauges import ShotPolytope, VertexGauge
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.linear_programs import origin_depth
 from geomdp.bodies.oracles import Facets, Halfspace
-from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
 from geomdp.bodies.polytopes.nearest.point_sets import VertexColumns
-from geomdp.bodies.polytopes.triangulated import TriangulatedPolytope
+from geomdp.bodies.polytopes.triangulated import HullOfPoints, TriangulatedPolytope
 from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
@@ -31,7 +30,7 @@ ANY_GAP = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class VPolytope(ShotPolytope):
+class VPolytope(HullOfPoints, ShotPolytope):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
     Support and extreme points are matrix products, O(b N m). Membership, separation, gauge,
@@ -49,27 +48,6 @@ class VPolytope(ShotPolytope):
         NaN or infinite entries, or no rows or columns.
     """
 
-    vertices: FloatArray
-
-    def __post_init__(self) -> None:
-        vertices = frozen_array(self.vertices, "vertices", ndim=2)
-        if 0 in vertices.shape:
-            raise ValueError(f"vertices must have shape (N, m), N, m >= 1, got {vertices.shape}")
-        object.__setattr__(self, "vertices", vertices)
-
-    def _summary(self) -> str:
-        return f"{len(self.vertices)} points"
-
-    @property
-    def dimension(self) -> int:
-        """Dimension m of the surrounding space."""
-        return int(self.vertices.shape[1])
-
-    @cached_property
-    def symmetric(self) -> bool:
-        """Whether the list of vertices is closed under negation, entry for entry."""
-        return closed_under_negation(self.vertices)
-
     @cached_property
     def _hull(self) -> AffineHull:
         return AffineHull.of_points(self.vertices)
@@ -85,8 +63,7 @@ class VPolytope(ShotPolytope):
     @cached_property
     def _gauge(self) -> VertexGauge:
         basis = self._hull.basis
-        single = basis.shape[1] == 0
-        return VertexGauge(basis, None if single else RayShooter.hull(self.vertices @ basis))
+        return VertexGauge(basis, lambda: RayShooter.hull(self.vertices @ basis))
 
     @cached_property
     def _centre(self) -> FloatArray:
@@ -95,9 +72,7 @@ class VPolytope(ShotPolytope):
     @cached_property
     def _about_centre(self) -> VertexGauge:
         basis = self._hull.basis
-        single = basis.shape[1] == 0
-        shooter = None if single else RayShooter.hull((self.vertices - self._centre) @ basis)
-        return VertexGauge(basis, shooter)
+        return VertexGauge(basis, lambda: RayShooter.hull((self.vertices - self._centre) @ basis))
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
         """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
@@ -171,24 +146,14 @@ class VPolytope(ShotPolytope):
                 return Halfspace(residual, offset)
         return super().separate(point)
 
-    def radius(self) -> float:
-        """Largest norm of a vertex."""
-        return float(np.linalg.norm(self.vertices, axis=1).max())
-
     def affine_hull(self) -> AffineHull:
         """Affine hull of the vertices, by a singular value decomposition."""
         return self._hull
 
-    def vertex_list(self) -> FloatArray:
-        """The vertices (read-only)."""
-        return self.vertices
-
     def linear_image(self, matrix: FloatArray) -> Body:
         """The hull of the images of the vertices, cut into simplices if symmetric and small."""
-        if not self.symmetric:
-            return VPolytope(self.vertices @ matrix.T)
-        images = image_closed_under_negation(self.vertices, matrix)
-        cut = can_triangulate(*images.shape)
+        images = self._images(matrix)
+        cut = self.symmetric and can_triangulate(*images.shape)
         return TriangulatedPolytope(images) if cut else VPolytope(images)
 
     def gaussian_width(self) -> float | None:

@@ -133,7 +133,7 @@ class OracleColumns(Columns):
             self._append(seeds)
         # The extreme points along one direction and its opposite show position and size. In a
         # random direction they coincide only if the image is a single point.
-        width = self._images.shape[1]
+        width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))
         self.centre = self._images[self._count - 2 : self._count].mean(axis=0)
