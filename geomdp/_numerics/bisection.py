@@ -11,24 +11,10 @@ ACCURACY_TOLERANCE = 1e-12
 def largest_at_most(
     function: Callable[[float], float], target: float, low: float, high: float
 ) -> float:
-    """Largest float x in [low, high] with function(x) <= target, for an increasing function.
+    """Largest float x in [low, high] with function(x) <= target, for a non-decreasing function.
 
     The lower end of the last bracket is returned, so the inequality holds as computed and not up to
-    a tolerance.
-
-    Parameters
-    ----------
-    function : callable
-        Non-decreasing on [low, high].
-    target : float
-        Level not to be exceeded.
-    low, high : float
-        Bracket; ``function(low) <= target`` is required.
-
-    Raises
-    ------
-    ValueError
-        If ``function(low) > target``: the caller's bracket is wrong.
+    a tolerance. ``ValueError`` if function(low) > target: then the caller's bracket is wrong.
     """
     if function(low) > target:
         raise ValueError(f"function({low!r}) must be at most {target!r}, got {function(low)!r}")

@@ -21,30 +21,17 @@ HULL_ROWS = 4096
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
     """Which singular values (r,) are not zero up to rounding; their number is the rank.
 
-    Parameters
-    ----------
-    singular : (r,) array
-        Singular values, not negative.
-    scale : float
-        Size of the numbers they were computed from, if larger than the largest of them.
+    `scale` is the size of the numbers they were computed from, if larger than the largest of them.
     """
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 
 
 @dataclass(frozen=True)
 class AffineHull:
-    """The affine subspace {offset + basis @ c : c in R^r} of R^m, basis orthonormal.
+    """The affine subspace {offset + basis @ c : c in R^r} of R^m."""
 
-    Parameters
-    ----------
-    offset : (m,) array
-        A point of the subspace.
-    basis : (m, r) array
-        Orthonormal columns that span its directions; r may be 0.
-    """
-
-    offset: FloatArray
-    basis: FloatArray
+    offset: FloatArray  # (m,): a point of the subspace
+    basis: FloatArray  # (m, r): orthonormal columns that span its directions; r may be 0
 
     @property
     def ambient(self) -> int:
@@ -106,10 +93,7 @@ def svec(matrices: FloatArray) -> FloatArray:
 def unsvec(vectors: FloatArray) -> FloatArray:
     """Symmetric matrices (..., d, d) from their half-vectorisations (..., d (d + 1) / 2).
 
-    Raises
-    ------
-    ValueError
-        If the last axis is not d (d + 1) / 2 long for any d.
+    ``ValueError`` if the last axis is not d (d + 1) / 2 long for any d.
     """
     length = vectors.shape[-1]
     size = (math.isqrt(8 * length + 1) - 1) // 2

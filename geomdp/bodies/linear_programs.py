@@ -31,15 +31,9 @@ class ConicProgram:
     """min {costs @ w : columns @ w = y, w >= 0} for many y, with its dual solution.
 
     Columns, costs and y are scaled by their largest modulus before they reach HiGHS, so bodies of
-    any size are solved to the same relative accuracy. The model is built at the first solve, kept,
-    and not pickled or copied with the object.
-
-    Parameters
-    ----------
-    columns : (r, N) array
-        One column per variable.
-    costs : (N,) array
-        Finite; of either sign.
+    any size are solved to the same relative accuracy. Columns (r, N) and costs (N,) are finite, of
+    either sign. The model is built at the first solve, kept, and not pickled or copied with the
+    object.
     """
 
     def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
@@ -55,11 +49,8 @@ class ConicProgram:
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Values (b,), inf where infeasible, and dual solutions z (b, r) (0 there).
 
-        Raises
-        ------
-        SolverError
-            Where HiGHS ends without optimality or a proof of infeasibility, or the problem is
-            unbounded below (the dual is infeasible).
+        `SolverError` where HiGHS ends without optimality or a proof of infeasibility, or the
+        problem is unbounded below (the dual is infeasible).
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -73,7 +64,8 @@ class ConicProgram:
         import highspy
 
         if self._model is None:
-            self._build()
+            columns, costs = self._columns / self._column_size, self._costs / self._cost_size
+            self._model = _kept_model(columns, costs)
         model = self._model
         rows = np.arange(len(target), dtype=np.int32)
         model.changeRowsBounds(len(target), rows, target, target)
@@ -86,9 +78,6 @@ class ConicProgram:
         scale = self._cost_size / self._column_size
         dual = np.array(model.getSolution().row_dual) * scale
         return model.getInfo().objective_function_value * scale, dual
-
-    def _build(self) -> None:
-        self._model = _kept_model(self._columns / self._column_size, self._costs / self._cost_size)
 
 
 def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:

@@ -35,16 +35,15 @@ class KeptProblem:
         self._parameters = parameters
         self._wanted = wanted
         self._solver = solver
-        names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
-        known: dict[str, dict[str, Any]] = {
-            cp.CLARABEL: CLARABEL_SETTINGS | dict.fromkeys(names, reduced),
-            cp.SCS: SCS_SETTINGS,
-        }
-        self._settings = dict(known.get(solver, {}))
-        # Clarabel reports "inaccurate" if it stops at the reduced residuals allowed above.
-        self._accepted = (
-            (cp.OPTIMAL, cp.OPTIMAL_INACCURATE) if solver == cp.CLARABEL else (cp.OPTIMAL,)
-        )
+        self._settings: dict[str, Any] = {}
+        self._accepted = [cp.OPTIMAL]
+        if solver == cp.CLARABEL:
+            names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
+            self._settings = CLARABEL_SETTINGS | dict.fromkeys(names, reduced)
+            # What Clarabel reports if it stops at the reduced residuals.
+            self._accepted.append(cp.OPTIMAL_INACCURATE)
+        elif solver == cp.SCS:
+            self._settings = dict(SCS_SETTINGS)
 
     def solve(self, *values: FloatArray) -> tuple[str, Any]:
         """Status (optimal, infeasible or unbounded) and, if optimal, the value wanted."""

@@ -29,24 +29,11 @@ SHORTEST = 1e-10
 
 
 def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
-    """The psd matrix (p, p) with the given diagonal nearest to a symmetric one in Frobenius norm.
+    """The psd matrix X (p, p) with the given diagonal b > 0 nearest to a symmetric one, G.
 
-    Parameters
-    ----------
-    matrix : (p, p) array
-        Symmetric matrix G; its diagonal does not matter.
-    diagonal : (p,) array
-        b, all entries positive.
-
-    Returns
-    -------
-    (p, p) array
-        X, psd up to rounding, with diagonal exactly b: the last iterate, whose diagonal differs
-        from b by rounding, is scaled from both sides.
-
-    Notes
-    -----
-    An eigendecomposition a step and two matrix products per conjugate gradient step: O(p^3) each.
+    The diagonal of G does not matter. X is psd up to rounding, with diagonal exactly b: the last
+    iterate, whose diagonal differs from b by rounding, is scaled from both sides. Costs an
+    eigendecomposition a step and two matrix products per conjugate gradient step, O(p^3) each.
     """
     # The diagonal of G only shifts y: theta depends on G + Diag y.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)

@@ -49,15 +49,9 @@ class Multiplied(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MomentMatrix:
-    """M(z)_ab = z_T for T the symmetric difference of A_a and A_b, 1 for a = b.
+    """M(z)_ab = z_T for T the symmetric difference of A_a and A_b, 1 for a = b."""
 
-    Parameters
-    ----------
-    sets : sequence of tuple of int
-        The distinct sets A_1..A_p of attribute numbers, 2 to 200 of them.
-    """
-
-    sets: Sequence[tuple[int, ...]]
+    sets: Sequence[tuple[int, ...]]  # the distinct sets A_1..A_p of attribute numbers, 2 to 200
 
     def __post_init__(self) -> None:
         order = whole(len(self.sets), "number of sets", minimum=2, maximum=MAX_ORDER)

@@ -67,23 +67,12 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
 
 
 def highest_correlation(weights: FloatArray) -> Highest:
-    """Correlation matrices that maximise <C, R> / 2 for each C of a batch, with upper bounds.
+    """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), with bounds.
 
-    Parameters
-    ----------
-    weights : (b, p, p) array
-        Symmetric matrices C with zero diagonal.
-
-    Returns
-    -------
-    Highest
-        The bounds hold whatever the number of steps; they exceed the value of the matrices by at
-        most a relative 1e-9 unless 200,000 sweeps did not suffice.
-
-    Notes
-    -----
-    A sweep costs O(p^2 sqrt(p)), the gap O(p^3). At p = 101 most random C take 20 to 1000 sweeps,
-    some several 10^4.
+    Each C is symmetric with zero diagonal. The upper bounds hold whatever the number of steps; they
+    exceed the value of the matrices by at most a relative 1e-9 unless 200,000 sweeps did not
+    suffice. A sweep costs O(p^2 sqrt(p)), the gap O(p^3). At p = 101 most random C take 20 to 1000
+    sweeps, some several 10^4.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

@@ -20,12 +20,8 @@ from geomdp.bodies.oracles import Facets, Halfspace
 class VertexGauge:
     """Gauge, facet normals and chords of a polytope with 0 in its relative interior.
 
-    Parameters
-    ----------
-    basis : (m, r) array
-        Orthonormal basis of the span of the body.
-    build : callable
-        Builds the shooter for the body in the coordinates of the basis, unless that is the point 0.
+    `basis` (m, r) is an orthonormal basis of its span, and `build` returns the shooter for the body
+    in these coordinates; it is not called if the body is the point 0.
     """
 
     def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:

@@ -27,19 +27,10 @@ ROUNDS = 2000
 class OracleShooter:
     """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
 
-    Not thread safe: a call may add to the points known.
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m, with extreme points.
-    frame : AffineHull
-        The coordinates (b, r) in which rays are shot.
-    build : callable
-        From the coordinates of known points to a `RayShooter` of what they span.
-    height : callable
-        From the largest and the smallest product of z with points of K, (b,) each, to the support
-        function at z of what is shot at.
+    Not thread safe: a call may add to the points known. Rays are shot in the coordinates of
+    `frame`, and `build` makes a `RayShooter` from known points of `body` in these coordinates.
+    `height` takes the largest and the smallest product of z with points of `body`, (b,) each, and
+    returns the support function at z of the body that rays are shot at.
     """
 
     def __init__(

@@ -27,21 +27,11 @@ INFLATION = 1e-9
 
 @dataclass(frozen=True)
 class NamedBody:
-    """A symmetric body that contains the neighbour body, with the reason.
-
-    Parameters
-    ----------
-    name : str
-        A short name.
-    body : Body
-        The body in R^m, for sums of answers.
-    containment : str
-        Why it contains n (Q(X) - Q(X')) for all neighbours X, X'.
-    """
+    """A symmetric body that contains the neighbour body, with the reason."""
 
     name: str
-    body: Body
-    containment: str
+    body: Body  # in R^m, for sums of answers
+    containment: str  # why it contains n (Q(X) - Q(X')) for all neighbours X, X'
 
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:

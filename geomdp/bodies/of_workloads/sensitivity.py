@@ -53,23 +53,13 @@ KEPT_WORKLOADS = 2
 
 @singledispatch
 def sensitivity_polytope(workload: Workload) -> Body:
-    """The body K_Q = conv{Q(x) : x in the universe} of attainable mean answers (JL-DEF).
+    """The body K_Q = conv{Q(x) : x in the universe} in R^m of attainable mean answers (JL-DEF).
 
     A box for one-way marginals and parities; a simplex for histograms, prefixes, ranges and any
     other small workload with affinely independent answers; the unit ball for means of points in it;
     the spectraplex for second moments; mapped bodies for linear maps. For other universes with
     N m <= 2^24 the `VPolytope` of the distinct answers, otherwise the workload's own oracle
     (`WorkloadPolytope`).
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries.
-
-    Returns
-    -------
-    Body
-        K_Q in R^m.
     """
     if not isinstance(workload, Workload):
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
@@ -156,19 +146,7 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 
     Replace-one: B = K - K, K the sensitivity polytope. Add/remove (with means over a public,
     fixed normaliser n, so that sums change by one Q(x)): B = conv(K u -K), in the linear span.
-    Scaled by 1/n it is the body for mean answers (JL-DEF).
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries.
-    adjacency : Adjacency
-        The neighbour relation.
-
-    Returns
-    -------
-    Body
-        B in R^m, for sums of answers (not divided by n).
+    B is for sums of answers; scaled by 1/n it is the body for mean answers (JL-DEF).
     """
     K = sensitivity_polytope(workload)
     match adjacency:
@@ -185,26 +163,11 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     differ in error. The list holds, where they exist: the neighbour body itself; the neighbour
     body cut into simplices; the product of balls over the workload's orthogonal blocks; boxes in
     the standard and in the principal axes of a workload with listed answers; the l2 ball in the
-    span; the l1 ball.
+    span; the l1 ball. It is not empty, and in no order of merit.
 
-    Half-widths found by an oracle are rounded up by the factor 1 + 1e-9.
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries.
-    adjacency : Adjacency
-        The neighbour relation.
-
-    Returns
-    -------
-    list of NamedBody
-        At least one, in no order of merit; all implement `sample_uniform` and `second_moment`.
-
-    Notes
-    -----
-    The bodies of the last workloads are kept, so that the mechanisms compared for one workload
-    share them and everything they have computed.
+    Half-widths found by an oracle are rounded up by the factor 1 + 1e-9. The bodies of the last
+    workloads are kept, so that the mechanisms compared for one workload share them and everything
+    they have computed.
     """
     return list(_kept_noise_bodies(workload, adjacency))
 

@@ -40,18 +40,7 @@ class Barycentric:
 
 @dataclass(frozen=True, eq=False)
 class BarycentricBody(Body):
-    """What a simplex and its difference body share: affinely independent vertices in R^m.
-
-    Parameters
-    ----------
-    vertices : (r + 1, m) array
-        Rows; 0 <= r <= m.
-
-    Raises
-    ------
-    ValueError
-        Vertices that are not affinely independent (found when first needed).
-    """
+    """What a simplex and its difference body share: affinely independent vertices (r + 1, m)."""
 
     vertices: FloatArray
 

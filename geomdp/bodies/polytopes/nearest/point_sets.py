@@ -44,14 +44,9 @@ class Columns(abc.ABC):
 
 
 class VertexColumns(Columns):
-    """All vertices at once: pricing is one matrix-vector product.
+    """All vertices s_j (N, m) at once: pricing is one matrix-vector product.
 
-    Parameters
-    ----------
-    vertices : (N, m) array
-        The points s_j.
-    matrix : (d, m) array or None
-        A; None for the identity.
+    `matrix` is A (d, m), or None for the identity.
     """
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
@@ -112,14 +107,8 @@ def _smallest(scores: FloatArray, count: int) -> IntArray:
 class OracleColumns(Columns):
     """Extreme points of a body, asked for one at a time and kept.
 
-    Parameters
-    ----------
-    body : Body
-        Offers `extreme_point`.
-    matrix : (d, m) array or None
-        A; None for the identity.
-    seeds : (b, m) array or None
-        Points of the body to begin with, known from an earlier projection; their keys are 0..b-1.
+    `matrix` is A (d, m), or None for the identity; `seeds` (b, m) are points of the body to begin
+    with, known from an earlier projection, or None. The keys of the seeds are 0..b-1.
     """
 
     def __init__(self, body: Body, matrix: FloatArray | None, seeds: FloatArray | None) -> None:
