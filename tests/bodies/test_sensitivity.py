@@ -123,7 +123,9 @@ def test_exact_noise_bodies_hold_all_differences(workload, adjacency):
         body = each.body
         assert body.dimension == workload.n_queries
         assert body.symmetric
-        assert body.gauge(moved).max() <= 1 + 1e-9, each.name
+        # Vertices and half-widths are rounded up, so that rounding leaves no difference outside.
+        rounding = 0 if each.name.startswith("triangulated") else 1e-9
+        assert body.gauge(moved).max() <= 1 + rounding, each.name
         points = body.sample_uniform(10, np.random.default_rng(0))
         assert body.contains(points).all()
         assert np.allclose(points @ points.T, (points @ points.T).T)

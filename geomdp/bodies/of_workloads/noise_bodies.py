@@ -21,7 +21,7 @@ from geomdp.workloads import Block, Workload
 
 #: Largest N^2 m of the differences of N vertices: 2^24 float64 are 128 MB.
 MAX_PAIR_ENTRIES = 1 << 24
-#: Relative inflation of computed half-widths, far above their rounding (SAM-5).
+#: Relative inflation of computed half-widths and vertices, far above their rounding (SAM-5).
 INFLATION = 1e-9
 
 
@@ -57,8 +57,9 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
         return []
     if not can_triangulate(len(extreme), dimension):
         return []
-    body = TriangulatedPolytope(extreme)
-    return [NamedBody("triangulated neighbour body", body, "it is the neighbour body")]
+    # Inflated, because differences and facets are rounded.
+    body = TriangulatedPolytope(extreme * (1 + INFLATION))
+    return [NamedBody("triangulated neighbour body", body, "it is the neighbour body, inflated")]
 
 
 def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[NamedBody]:

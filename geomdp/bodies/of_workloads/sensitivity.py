@@ -165,7 +165,8 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     the standard and in the principal axes of a workload with listed answers; the l2 ball in the
     span; the l1 ball. It is not empty, and in no order of merit.
 
-    Half-widths found by an oracle are rounded up by the factor 1 + 1e-9. The bodies of the last
+    Half-widths found by an oracle and the vertices of the body cut into simplices are rounded up by
+    the factor 1 + 1e-9. The bodies of the last
     workloads are kept, so that the mechanisms compared for one workload share them and everything
     they have computed.
     """
