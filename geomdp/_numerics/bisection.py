@@ -26,8 +26,8 @@ def largest_at_most(
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
     """The smallest alpha in (0, 1] with enough(alpha), to a relative 1e-12; None if not even 1.
 
-    `enough` must stay true once it is. The upper end of the last bracket is returned, so that
-    enough(alpha) holds as computed.
+    If `enough` is true for one alpha, it must be true for all larger ones. The upper end of the
+    last bracket is returned, so that enough(alpha) holds as computed.
     """
     return _bracket(enough, 0.0, 1.0, ACCURACY_TOLERANCE)[1] if enough(1.0) else None
 

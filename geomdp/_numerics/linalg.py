@@ -11,8 +11,8 @@ from geomdp._typing import BoolArray, FloatArray
 
 #: Singular values below this share of the largest count as zero, wherever a rank is decided: of the
 #: affine hull of points, of the matrix of a mapped body, of the axes of an ellipsoid. Rounding
-#: leaves up to sqrt(N) 2^-53 of a true zero, 1e-13 for 2^20 points. A body thinner than
-#: `MEMBERSHIP_TOLERANCE`, which is as large, passes for flat, as `contains` allows so much.
+#: leaves up to sqrt(N) 2^-53 of a true zero, 1e-13 for 2^20 points. It is equal to
+#: `MEMBERSHIP_TOLERANCE`: a body thinner than the slack of `contains` counts as flat.
 RANK_TOLERANCE = 1e-9
 #: Fewest points factored at a time when an affine hull is found.
 HULL_ROWS = 4096

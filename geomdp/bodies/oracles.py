@@ -25,18 +25,10 @@ class Halfspace:
 
 @dataclass(frozen=True)
 class Facets:
-    """Where rays from 0 leave a body: gauges and the supporting halfspaces there.
+    """Where rays from 0 leave a body: gauges and the supporting halfspaces there."""
 
-    Parameters
-    ----------
-    gauges : (b,) array
-        ||x||_K of each point x; infinite outside the span of K.
-    normals : (b, m) array
-        A z with h_K(z) <= 1 and <z, x> = ||x||_K for each x in the span of K.
-    """
-
-    gauges: FloatArray
-    normals: FloatArray
+    gauges: FloatArray  # (b,): ||x||_K of each point x; infinite outside the span of K
+    normals: FloatArray  # (b, m): a z with h_K(z) <= 1 and <z, x> = ||x||_K for each x in the span
 
 
 @runtime_checkable

@@ -221,7 +221,7 @@ def test_other_arguments_are_refused():
         sensitivity_polytope(np.eye(2))
 
 
-def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_question():
+def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
     workload, adjacency = wl.MarginalTables([2, 3, 2], 2), REPLACE
     first = exact_noise_bodies(workload, adjacency)
     again = exact_noise_bodies(wl.MarginalTables([2, 3, 2], 2), adjacency)

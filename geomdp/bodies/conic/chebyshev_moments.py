@@ -30,21 +30,13 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite. It is so if and
     only if two blocks are, into which the symmetry under reversing the order of rows splits it: the
     matrices E cos(i a) cos(j a) and E sin(i a) sin(j a) over i, j in {0, 1, ..} for odd t and in
-    {1/2, 3/2, ..} for even t, up to (t - 1) / 2.
+    {1/2, 3/2, ..} for even t, up to (t - 1) / 2 (Caratheodory 1911, Toeplitz 1911: the truncated
+    trigonometric moment problem).
 
     Parameters
     ----------
     scales : (t - 1,) array
-        s_m > 0; the body's coordinates are M_m / s_m.
-
-    Raises
-    ------
-    ValueError
-        For scales that are not above 0.
-
-    References
-    ----------
-    Caratheodory 1911, Toeplitz 1911: the truncated trigonometric moment problem.
+        s_m > 0 (``ValueError`` otherwise); the body's coordinates are M_m / s_m.
     """
     import cvxpy as cp
 

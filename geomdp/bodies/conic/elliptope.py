@@ -25,13 +25,8 @@ SAMPLE_ENTRIES = 1 << 24
 class Elliptope(Body):
     """The correlation matrices {R psd, R_ii = 1} of order p, by their entries above the diagonal.
 
-    Coordinates are R_ij for i < j in row-major order, m = p (p - 1) / 2 of them; 0 is the identity
-    matrix. For signs s in {-1, 1}^p the point (s_i s_j) lies in it.
-
-    Parameters
-    ----------
-    order : int
-        Order p of the matrices, at least 2.
+    p is at least 2. Coordinates are R_ij for i < j in row-major order, m = p (p - 1) / 2 of them; 0
+    is the identity matrix. For signs s in {-1, 1}^p the point (s_i s_j) lies in it.
     """
 
     order: int
@@ -77,7 +72,7 @@ class Elliptope(Body):
 
     def _weights(self, directions: FloatArray) -> FloatArray:
         """Symmetric matrices C (b, p, p) with zero diagonal and <C, R> / 2 = <u, R>."""
-        weights = self.matrices(batch(directions, self.dimension, "directions"))
+        weights = self.matrices(directions)
         weights[:, np.arange(self.order), np.arange(self.order)] = 0.0
         return weights
 

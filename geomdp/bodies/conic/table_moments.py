@@ -43,7 +43,8 @@ class TableMoments(Body):
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j, H_i
     the Helmert contrasts of l_i levels (`zero_sum_basis`): r = sum q_i + sum q_i q_j of them, q_i =
-    l_i - 1. The centroid, 0, has all levels alike and columns independent.
+    l_i - 1. The centroid, 0, has all levels alike and columns independent. Formula sheet X-LKJ,
+    generalised to more levels; the proof is that of `sample_uniform`.
 
     Parameters
     ----------
@@ -51,10 +52,6 @@ class TableMoments(Body):
         Numbers of levels l_i, each at least 2.
     violation : float
         Largest total violation, at least 0; inf for the body that is not cut.
-
-    References
-    ----------
-    Formula sheet X-LKJ, generalised to more levels; the proof is that of `sample_uniform`.
     """
 
     levels: tuple[int, ...]

@@ -92,7 +92,7 @@ class ShotPolytope(Body):
         return inside
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The facet through which a ray from an inner point to `point` leaves, if it does."""
+        """The halfspace of the facet between an inner point and `point`, None without a facet."""
         basis = self.affine_hull().basis
         within = (point - self._centre) @ basis
         residual = point - self._centre - basis @ within

@@ -68,7 +68,8 @@ class LpBall(NormBall):
     """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
 
     Every verb but `project` in closed form, O(m) per point. `CrossPolytope` (p = 1), `Ball` (p = 2)
-    and `Box.centred` (p infinite) implement more verbs.
+    and `Box.centred` (p infinite) implement more verbs. SAM-4; Barthe, Guedon, Mendelson and Naor
+    (2005) for the uniform distribution.
 
     Parameters
     ----------
@@ -78,10 +79,6 @@ class LpBall(NormBall):
         m, at least 1.
     radius : float
         r, finite and above 0.
-
-    References
-    ----------
-    SAM-4; Barthe, Guedon, Mendelson, Naor (2005) for the uniform distribution.
     """
 
     def _summary(self) -> str:

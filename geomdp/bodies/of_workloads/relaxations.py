@@ -115,20 +115,8 @@ def moment_relaxation(workload: Workload) -> Body:
                            the elliptope of order d + 1 with a closed projection, of any order
     =====================  ========================================================================
 
-    Parameters
-    ----------
-    workload : Marginals, Parities or MarginalTables
-        Q, with at most 200 rows of the matrix but for tables.
-
-    Returns
-    -------
-    Body
-        In R^m, in the order of the workload's queries.
-
-    Raises
-    ------
-    ValueError
-        For other workloads and for matrices of order above 200.
+    The body is in R^m, in the order of the workload's m queries. ``ValueError`` for other workloads
+    and for matrices of order above 200, except for tables.
     """
     raise ValueError(
         "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns, got "

@@ -74,18 +74,13 @@ def _kept_polytope(workload: Workload) -> Body:
     return hull_of(explicit_answers(workload))
 
 
-@sensitivity_polytope.register
-def _(workload: Marginals) -> Body:
-    if workload.k == 1:
-        return Box(np.zeros(workload.d), np.ones(workload.d))
-    return sensitivity_polytope.dispatch(Workload)(workload)
-
-
-@sensitivity_polytope.register
-def _(workload: Parities) -> Body:
-    if workload.k == 1:
-        return Box.centred(np.ones(workload.d))
-    return sensitivity_polytope.dispatch(Workload)(workload)
+@sensitivity_polytope.register(Marginals)
+@sensitivity_polytope.register(Parities)
+def _(workload: Marginals | Parities) -> Body:
+    if workload.k > 1:
+        return sensitivity_polytope.dispatch(Workload)(workload)
+    least = -1.0 if isinstance(workload, Parities) else 0.0
+    return Box(np.full(workload.d, least), np.ones(workload.d))
 
 
 @sensitivity_polytope.register(Histogram)

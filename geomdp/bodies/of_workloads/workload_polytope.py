@@ -23,20 +23,11 @@ BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 @dataclass(frozen=True, eq=False)
 class WorkloadPolytope(ShotPolytope):
-    """conv{Q(x) : x in the universe}, by the workload's `extreme_answers` alone.
+    """conv{Q(x) : x in the universe} in R^m, by the `extreme_answers` of the workload Q alone.
 
     No answers are listed, so the universe may be far larger than a list of vertices. On a finite
     universe membership, separation and chords come from rays shot at facets, with column generation
-    over the answers that the oracle returned so far (X-RAY).
-
-    Parameters
-    ----------
-    workload : Workload
-        Q, with m queries.
-
-    References
-    ----------
-    JL-DEF, X-RAY.
+    over the answers that the oracle returned so far (JL-DEF, X-RAY).
     """
 
     workload: Workload

@@ -22,17 +22,8 @@ class Intersection(Body):
     """The set of points in all of K_1, ..., K_s, whose interiors must have a point in common.
 
     Gauges, chords and membership follow from those of the parts. Support functions do not: they
-    cost a convex program (`CvxBody` with the constraints of this one).
-
-    Parameters
-    ----------
-    bodies : sequence of Body
-        At least one, all in R^m and all full-dimensional.
-
-    Raises
-    ------
-    ValueError
-        For no bodies, anything but bodies, different dimensions or a lower-dimensional body.
+    cost a convex program (`CvxBody` with the constraints of this one). ``ValueError`` for no
+    bodies, different dimensions or a lower-dimensional body.
     """
 
     bodies: Sequence[Body]

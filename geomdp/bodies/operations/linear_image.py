@@ -178,7 +178,11 @@ class LinearImage(Body):
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:
-        """Upper bound: operator norm times radius or, about a point of the hull, times diameter."""
+        """Upper bound: ||A|| radius(K), or ||A o|| + 2 ||A|| radius(K) with o a point of K's hull.
+
+        ||A|| is the largest factor by which A stretches directions of that hull. The first bound
+        holds for symmetric K.
+        """
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())
         centre = np.linalg.norm(self.matrix @ self._inner_hull.offset)

@@ -179,7 +179,7 @@ class Product(Body):
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """The largest of the factors', each over the projection of the set on its coordinates."""
+        """Largest value of a factor, each over the projection of the set on its coordinates."""
 
         def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]

@@ -14,7 +14,7 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs about 0 rather than about the body: shifting changes them, and they are derived anew.
+#: Verbs that depend on where 0 is. A shift changes them, so they are derived from other verbs.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 

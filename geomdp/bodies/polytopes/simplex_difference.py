@@ -25,7 +25,7 @@ class SimplexDifference(BarycentricBody):
     """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
 
     K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1}. It lies in the r-dimensional span of the
-    differences, on which y is unique.
+    differences, on which y is unique (X-SIM).
 
     Parameters
     ----------
@@ -36,10 +36,6 @@ class SimplexDifference(BarycentricBody):
     ------
     ValueError
         Vertices that are not affinely independent (found when first needed).
-
-    References
-    ----------
-    X-SIM.
     """
 
     symmetric = True

@@ -69,7 +69,7 @@ class TriangulatedPolytope(HullOfPoints):
 
     Exact uniform sampler, volume, centroid and second moment. Triangulating also finds the facets,
     so membership, gauge and chords are closed forms too, O(F r) per point. The triangulation is
-    computed at first use.
+    computed at first use (JL-L14, SAM-4).
 
     Parameters
     ----------
@@ -82,10 +82,6 @@ class TriangulatedPolytope(HullOfPoints):
         NaN or infinite entries, no rows or columns; at first use, if N points in dimension r allow
         more than 2^20 simplices (upper bound theorem): N up to about 1400 for r = 3, 180 for
         r = 5, 70 for r = 7.
-
-    References
-    ----------
-    JL-L14 (second moment and sampler by triangulation), SAM-4.
     """
 
     @cached_property

@@ -24,8 +24,8 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: A duality gap, in squared scales, above that of any point of the body: the search for the nearest
-#: point then goes on only until it is known whether the target is inside.
+#: Duality gap at which the search for a nearest point may stop, in squared scales. It is above the
+#: gap of every point of the body, so the search ends once it is known whether the target is inside.
 ANY_GAP = 1e3
 
 

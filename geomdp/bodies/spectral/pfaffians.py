@@ -99,12 +99,12 @@ def difference_moments(d: int) -> SpectralMoments:
 
 @dataclass(frozen=True)
 class _Gas:
-    """P(p) and E[sum of a_i^2; p] by degree p = 0..D; log of the mass over the positive gas's."""
+    """Statistics of the gas by the degree p of its density in the positive eigenvalues a_i."""
 
-    degrees: FloatArray
-    shares: FloatArray
-    squares: FloatArray
-    log_integral: float
+    degrees: FloatArray  # p = 0..D
+    shares: FloatArray  # P(p)
+    squares: FloatArray  # P(p) E[sum of a_i^2 | p]
+    log_integral: float  # log of the mass of the gas over that of the gas on the positive half-line
 
 
 def _gas(d: int) -> _Gas:

@@ -1,3 +1,1 @@
 """Nearest points of hulls: Wolfe's active set with column generation (X-MNP)."""
-
-__all__: list[str] = []
