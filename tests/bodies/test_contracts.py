@@ -14,9 +14,19 @@ import numpy as np
 import pytest
 
 import geomdp.bodies
-from geomdp.bodies import Body, CvxBody, MissingOracle, difference_body, symmetric_hull
-from tests.catalogue import BODIES, CONIC_PROGRAM, VERBS, BodyCase, cases_with
-from tests.stats import LEVEL, ks_uniform, mean_agrees
+from geomdp.bodies import (
+    Body,
+    CvxBody,
+    Elliptope,
+    MissingOracle,
+    SimplexDifference,
+    Spectraplex,
+    TriangulatedPolytope,
+    difference_body,
+    symmetric_hull,
+)
+from tests.catalogue import BODIES, CONIC_PROGRAM, VERBS, BodyCase, cases_with, gaussian
+from tests.stats import LEVEL, ks_same, ks_uniform, mean_agrees
 
 SCALES = (1e-3, 1.0, 1e3)
 DRAWS = 4000
@@ -299,6 +309,34 @@ def test_exact_samples_are_inside_with_the_stated_moments(case, scale):
         mean_agrees(squares, body.second_moment(), level=LEVEL / 2)
     mean_agrees(points, body.centroid(), level=LEVEL / 2)
     assert body.sample_uniform(0, np.random.default_rng(0)).shape == (0, body.dimension)
+
+
+CORNERS = gaussian(9, 3, seed=5)
+#: Bodies in R^3, and the lower and upper corner of a box that contains them.
+BOXED = {
+    "elliptope": (Elliptope(3), -1, 1),
+    "simplex difference": (SimplexDifference(np.vstack([np.zeros(3), np.eye(3)])), -1, 1),
+    "spectraplex": (Spectraplex(2), [0, -np.sqrt(0.5), 0], [1, np.sqrt(0.5), 1]),
+    "triangulated": (TriangulatedPolytope(CORNERS), CORNERS.min(axis=0), CORNERS.max(axis=0)),
+}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("body", "low", "high"), BOXED.values(), ids=BOXED)
+def test_exact_samples_agree_with_rejection_from_a_box(body, low, high):
+    rng = np.random.default_rng(3)
+    box = rng.uniform(low, high, (60_000, 3))
+    accepted, drawn = box[body.contains(box)], body.sample_uniform(20_000, rng)
+    statistics = (
+        lambda x: x[:, 0],
+        lambda x: x[:, 1],
+        lambda x: x.sum(axis=1),
+        lambda x: x.prod(axis=1),
+        lambda x: (x**2).sum(axis=1),
+    )
+    for statistic in statistics:
+        ks_same(statistic(drawn), statistic(accepted), level=LEVEL / 6)
+    mean_agrees(accepted[:, :, None] * accepted[:, None, :], body.second_moment(), level=LEVEL / 6)
 
 
 @pytest.mark.statistical

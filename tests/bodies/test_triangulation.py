@@ -17,7 +17,6 @@ from geomdp.bodies.polytopes.triangulation import (
     triangulate,
 )
 from tests.catalogue import cube, gaussian
-from tests.stats import ks_same, mean_agrees
 
 
 @pytest.mark.parametrize("r", [1, 2, 3, 4, 5])
@@ -50,19 +49,6 @@ def test_simplices_tile_the_hull(count, r):
     least = np.minimum(weights.min(axis=2), 1 - weights.sum(axis=2))
     assert (np.abs(least) > 1e-12).all()
     assert ((least > 0).sum(axis=1) == 1).all()
-
-
-@pytest.mark.statistical
-def test_sampler_agrees_with_rejection():
-    points = gaussian(9, 3, seed=5)
-    body = TriangulatedPolytope(points)
-    rng = np.random.default_rng(0)
-    box = rng.uniform(points.min(axis=0), points.max(axis=0), (60_000, 3))
-    accepted = box[body.contains(box)]
-    drawn = body.sample_uniform(8000, rng)
-    for statistic in (lambda x: x[:, 0], lambda x: x.sum(axis=1), lambda x: (x**2).sum(axis=1)):
-        ks_same(statistic(drawn), statistic(accepted), level=1e-6 / 4)
-    mean_agrees(accepted[:, :, None] * accepted[:, None, :], body.second_moment(), level=1e-6 / 4)
 
 
 def test_repeated_and_inner_points_change_nothing():
