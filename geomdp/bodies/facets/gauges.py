@@ -70,7 +70,7 @@ class VertexGauge:
         return low, high
 
 
-class ShotPolytope(Body):
+class PolytopeByRays(Body):
     """A polytope whose membership, separation and chords come from rays shot at its facets."""
 
     @property
@@ -92,7 +92,7 @@ class ShotPolytope(Body):
         return inside
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The halfspace of the facet between an inner point and `point`, None without a facet."""
+        """Halfspace of the facet through which the ray from an inner point to `point` leaves."""
         basis = self.affine_hull().basis
         within = (point - self._centre) @ basis
         residual = point - self._centre - basis @ within

@@ -56,7 +56,7 @@ class OracleShooter:
         return self._shoot(points, directions, enough=np.inf)
 
     def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
-        """Exits from the body; from the hull of known points, if these come after `enough`."""
+        """Exits from the body; a ray inside the hull of known points for `enough` is left there."""
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)
         for _ in range(ROUNDS):

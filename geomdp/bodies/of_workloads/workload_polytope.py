@@ -11,7 +11,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import Body
-from geomdp.bodies.facets.gauges import ShotPolytope, VertexGauge
+from geomdp.bodies.facets.gauges import PolytopeByRays, VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter, independent_points
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.oracles import MissingOracle
@@ -22,7 +22,7 @@ BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 
 @dataclass(frozen=True, eq=False)
-class WorkloadPolytope(ShotPolytope):
+class WorkloadPolytope(PolytopeByRays):
     """conv{Q(x) : x in the universe} in R^m, by the `extreme_answers` of the workload Q alone.
 
     No answers are listed, so the universe may be far larger than a list of vertices. On a finite

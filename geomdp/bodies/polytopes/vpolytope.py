@@ -13,7 +13,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.bodies.arguments import holds_origin
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.facets.gauges import ShotPolytope, VertexGauge
+from geomdp.bodies.facets.gauges import PolytopeByRays, VertexGauge
 from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.linear_programs import origin_depth
@@ -30,7 +30,7 @@ ANY_GAP = 1e3
 
 
 @dataclass(frozen=True, eq=False)
-class VPolytope(HullOfPoints, ShotPolytope):
+class VPolytope(HullOfPoints, PolytopeByRays):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
     Support and extreme points are matrix products, O(b N m). Membership, separation, gauge,
