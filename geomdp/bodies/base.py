@@ -10,8 +10,7 @@ support           `extreme_point`: <u, x*(u)>
 breadth           `support` at u and -u
 contains          `gauge` <= 1, if 0 is in the relative interior; `project`: distance 0
 gauge             `chord` through 0, if the body contains 0
-separate          `facets`, if 0 is in the relative interior; `project`: the halfspace at the
-                  nearest point
+separate          `facets`; `project`: the halfspace at the nearest point
 chord             `contains`: bisection to a relative 1e-12 within the ball of radius `radius`
 radius            `support` along the axes: half the diagonal of the bounding box (an upper bound)
 half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axes (an upper bound)
@@ -66,7 +65,8 @@ class Body(abc.ABC):
             cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({f'{self._summary()} in R^{self.dimension}'.lstrip()})"
+        words = f"{self._summary()} in R^{self.dimension}"
+        return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
         """What `repr` tells beside the dimension: numbers, counts, inner bodies, but no arrays."""

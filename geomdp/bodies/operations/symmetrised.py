@@ -59,9 +59,9 @@ class Symmetrised(Body):
     def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
         """Support function at z from the largest and the smallest <z, x> over x in K."""
 
-    @abc.abstractmethod
     def _frame(self) -> AffineHull:
-        """Coordinates in which rays are shot."""
+        """Coordinates in which points of K are given to the shooter."""
+        return self.affine_hull()
 
     @cached_property
     def _gauge(self) -> VertexGauge:
@@ -94,7 +94,7 @@ class Symmetrised(Body):
         return self._gauge.span_chord(points, directions)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The same of the image of K, in more than one dimension."""
+        """K - K or conv(K u -K) of the image of K, in more than one dimension."""
         inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
         return None if inner is None else type(self)(inner)
 
@@ -177,9 +177,6 @@ class SymmetricHull(Symmetrised):
 
     def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
         return np.maximum(largest, -smallest)
-
-    def _frame(self) -> AffineHull:
-        return self.affine_hull()
 
     @cached_property
     def _span(self) -> FloatArray:
