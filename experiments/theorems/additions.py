@@ -12,11 +12,7 @@ ADDITIONS = (
         r"$\{y:|\langle z_j,y\rangle|\le h_{K-K}(z_j)\ \forall j\}\supseteq K-K$ for any"
         r" directions:"
         r" its K-norm noise is as private, and needs a support function only.",
-        (
-            "geomdp.bodies.SlabBody",
-            "geomdp.geometry.refine_slabs",
-            "geomdp.geometry.certify_slabs",
-        ),
+        ("geomdp.bodies.SlabBody", "geomdp.geometry.refine_slabs"),
     ),
     Theorem(
         "X-RAY",

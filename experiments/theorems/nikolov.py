@@ -112,7 +112,7 @@ NIKOLOV = (
         (
             "geomdp.mechanisms.JL",
             "geomdp.mechanisms.Projected",
-            "geomdp.geometry.project_image",
+            "geomdp.geometry.Projector",
         ),
         ("Algorithm 1",),
         scripts=("jl_error_vs_n", "every_mechanism"),

@@ -1,12 +1,9 @@
 from .jl import jl_map as jl_map
 from .jl import rademacher_jl_map as rademacher_jl_map
-from .outer_slabs.certificate import SlabCertificate as SlabCertificate
-from .outer_slabs.certificate import certify_slabs as certify_slabs
 from .outer_slabs.refinement import SlabRefinement as SlabRefinement
 from .outer_slabs.refinement import refine_slabs as refine_slabs
 from .projection import Projector as Projector
 from .projection import project as project
-from .projection import project_image as project_image
 from .results import Diagnostics as Diagnostics
 from .results import Estimate as Estimate
 from .results import Projection as Projection

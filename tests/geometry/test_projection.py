@@ -14,7 +14,7 @@ from geomdp.bodies.norm_balls.boxes import Box
 from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
 from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.geometry.projection import Projector, project, project_image
+from geomdp.geometry.projection import Projector, project
 from geomdp.geometry.results import Projection
 from tests.geometry.bodies import OracleOnly
 
@@ -227,7 +227,7 @@ def test_image_projection_is_the_projection_of_the_image() -> None:
         target = size * rng.standard_normal(5)
         direct = project(VPolytope(vertices @ matrix.T), target, tol=TIGHT)
         for body in (VPolytope(vertices), OracleOnly(VPolytope(vertices))):
-            result = project_image(matrix, body, target, tol=TIGHT)
+            result = Projector(body, matrix).nearest(target, tol=TIGHT)
             assert result.point.shape == (12,)
             assert result.converged
             atoms = vertices if result.atoms is None else result.atoms
@@ -247,7 +247,7 @@ def test_error_of_the_jl_mechanism_is_bounded_by_its_noise(seed: int, d: int, si
     matrix = rng.standard_normal((d, 8)) / np.sqrt(d)
     q = rng.dirichlet(np.full(40, 0.2)) @ vertices
     noise = size * rng.standard_normal(d)
-    result = project_image(matrix, VPolytope(vertices), matrix @ q + noise, tol=TIGHT)
+    result = Projector(VPolytope(vertices), matrix).nearest(matrix @ q + noise, tol=TIGHT)
     error = np.linalg.norm(matrix @ (result.point - q))
     rounding = 1e-12 * (1 + size)
     assert error <= np.linalg.norm(noise) + np.sqrt(result.gap) + rounding
@@ -264,7 +264,7 @@ def test_projector_serves_many_targets() -> None:
         target = rng.standard_normal(7)
         assert np.array_equal(plain.nearest(target).point, project(body, target).point)
         low = matrix @ target
-        assert np.array_equal(image.nearest(low).point, project_image(matrix, body, low).point)
+        assert np.array_equal(image.nearest(low).point, Projector(body, matrix).nearest(low).point)
 
 
 def test_results_do_not_share_memory_with_the_body() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.vpolytope import VPolytope
-from geomdp.geometry.projection import project, project_image
+from geomdp.geometry.projection import Projector, project
 from geomdp.geometry.results import Projection
 from tests.geometry.bodies import OracleOnly, SamplerOnly
 
@@ -31,7 +31,7 @@ def test_tolerance(tol: float) -> None:
 @pytest.mark.parametrize("matrix", [np.eye(3), np.ones(2), np.full((1, 2), np.nan)])
 def test_matrix(matrix) -> None:
     with pytest.raises(ValueError, match="matrix must"):
-        project_image(matrix, BODY, [1.0])
+        Projector(BODY, matrix)
 
 
 def test_warm_start_of_another_body() -> None:

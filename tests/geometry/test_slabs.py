@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -11,24 +13,30 @@ from geomdp.bodies import (
     Ball,
     Body,
     Box,
+    CvxBody,
     Difference,
     LinearImage,
     MissingOracle,
+    SlabBody,
     SymmetricHull,
     VPolytope,
+    difference_body,
     neighbour_body,
 )
+from geomdp.bodies.of_workloads.containment import check_contains_neighbours
+from geomdp.bodies.of_workloads.relaxations import moment_relaxation
 from geomdp.geometry.outer_slabs.cuts import CutPool, greedy_cover
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.outer_slabs.search import INFLATION
 from geomdp.geometry.outer_slabs.separation import (
-    FacetDirections,
-    NearestPointDirections,
-    PointDirections,
     direction_source,
+    facet_directions,
+    nearest_point_directions,
+    point_directions,
 )
-from geomdp.privacy import Adjacency, Heuristic
-from geomdp.workloads import MarginalTables, explicit_answers
+from geomdp.mechanisms import KNorm
+from geomdp.privacy import Adjacency, Heuristic, PureDP
+from geomdp.workloads import MarginalTables, Parities, explicit_answers
 from geomdp.workloads.structure.symmetries import random_symmetry
 from tests.geometry.bodies import OracleOnly
 from tests.stats import binomial_agrees
@@ -101,6 +109,42 @@ def test_slabs_live_in_the_span_of_a_flat_body(refined):
     assert isinstance(refined.sampler.status, Heuristic)
 
 
+def test_noise_of_refined_slabs_is_heuristic(refined):
+    mechanism = KNorm(TABLES, n=100, privacy=PureDP(1.0), body=refined.body)
+    assert isinstance(mechanism.guarantee.sampler, Heuristic)
+
+
+def test_one_narrow_slab_is_found(refined):
+    """The test of the slabs against all differences sees a slab that is 1e-6 too narrow."""
+    widths = refined.slabs.widths.copy()
+    widths[17] *= 1 - 1e-6
+    narrow = LinearImage(refined.basis, SlabBody(refined.slabs.directions, widths))
+    assert narrow.gauge(vertex_differences(TABLES)).max() == pytest.approx(1 + 1e-6, rel=1e-7)
+
+
+def test_slabs_from_a_semidefinite_relaxation_hold_the_true_body():
+    """Support functions of the moment matrix are upper bounds from dual matrices."""
+    workload = Parities(4, 2)
+    relaxed = difference_body(moment_relaxation(workload))
+    source = partial(point_directions, relaxed)
+    refined = refine_slabs(relaxed, slabs=20, source=source, rng=2)
+    assert refined.body.gauge(vertex_differences(workload)).max() <= 1
+    assert refined.history[-1].second_moment < refined.history[0].second_moment
+    assert check_contains_neighbours(refined.body, workload, Adjacency.REPLACE_ONE) == 1
+
+
+def test_slabs_of_an_inexact_oracle_are_widened():
+    """Clarabel stops at 1e-8 or so: the accuracy stated is added to every half-width."""
+
+    class Rounded(CvxBody):
+        symmetric = True
+
+    inexact = Rounded(2, lambda x: [cp.norm(x, 2) <= 1])
+    slabs = refine_slabs(inexact, slabs=8, rng=3, accuracy=1e-6).slabs
+    margins = slabs.widths / Ball(2).support(slabs.directions) - 1
+    assert 0 < margins.min() < 3e-6
+
+
 def test_history_tells_a_fall(refined):
     slabs = [entry.slabs for entry in refined.history]
     moments = [entry.second_moment for entry in refined.history]
@@ -169,29 +213,29 @@ def test_intervals_of_the_moment_cover():
 
 
 SOURCES = {
-    "facets": ((Body.support, Body.facets), FacetDirections),
-    "nearest points": ((Body.support, Body.extreme_point), NearestPointDirections),
-    "points": ((Body.support,), PointDirections),
+    "facets": ((Body.support, Body.facets), facet_directions),
+    "nearest points": ((Body.support, Body.extreme_point), nearest_point_directions),
+    "points": ((Body.support,), point_directions),
 }
 
 
 def test_the_best_source_is_chosen():
     for verbs, source in SOURCES.values():
-        assert isinstance(direction_source(Known(Ball(2, 1.0), *verbs)), source)
-    assert isinstance(direction_source(Difference(VPolytope(np.eye(2)))), FacetDirections)
+        assert direction_source(Known(Ball(2, 1.0), *verbs)).func is source
+    assert direction_source(Difference(VPolytope(np.eye(2)))).func is facet_directions
 
 
 def test_directions_separate_the_points_they_are_for():
     body = Difference(VPolytope(np.random.default_rng(6).standard_normal((30, 4))))
     points = 20 * np.random.default_rng(7).standard_normal((10, 4))
     inside = np.vstack([points, 1e-3 * points])
-    for source in (FacetDirections, NearestPointDirections):
-        directions = source(body).directions(inside)
+    for source in (facet_directions, nearest_point_directions):
+        directions = source(body, inside)
         assert directions.shape == (10, 4)
         heights = np.einsum("bm,bm->b", directions, points)
         assert (heights > body.support(directions) * (1 + 1e-9)).all()
-    assert len(PointDirections(body).directions(1e-3 * points)) == 0
-    assert len(PointDirections(body).directions(1e3 * points)) == 10
+    assert len(point_directions(body, 1e-3 * points)) == 0
+    assert len(point_directions(body, 1e3 * points)) == 10
 
 
 @pytest.mark.parametrize("verbs", [SOURCES["nearest points"][0], SOURCES["points"][0]])
@@ -208,7 +252,7 @@ def test_oracle_bodies_get_slabs_too(verbs):
 
 def test_projection_onto_an_oracle_body_gives_directions():
     body = OracleOnly(Box(-np.ones(3), np.ones(3)))
-    directions = NearestPointDirections(body).directions(np.array([[3.0, 0.5, 0.0]]))
+    directions = nearest_point_directions(body, np.array([[3.0, 0.5, 0.0]]))
     np.testing.assert_allclose(directions, [[2.0, 0, 0]], atol=1e-6)
 
 

@@ -1,1 +1,1 @@
-"""Outer bodies made of slabs, refined where they are loose, and certified."""
+"""Outer bodies made of slabs, refined where they are loose."""

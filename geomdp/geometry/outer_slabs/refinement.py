@@ -82,7 +82,7 @@ def refine_slabs(
     {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F} with h the support function
     of `body`. Any upper bound on the support function of K gives a larger, still valid body: pass
     a relaxation as `body`. Lower-dimensional bodies are handled in the coordinates of their span.
-    Nothing here may look at records. `certify_slabs` checks the result.
+    Nothing here may look at records.
 
     Parameters
     ----------
@@ -95,8 +95,9 @@ def refine_slabs(
     directions : (k, m) array, optional
         Directions to start from, such as the bases of a workload's blocks; completed, where they
         do not span the span of K, by an orthonormal basis of the rest.
-    source : DirectionSource, optional
-        Where new directions come from; by default the best that `body` offers.
+    source : callable, optional
+        Maps points (b, m) outside of the body to new directions (k, m); by default the best of
+        `separation` for `body`.
     symmetry : callable, optional
         Images (b, m) of directions (b, m) under a random orthogonal map that carries K onto itself;
         see `workloads.random_symmetry`. Each direction found then stands for its whole orbit. A

@@ -147,7 +147,7 @@ class SlabSearch:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:
             count = math.ceil(self._added / SLABS_PER_POINT)
-        found = self._source.directions(self._probes(count) @ self._basis.T)
+        found = self._source(self._probes(count) @ self._basis.T)
         if self._symmetry is not None and len(found):
             images = [self._symmetry(found, self._rng) for _ in range(IMAGES)]
             found = np.vstack([found, *images])

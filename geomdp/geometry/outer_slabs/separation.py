@@ -1,99 +1,62 @@
 """Separation: directions in which given points lie outside a convex body.
 
-A source maps points (b, m) to directions (k, m). Each direction u should satisfy <u, x> > h(u) for
-one of the points x, h the support function. A direction that does not is useless but does no harm,
-as `SlabSearch` computes h(u) itself.
+Each function here maps a body and points (b, m) to directions (k, m). Each direction u should
+satisfy <u, x> > h(u) for one of the points x, where h is the support function. A direction that
+does not is useless but does no harm, as `SlabSearch` computes h(u) itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp._validation import batch
 from geomdp.bodies import Body
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.projection import Projector
 
-
-class DirectionSource(Protocol):
-    """Finds directions in which points are outside a body."""
-
-    def directions(self, points: FloatArray) -> FloatArray:
-        """Directions (k, m), none of them 0, for the rows of (b, m) that lie outside."""
+#: Maps points (b, m) to directions (k, m), none of them 0, for the points outside of a body.
+DirectionSource = Callable[[FloatArray], FloatArray]
 
 
-@dataclass(frozen=True)
-class FacetDirections:
-    """Normals of the facets through which rays from 0 to the points leave the body.
+def facet_directions(body: Body, points: FloatArray) -> FloatArray:
+    """Normals of the facets through which rays from 0 to the outer points leave the body.
 
-    The deepest cuts there are, as they touch the body in a whole facet. One facet oracle per point.
-
-    Parameters
-    ----------
-    body : Body
-        With `facets`, 0 in its relative interior.
+    These are the deepest cuts, as they touch the body in a whole facet. The body needs `facets` and
+    0 in its relative interior. One call of `facets` per point.
     """
-
-    body: Body
-
-    def directions(self, points: FloatArray) -> FloatArray:
-        """Facet normals (k, m) of the points with gauge above 1."""
-        found = self.body.facets(batch(points, self.body.dimension, "points"))
-        return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
+    found = body.facets(points)
+    return found.normals[found.gauges > 1 + MEMBERSHIP_TOLERANCE]
 
 
-@dataclass(frozen=True)
-class NearestPointDirections:
-    """Residuals x - p, p the point of the body nearest to x: cuts that touch the body at p.
+def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
+    """Residuals x - p for the outer points x, where p is the point of the body nearest to x.
 
-    One projection per point; extreme points are enough for it.
-
-    Parameters
-    ----------
-    body : Body
-        With `extreme_point` or `project`.
+    The slab with this normal touches the body at p. The body needs `project` or `extreme_point`.
+    One projection per point.
     """
-
-    body: Body
-
-    def directions(self, points: FloatArray) -> FloatArray:
-        """Residuals (k, m) of the points further from the body than rounding."""
-        points = batch(points, self.body.dimension, "points")
-        projector = Projector(self.body)
-        residuals = points - np.stack([projector.nearest(x).point for x in points])
-        lengths = np.linalg.norm(residuals, axis=1)
-        outside = lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)
-        return np.asarray(residuals[outside])
+    projector = Projector(body)
+    residuals = points - np.stack([projector.nearest(x).point for x in points])
+    lengths = np.linalg.norm(residuals, axis=1)
+    outside = lengths > MEMBERSHIP_TOLERANCE * np.linalg.norm(points, axis=1)
+    return np.asarray(residuals[outside])
 
 
-@dataclass(frozen=True)
-class PointDirections:
-    """The points themselves, for a body of which nothing but a support function is known.
+def point_directions(body: Body, points: FloatArray) -> FloatArray:
+    """The points themselves that are beyond the support function in their own direction.
 
-    Parameters
-    ----------
-    body : Body
-        With `support`.
+    For a body of which only the support function is known.
     """
-
-    body: Body
-
-    def directions(self, points: FloatArray) -> FloatArray:
-        """The points (k, m) beyond the support function in their own direction."""
-        points = batch(points, self.body.dimension, "points")
-        squares = np.einsum("bm,bm->b", points, points)
-        outside = squares > (1 + MEMBERSHIP_TOLERANCE) * self.body.support(points)
-        return np.asarray(points[outside])
+    squares = np.einsum("bm,bm->b", points, points)
+    return np.asarray(points[squares > (1 + MEMBERSHIP_TOLERANCE) * body.support(points)])
 
 
 def direction_source(body: Body) -> DirectionSource:
     """The best source for `body`: facets, else nearest points, else the points themselves."""
     if body.implements(Body.facets):
-        return FacetDirections(body)
+        return partial(facet_directions, body)
     if body.implements(Body.project) or body.implements(Body.extreme_point):
-        return NearestPointDirections(body)
-    return PointDirections(body)
+        return partial(nearest_point_directions, body)
+    return partial(point_directions, body)

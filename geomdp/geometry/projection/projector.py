@@ -68,48 +68,6 @@ def project(
     return Projector(body).nearest(target, tol=tol, warm_start=warm_start)
 
 
-def project_image(
-    matrix: npt.ArrayLike,
-    body: Body,
-    target: npt.ArrayLike,
-    tol: float = 1e-8,
-    warm_start: Projection | None = None,
-) -> Projection:
-    """Point of a body whose image is nearest to a target: argmin over y in K of ||A y - target||_2.
-
-    Parameters
-    ----------
-    matrix : (d, m) array
-        A.
-    body : Body
-        K in R^m, with a list of vertices or `extreme_point`.
-    target : (d,) array
-        Where to project from.
-    tol : float
-        As for `project`, with the scale of A K.
-    warm_start : Projection, optional
-        An earlier projection with the same body and matrix.
-
-    Returns
-    -------
-    Projection
-        `point` y in K (m,), not its image; gap max over x in K of <target - A y, A x - A y>, so
-        ||A y - A y*||^2 <= gap. Where A is not injective y is one of many.
-
-    Raises
-    ------
-    MissingOracle
-        If K has neither verb.
-    ValueError
-        For shapes that do not fit, entries that are not finite, or tol <= 0.
-
-    References
-    ----------
-    Nikolov (2022), Algorithm 1; formula sheet JL-A1, X-MNP.
-    """
-    return Projector(body, matrix).nearest(target, tol=tol, warm_start=warm_start)
-
-
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
@@ -129,6 +87,12 @@ class Projector:
     ------
     MissingOracle
         If K has neither a closed form, nor a list of vertices, nor `extreme_point`.
+    ValueError
+        If the matrix does not fit K, or has entries that are not finite.
+
+    References
+    ----------
+    Wolfe (1976); Nikolov (2022), Algorithm 1; formula sheet JL-A1, X-MNP.
     """
 
     def __init__(self, body: Body, matrix: npt.ArrayLike | None = None) -> None:
@@ -152,8 +116,11 @@ class Projector:
     ) -> Projection:
         """Point y of K with A y nearest to `target` (d,).
 
-        Parameters, result and errors are those of `project` and `project_image`. A `warm_start`
-        from another target of the same body changes the speed, not the answer.
+        Parameters, result and errors are those of `project`, with the scale of A K. The result's
+        `point` is y itself, not its image, and its `gap` is max over x in K of
+        <target - A y, A x - A y>, so that ||A y - A y*||^2 <= gap. Where A is not injective, y is
+        one of many. A `warm_start` from another target of the same body changes the speed, not the
+        answer.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")
