@@ -46,7 +46,6 @@ NIKOLOV_BOUNDS = (
             "geomdp.bounds.random_sign_bound",
             "geomdp.bounds.RandomSignSets",
             "geomdp.bounds.ReedSolomonSets",
-            "geomdp.bounds.GreedySets",
         ),
         ("Theorem 24",),
     ),

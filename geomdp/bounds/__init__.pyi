@@ -29,10 +29,8 @@ from .packings.code_words import CodeWords as CodeWords
 from .packings.listed import Packing as Packing
 from .packings.marginal_blocks import MarginalBlocks as MarginalBlocks
 from .packings.marginal_queries import marginal_bound as marginal_bound
-from .packings.nearly_disjoint_sets import GreedySets as GreedySets
 from .packings.nearly_disjoint_sets import ReedSolomonSets as ReedSolomonSets
 from .packings.nearly_disjoint_sets import Singletons as Singletons
-from .packings.nearly_disjoint_sets import greedy_sets as greedy_sets
 from .packings.random_sign_queries import random_sign_bound as random_sign_bound
 from .packings.random_signs import RandomSignSets as RandomSignSets
 from .packings.reed_solomon import ReedSolomon as ReedSolomon

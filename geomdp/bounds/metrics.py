@@ -64,8 +64,17 @@ class Metric(abc.ABC):
         """Norms (b,) of answer differences (b, k), normalised so that alpha is per query."""
 
 
+class _Euclidean(Metric):
+    """A metric whose norm is the Euclidean norm over sqrt(k)."""
+
+    def norm(self, differences: FloatArray) -> FloatArray:
+        """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
+        squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
+        return np.asarray(np.sqrt(squares / differences.shape[1]))
+
+
 @dataclass(frozen=True)
-class MeanL2(Metric):
+class MeanL2(_Euclidean):
     """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k): err^2 of JL-DEF."""
 
     separation: float = 4.0
@@ -73,23 +82,15 @@ class MeanL2(Metric):
     name = "mean l2 error per query"
     moment = 1
 
-    def norm(self, differences: FloatArray) -> FloatArray:
-        """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
-        return _root_mean_squares(differences)
-
 
 @dataclass(frozen=True)
-class RMS(Metric):
+class RMS(_Euclidean):
     """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF."""
 
     separation: float = 2 * math.sqrt(2)
 
     name = "root mean squared error per query"
     moment = 2
-
-    def norm(self, differences: FloatArray) -> FloatArray:
-        """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
-        return _root_mean_squares(differences)
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,6 @@ class WorstCase(Metric):
     def norm(self, differences: FloatArray) -> FloatArray:
         """Largest moduli of the rows of `differences` (b, k): (b,)."""
         return np.asarray(np.abs(differences).max(axis=1))
-
-
-def _root_mean_squares(differences: FloatArray) -> FloatArray:
-    squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
-    return np.asarray(np.sqrt(squares / differences.shape[1]))
 
 
 #: The error of JL-DEF with the separation of JL-L6.

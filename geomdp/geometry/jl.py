@@ -43,20 +43,7 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     """Sign map A: R^m -> R^k with independent entries +1/sqrt(k) or -1/sqrt(k), each with 1/2.
 
     E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds with another
-    constant; its identity for the width does not hold.
-
-    Parameters
-    ----------
-    k : int
-        Target dimension, the number of rows.
-    m : int
-        Source dimension, the number of columns.
-    rng : numpy Generator, int or None
-        Must be independent of all records; the map may be published.
-
-    Returns
-    -------
-    (k, m) array
+    constant; its identity for the width does not hold. Parameters and result are those of `jl_map`.
 
     References
     ----------

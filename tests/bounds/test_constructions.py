@@ -11,7 +11,6 @@ import pytest
 
 from geomdp.bounds import (
     CodeWords,
-    GreedySets,
     LinearCode,
     MarginalBlocks,
     MeanL2,
@@ -26,13 +25,12 @@ from geomdp.bounds import (
     exact_separated,
     greedy_code,
     greedy_separated,
-    greedy_sets,
     largest_clique,
     marginal_bound,
     random_sign_bound,
 )
 from geomdp.bounds.packings.random_signs import UnionBoundError, rate
-from geomdp.bounds.packings.reed_solomon import is_prime, prime_at_most
+from geomdp.bounds.packings.reed_solomon import prime_at_most
 from geomdp.workloads import RandomSigns
 from tests.stats import binomial_below
 
@@ -44,9 +42,12 @@ METRIC = MeanL2()
 
 def test_primes() -> None:
     small = [n for n in range(200) if n > 1 and all(n % f for f in range(2, n))]
-    assert [n for n in range(200) if is_prime(n)] == small
-    # A Carmichael number, a strong pseudoprime to many bases, and a Mersenne prime.
-    assert [is_prime(n) for n in (561, 3215031751, 2**31 - 1)] == [False, False, True]
+    assert [n for n in range(2, 200) if prime_at_most(n) == n] == small
+    # A Carmichael number and a strong pseudoprime to many bases.
+    for composite in (561, 3215031751):
+        with pytest.raises(ValueError, match="prime must be a prime number"):
+            ReedSolomon(composite, 2, 1)
+    assert prime_at_most(2**31 - 1) == 2**31 - 1
     assert prime_at_most(100) == 97
 
 
@@ -78,24 +79,9 @@ def test_codes_have_their_distance() -> None:
 # --- JL-T24 ----------------------------------------------------------------------------------
 
 
-def test_greedy_counts_of_the_sheet() -> None:
-    assert math.exp(GreedySets(100, 4).log_count) == pytest.approx(10106.25, rel=1e-9)
-    assert math.exp(GreedySets(1000, 6).log_count) == pytest.approx(184076110, rel=1e-8)
-
-
-def test_listed_greedy_families_reach_their_count() -> None:
-    for universe, size in ((10, 3), (12, 4), (11, 5)):
-        sets = greedy_sets(universe, size)
-        incidence = np.zeros((len(sets), universe))
-        np.put_along_axis(incidence, sets, 1, axis=1)
-        common = incidence @ incidence.T - size * np.eye(len(sets))
-        assert common.max() <= size / 2
-        assert len(sets) >= math.exp(GreedySets(universe, size).log_count)
-
-
 def test_reed_solomon_sets_of_the_sheet() -> None:
     family = ReedSolomonSets(ReedSolomon(11, 6, 3))
-    sets = family.sets()
+    sets = family.elements(family.code.words())
     assert sets.shape == (1331, 6)
     incidence = np.zeros((1331, family.universe))
     np.put_along_axis(incidence, sets, 1, axis=1)
@@ -111,7 +97,7 @@ def test_listed_random_sign_sets_are_separated_as_the_union_bound_says() -> None
     for seed in range(draws):
         family = RandomSignSets(600, sets, failure, seed)
         W = RandomSigns(600, sets.universe, seed)
-        listed = Packing(W, np.arange(sets.universe), sets.sets())
+        listed = Packing(W, np.arange(sets.universe), sets.elements(sets.code.words()))
         failed += listed.separation(METRIC) < family.separation(METRIC)
         family.check_sample()
         assert listed.distance <= family.distance

@@ -21,7 +21,6 @@ import pytest
 from geomdp.bounds import (
     Certificate,
     CertificateRejected,
-    GreedySets,
     Packing,
     Problem,
     RandomSignSets,
@@ -37,7 +36,7 @@ from geomdp.bounds.checker import reading, values
 from geomdp.bounds.rounding import rounded_down, rounded_up
 from geomdp.cli import main
 from geomdp.workloads import Explicit
-from tests.bounds.test_checker import BOUNDS, Document, saved, seal, two_sets
+from tests.bounds.test_checker import BOUNDS, FOUR_OF_68, Document, saved, seal, two_sets
 from tests.bounds.test_orthogonal_lines import a_bound
 from tests.bounds.test_packing import hamming
 
@@ -101,10 +100,7 @@ def test_packings_refuse_answers_whose_means_overflow() -> None:
 
 
 def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) -> None:
-    families = [
-        RandomSignSets(500, Singletons(1.2), 0.9),
-        RandomSignSets(500, GreedySets(64, 4), 0.9),
-    ]
+    families = [RandomSignSets(500, sets, 0.9) for sets in (Singletons(1.2), FOUR_OF_68)]
     problem = Problem(0.05, 0.01)
     rungs = tuple(rung(family, problem) for family in families)
     assert rungs[0].last < rungs[1].last

@@ -81,7 +81,8 @@ def levels(sizes: list[int]) -> IntArray:
 
 def sign_sets(W: Workload) -> list[Packing]:
     """All elements, and the Reed-Solomon sets of the formula sheet (11, 6, 3)."""
-    sets = ReedSolomonSets(ReedSolomon(11, 6, 3)).sets()
+    code = ReedSolomon(11, 6, 3)
+    sets = ReedSolomonSets(code).elements(code.words())
     return [*numbers(np.arange(66))(W), Packing(W, np.arange(66), sets, "Reed-Solomon")]
 
 

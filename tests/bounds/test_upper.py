@@ -154,9 +154,6 @@ def test_smooth_rates():
     np.testing.assert_allclose(smooth.smooth_accuracy(2, 4, n=10_000, **at), 0.03, rtol=1e-12)
     large = smooth.smooth_accuracy(2, 4, n=10_000, epsilon=50.0, constant=3.0)
     assert large == smooth.smooth_accuracy(2, 4, n=10_000, **at)
-    np.testing.assert_allclose(
-        smooth.smooth_least_failure(1, 1, n=1000), 10 * math.exp(-2), rtol=1e-12
-    )
 
 
 SIZES: list[Callable[..., float]] = [

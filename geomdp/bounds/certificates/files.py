@@ -15,8 +15,7 @@ add/remove), copies T, and the range of numbers of records excluded. Families:
 * ``listed``: "datasets" (M, s) rows of elements, and either "workload" (name and parameters) with
   "elements" (E, ...) records, or "answers" (E, k) of the elements;
 * ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed", and "sets", which are
-  ``singletons`` ("log_count"), ``greedy`` ("universe", "size") or ``reed-solomon`` ("prime",
-  "size", "degree");
+  ``singletons`` ("log_count") or ``reed-solomon`` ("prime", "size", "degree");
 * ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
   "degree" of the outer code;
 * ``orthogonal lines``: "pairs" (i, 2) rows of elements, "weights" (i,), and workload, elements or

@@ -26,8 +26,6 @@ DIGITS = 120
 MARGIN = 4e-12
 #: Pairs of sets drawn from a family, and most operations for them.
 PAIRS, DRAWS = 8, 1 << 22
-#: Largest universe whose binomial coefficients are multiplied out.
-MAX_LISTED = 1 << 16
 #: Relative slack for the few operations of a closed form.
 SLACK = 1e-13
 
@@ -108,17 +106,6 @@ def _sets(sets: Part) -> _Sets:
         log_count = sets.number("log_count")
         require(log_count > 0, "log_count is not above 0")
         return _Sets(Decimal(log_count), 1, 2, log_count, None)
-    if kind == "greedy":
-        universe, size = sets.whole("universe"), sets.whole("size")
-        require(size <= universe <= MAX_LISTED, f"size <= universe <= {MAX_LISTED} does not hold")
-        sets.work.spend(universe * universe // 8)
-        overlap = size // 2 + 1
-        # Logarithms of whole numbers of any length.
-        log_count = math.log(math.comb(universe, overlap)) - 2 * math.log(math.comb(size, overlap))
-        # The file's count is rounded down by up to 1e-13 N ln N.
-        log_count -= 1e-13 * (1 + universe * math.log(universe + 1))
-        require(log_count > 0, "the greedy count is not above 1")
-        return _Sets(Decimal(log_count), size, 2 * (size - overlap + 1), math.log(universe), None)
     if kind == "reed-solomon":
         code = polynomials_of(sets, "prime", "size")
         with decimal.localcontext(decimal.Context(prec=DIGITS)):

@@ -52,7 +52,7 @@ class RandomSignSets:
     queries : int
         k.
     sets : SetFamily
-        Singletons, a greedy family, or a Reed-Solomon family.
+        `Singletons` or `ReedSolomonSets`.
     failure : float
         Probability over the signs that some pair is closer than `separation` says, in (0, 1).
     seed : int

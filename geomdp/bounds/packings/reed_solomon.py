@@ -17,8 +17,6 @@ MAX_PRIME = 1 << 60
 MAX_INT64_PRIME = 1 << 31
 #: Most words that are listed.
 MAX_WORDS = 1 << 20
-#: Witnesses for which the test of Miller and Rabin is exact below 3.3e24 (Sorenson, Webster 2015).
-WITNESSES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class ReedSolomon:
 
     def __post_init__(self) -> None:
         whole(self.prime, "prime", minimum=2, maximum=MAX_PRIME)
-        if not is_prime(self.prime):
+        if not _is_prime(self.prime):
             raise ValueError(f"prime must be a prime number, got {self.prime}")
         whole(self.length, "length", maximum=self.prime)
         whole(self.degree, "degree", maximum=self.length)
@@ -92,34 +90,15 @@ class ReedSolomon:
         return self.evaluate(rng.integers(self.prime, size=(n, self.degree)))
 
 
-@cache
-def is_prime(number: int) -> bool:
-    """Whether a whole number below 2^64 is prime: Miller and Rabin with fixed witnesses, exact."""
-    if number < 2:
-        return False
-    if number in WITNESSES:
-        return True
-    if any(number % witness == 0 for witness in WITNESSES):
-        return False
-    odd, twos = number - 1, 0
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    for witness in WITNESSES:
-        power = pow(witness, odd, number)
-        if power in (1, number - 1):
-            continue
-        for _ in range(twos - 1):
-            power = power * power % number
-            if power == number - 1:
-                break
-        else:
-            return False
-    return True
-
-
 def prime_at_most(number: int) -> int:
     """Largest prime up to `number`; ``ValueError`` below 2."""
-    for candidate in range(whole(number, "number", minimum=2), 1, -1):
-        if is_prime(candidate):
-            return candidate
-    raise AssertionError("2 is prime")
+    whole(number, "number", minimum=2)
+    return next(candidate for candidate in range(number, 1, -1) if _is_prime(candidate))
+
+
+@cache
+def _is_prime(number: int) -> bool:
+    """Whether a whole number is prime, proved."""
+    from flint import fmpz  # costs import time
+
+    return bool(fmpz(number).is_prime())

@@ -16,7 +16,6 @@ from .offline import small_db as small_db
 from .offline import two_way_marginals as two_way_marginals
 from .offline import two_way_marginals_error as two_way_marginals_error
 from .smooth import smooth_accuracy as smooth_accuracy
-from .smooth import smooth_least_failure as smooth_least_failure
 from .sparse_projection import PaperSizes as PaperSizes
 from .sparse_projection import coefficient_bound as coefficient_bound
 from .sparse_projection import feasible_rows as feasible_rows

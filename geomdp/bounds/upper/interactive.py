@@ -73,35 +73,13 @@ def iterative_accuracy(
     privacy: PureDP | ApproxDP,
     beta: float,
 ) -> float:
-    """The alpha of the corrected Theorems 7 and 8, for a class of `queries` |C| linear queries.
+    """The alpha of the corrected Theorems 7 and 8, for a class of |C| = `queries` linear queries.
 
     alpha = 32 B / (n eps) ln(2 B |C| / beta), B = B(alpha/2), for pure DP, and with
     2 sqrt(B ln(1/delta)) in place of B for approximate DP. The distinguisher is the exponential
     mechanism. The printed constants, 8 and 16, guarantee only 3 alpha / 2 (DISC-13). With
-    multiplicative weights: alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta).
-
-    Parameters
-    ----------
-    bound : callable
-        B, decreasing.
-    n : int
-        Number of records.
-    queries : int
-        Number |C| of queries in [0, 1].
-    privacy : PureDP or ApproxDP
-        Guarantee of the release.
-    beta : float
-        Failure probability, 0 < beta < 1.
-
-    Returns
-    -------
-    float
-        alpha in (0, 1].
-
-    Raises
-    ------
-    ValueError
-        For parameters out of range, or if not even alpha = 1 satisfies the theorem.
+    multiplicative weights: alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). Parameters, result and
+    errors are those of `online_accuracy`.
 
     References
     ----------

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -61,26 +61,9 @@ def _threshold(level: float, largest: float) -> float:
     return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
 
 
-class VectorSet(Protocol):
-    """A finite set V of vectors in R^r, known through passes over it."""
-
-    @property
-    def dimension(self) -> int:
-        """Dimension r."""
-
-    def mean(self) -> FloatArray:
-        """Average of v v^T over V: (r, r)."""
-
-    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The vectors with ||root v||^2 at least (`level` + the maximum) / 2, and the longest.
-
-        They are listed if there are at most `limit` of them.
-        """
-
-
 @dataclass(frozen=True, eq=False)
-class _FromRows:
-    """A set of vectors made of the rows of an array."""
+class VectorSet(abc.ABC):
+    """A finite set V of vectors in R^r, made of the rows of an array (N, r)."""
 
     points: FloatArray
 
@@ -95,15 +78,20 @@ class _FromRows:
         """Dimension r."""
         return int(self.points.shape[1])
 
+    @abc.abstractmethod
+    def mean(self) -> FloatArray:
+        """Average of v v^T over V: (r, r)."""
 
-class Rows(_FromRows):
-    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too.
+    @abc.abstractmethod
+    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
+        """The vectors with ||root v||^2 at least (`level` + the maximum) / 2, and the longest.
 
-    Parameters
-    ----------
-    points : (N, r) array
-        The vectors.
-    """
+        They are listed if there are at most `limit` of them.
+        """
+
+
+class Rows(VectorSet):
+    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too."""
 
     def mean(self) -> FloatArray:
         """Average of v v^T over the rows, (r, r)."""
@@ -117,14 +105,8 @@ class Rows(_FromRows):
         return LongVectors(largest, rows if len(rows) <= limit else None, rows.T @ rows / len(rows))
 
 
-class PairDifferences(_FromRows):
-    """All differences a - b of two rows of an array, without listing the N^2 of them.
-
-    Parameters
-    ----------
-    points : (N, r) array
-        The rows.
-    """
+class PairDifferences(VectorSet):
+    """All differences a - b of two rows of an array, without listing the N^2 of them."""
 
     @cached_property
     def _centred(self) -> FloatArray:

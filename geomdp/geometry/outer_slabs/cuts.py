@@ -15,13 +15,7 @@ DIGITS = 9
 
 
 class CutPool:
-    """Slabs {x : |<z, x>| <= 1} proposed so far and not yet used.
-
-    Parameters
-    ----------
-    dimension : int
-        Dimension r of the normals z.
-    """
+    """Slabs {x : |<z, x>| <= 1} proposed so far and not yet used, with normals z in R^r."""
 
     def __init__(self, dimension: int) -> None:
         self._normals: FloatArray = np.zeros((0, dimension))

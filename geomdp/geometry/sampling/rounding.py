@@ -39,14 +39,7 @@ MAXIMUM_ROUNDS = 30
 class Preimage(Body):
     """The set {y in R^r : offset + root @ y in inner}, through the chords of `inner`.
 
-    Parameters
-    ----------
-    inner : Body
-        A body in R^m.
-    offset : (m,) array
-        Image of 0.
-    root : (m, r) array
-        Full column rank.
+    `inner` is a body in R^m, `offset` (m,) the image of 0, and `root` (m, r) has full column rank.
     """
 
     inner: Body
@@ -128,15 +121,6 @@ class Walk:
     def embed(self, points: FloatArray) -> FloatArray:
         """Images (..., m) of walk coordinates (..., r)."""
         return np.asarray(self.offset + points @ self.root.T)
-
-    def recentred(self, offset: FloatArray, root: FloatArray) -> Walk:
-        """The same walk in coordinates y' with y = offset + root @ y'."""
-        return Walk(
-            self.kernel,
-            preimage(self.body, offset, root),
-            self.embed(offset),
-            self.root @ root,
-        )
 
     def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
         """Independent points (chains, r) of the body, roughly uniform and cheap to draw.
@@ -241,7 +225,9 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
         root, inverse, ratio = symmetric_roots(spread.T @ spread / len(spread))
         if turn == 0 and ratio <= ROUND:
             break
-        walk, points = walk.recentred(mean, root), spread @ inverse
+        body = preimage(walk.body, mean, root)
+        walk = Walk(walk.kernel, body, walk.embed(mean), walk.root @ root)
+        points = spread @ inverse
         if ratio <= ROUND:
             break
     return walk

@@ -90,23 +90,8 @@ def volume_radius(
 ) -> Estimate:
     """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the r-ball of the same volume.
 
-    r is the dimension of the affine hull. Parameters, errors and the meaning of the interval are
-    those of `volume`, of which it is a monotone function.
-
-    Parameters
-    ----------
-    body : Body
-        K, not a single point.
-    rng : numpy Generator, int or None
-        Passed to `volume`.
-    samples : int
-        Passed to `volume`.
-    level : float
-        Passed to `volume`.
-
-    Returns
-    -------
-    Estimate
+    r is the dimension of the affine hull, at least 1. Parameters, errors and the meaning of the
+    interval are those of `volume`: the volume radius is a monotone function of the volume.
 
     Raises
     ------

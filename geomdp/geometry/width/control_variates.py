@@ -53,19 +53,10 @@ class EllipsoidControl:
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """X_i - c (Y_i - E Y), with c fitted on the other half of the sample so that the mean is kept.
+    """Variables X_i - c (Y_i - E Y) of mean E X and of less variance: (n,).
 
-    Parameters
-    ----------
-    values, controls : (n,) array
-        Independent pairs X_i, Y_i, n at least 2.
-    mean : float
-        E Y.
-
-    Returns
-    -------
-    (n,) array
-        Variables of mean E X and of less variance. A half depends on the other one through c.
+    X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. Each half of
+    the sample uses the c fitted on the other half, which keeps the mean.
     """
     half = len(values) // 2
     result = np.array(values)
