@@ -99,7 +99,8 @@ def packing_in_words(bound: gd.bounds.Bound) -> str:
         return "none"
     last = bound.certificate.rungs[-1]
     if isinstance(last, gd.bounds.LineRung):
-        return f"{len(last.steps)} lines of {last.copies * last.steps.max()}"
+        steps = last.plan.steps
+        return f"{len(steps)} lines of {last.plan.copies * steps.max()}"
     assert isinstance(last, gd.bounds.Rung)
     return f"{last.count} sets of {last.size}"
 

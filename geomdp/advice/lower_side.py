@@ -18,8 +18,9 @@ from geomdp.bounds import (
     orthogonal_lines_bound,
     packing_search,
 )
-from geomdp.bounds.certificates.certificate import ExcludedRange, covering_bound
+from geomdp.bounds.certificates.certificate import covering_bound
 from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.lines.bounds import line_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError

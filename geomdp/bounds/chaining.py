@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._validation import positive
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.certificates.rung import rung
+from geomdp.bounds.certificates.rung import excluded_records
 from geomdp.bounds.metrics import MEAN_L2
-from geomdp.bounds.packings.listed import Packing
+from geomdp.bounds.packings.separated import single_elements
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
@@ -169,15 +167,7 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     for level, separation in enumerate(asked, start=1):
         count = net.count(separation)
         term = 2 * diameter * 2.0**-level * math.sqrt(2 * math.log(count))
-        records = _excluded(workload, elements[net.order[:count]], problem)
+        packing = single_elements(workload, elements, net.order[:count], "net")
+        records = excluded_records(packing, problem)
         scales.append(Scale(level, separation, count, term, records))
     return InstanceOptimality(tuple(scales), diameter, epsilon, alpha)
-
-
-def _excluded(workload: Workload, elements: npt.NDArray[Any], problem: Problem) -> int:
-    """Records excluded by the packing of single `elements`, 0 if none."""
-    datasets = np.arange(len(elements), dtype=np.int64)[:, None]
-    try:
-        return rung(Packing(workload, elements, datasets), problem).last
-    except SideConditionError:
-        return 0

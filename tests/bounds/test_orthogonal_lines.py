@@ -37,7 +37,7 @@ from geomdp.bounds.checker.values import Part, Work
 from geomdp.bounds.lines.bayes_risk import least_risk
 from geomdp.bounds.lines.bounds import line_plans, line_rungs
 from geomdp.bounds.lines.frames import coordinates, widest_frame
-from geomdp.bounds.lines.orthogonal_lines import line_rung
+from geomdp.bounds.lines.orthogonal_lines import line_plan, line_rung
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
     Explicit,
@@ -181,12 +181,18 @@ def test_one_query_needs_what_one_line_does() -> None:
     # 96 steps of it are 64.0 in float64, though it is above 64 / 96.
     assert 0 < orthogonal_lines_error(W, 1, epsilon=0.6666666666666667) < 0.5
     for metric, power in ((RMS(), 2), (MeanL2(), 1), (WorstCase(), 1)):
-        rung = line_rung(lines, steps, 1, Problem(1.0, 0.05, metric))
+        plan = line_plan(lines, steps, 1, 1.0, power)
         risk = private_line(8, 1.0, power).risk
-        assert rung.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
-        assert (rung.first, rung.last) == (8, math.floor(rung.scale / 0.05))
-    twice = line_rung(lines, steps, 1, Problem(0.5, 0.05, RMS(), Adjacency.ADD_REMOVE))
-    assert twice.scale == line_rung(lines, steps, 1, Problem(1.0, 0.05, RMS())).scale
+        assert plan.scale == pytest.approx(risk ** (1 / power), rel=1e-8)
+        rung = line_rung(plan, 0.05)
+        assert rung is not None
+        assert (rung.first, rung.last) == (8, math.floor(plan.scale / 0.05))
+        assert line_rung(plan, plan.scale / 7.9) is None
+        every, half = (
+            line_plans(W, epsilon=epsilon, metric=metric, adjacency=adjacency)
+            for epsilon, adjacency in zip((1.0, 0.5), Adjacency, strict=True)
+        )
+        assert [plan.scale for plan in every] == [plan.scale for plan in half]
 
 
 WORKLOADS: dict[str, Callable[[], Workload]] = {
@@ -367,8 +373,8 @@ def test_rungs_alone_start_at_their_records() -> None:
     problem = Problem(1.0, 0.01, RMS())
     rungs = line_rungs(TABLES, problem)
     assert rungs
-    assert all(rung.first == rung.copies * rung.steps.sum() <= rung.last for rung in rungs)
-    assert all(rung.scale / rung.last >= problem.alpha for rung in rungs)
+    assert all(rung.first == rung.plan.records <= rung.last for rung in rungs)
+    assert all(rung.plan.scale / rung.last >= problem.alpha for rung in rungs)
 
 
 def test_bad_lines_of_a_workload_are_refused() -> None:

@@ -9,48 +9,18 @@ excludes (`Rung`) or one set of orthogonal lines (`LineRung`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from geomdp.bounds.bound import Bound, Side
 from geomdp.bounds.certificates.files import write_certificate
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.certificates.rung import PackingFamily, Rung, rung
+from geomdp.bounds.certificates.rung import ExcludedRange, PackingFamily, rungs_of
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.rounding import rounded_up
 from geomdp.privacy import Adjacency
-
-
-class ExcludedRange(Protocol):
-    """The numbers of records that one argument excludes: all from `first` to `last`."""
-
-    @property
-    def first(self) -> int:
-        """Least number of records excluded."""
-
-    @property
-    def last(self) -> int:
-        """Largest number of records excluded."""
-
-    @property
-    def said(self) -> str:
-        """What contradicts a mechanism at the last number of records."""
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the argument takes for granted."""
-
-    @property
-    def failure(self) -> float:
-        """Probability over public draws that the argument does not hold."""
-
-    def document(self, problem: Problem) -> dict[str, Any]:
-        """The range and its argument as written to a certificate file."""
-
-
-AnyRange = TypeVar("AnyRange", bound=ExcludedRange)
 
 
 @dataclass(frozen=True)
@@ -96,7 +66,7 @@ class Certificate:
         }
 
 
-def cover(ranges: Iterable[AnyRange]) -> tuple[AnyRange, ...]:
+def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
     """The fewest ranges that cover 1, 2, ... as far as `ranges` reach without a gap.
 
     Greedy: of all ranges that start at most one beyond the reach, take the one that ends last.
@@ -104,7 +74,7 @@ def cover(ranges: Iterable[AnyRange]) -> tuple[AnyRange, ...]:
     """
     waiting = sorted(ranges, key=lambda part: part.first)
     reach = 0
-    chosen: list[AnyRange] = []
+    chosen: list[ExcludedRange] = []
     while True:
         best = max(
             (part for part in waiting if part.first <= reach + 1),
@@ -118,18 +88,11 @@ def cover(ranges: Iterable[AnyRange]) -> tuple[AnyRange, ...]:
 
 
 def covering_bound(
-    ranges: Iterable[ExcludedRange], problem: Problem, reasons: Iterable[str] = ()
+    ranges: Sequence[ExcludedRange], problem: Problem, reasons: Sequence[str] = ()
 ) -> Bound:
-    """The lower bound that excluded ranges prove together.
+    """The lower bound that excluded `ranges` for one workload and `problem` prove together.
 
-    Parameters
-    ----------
-    ranges : iterable of Rung or LineRung
-        Of one workload and `problem`.
-    problem : Problem
-        Privacy, error, metric and neighbour relation.
-    reasons : iterable of str
-        Why other arguments exclude nothing, for the error message.
+    The `reasons` say why other arguments exclude nothing; they go into the error message.
 
     Raises
     ------
@@ -137,7 +100,6 @@ def covering_bound(
         If not even one record is excluded, or if the ranges used may all fail at once: their
         failure probabilities add up to 1 or more.
     """
-    ranges = tuple(ranges)
     chosen = cover(ranges)
     if not chosen:
         starts = [f"an argument starts at {part.first} records, none below" for part in ranges]
@@ -174,14 +136,8 @@ def certify(
     ----------
     families : iterable of PackingFamily
         Packings for one workload; those that prove nothing here are left out.
-    epsilon : float
-        Pure DP, above 0.
-    alpha : float
-        Error, above 0.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    adjacency : Adjacency
-        Neighbour relation.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured, and the neighbour relation.
 
     Returns
     -------
@@ -195,17 +151,12 @@ def certify(
     SideConditionError
         If not even one record is excluded; the message gives the reason for each packing.
     """
-    problem = Problem(epsilon, alpha, metric, adjacency)
-    rungs: list[Rung] = []
-    reasons, subjects = [], []
+    families = tuple(families)
     for family in families:
-        subjects.append(family.subject)
-        if family.subject != subjects[0]:
+        if family.subject != families[0].subject:
             raise ValueError(
-                f"packings must be of one workload, got {subjects[0]} and {family.subject}"
+                f"packings must be of one workload, got {families[0].subject} and {family.subject}"
             )
-        try:
-            rungs.append(rung(family, problem))
-        except SideConditionError as error:
-            reasons.append(str(error))
+    problem = Problem(epsilon, alpha, metric, adjacency)
+    rungs, reasons = rungs_of(families, problem)
     return covering_bound(rungs, problem, reasons)

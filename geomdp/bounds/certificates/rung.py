@@ -16,61 +16,95 @@ construction of JL-L7.
 
 from __future__ import annotations
 
+import abc
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionError
 from geomdp.bounds.metrics import Metric
 from geomdp.bounds.rounding import rounded_down
 
-#: Relative margin for the few float64 operations on the constants of a rung, far above 2^-52.
+#: Relative margin for the few float64 operations behind the constants, far above 2^-52.
 MARGIN = 1e-12
 
 
-class PackingFamily(Protocol):
+class Argument:
+    """What a step of a certificate takes for granted; by default nothing."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Conditions that are not proved, in words."""
+        return ()
+
+    @property
+    def failure(self) -> float:
+        """Probability over public draws that the argument does not hold; 0 if it is proved."""
+        return 0.0
+
+
+class PackingFamily(Argument, abc.ABC):
     """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
 
-    All that a bound needs: how many, how far apart their answers, how close they are as data sets.
+    It states all that a bound needs: how many data sets there are, how far apart their answers are,
+    and how close they are as data sets.
     """
 
     @property
+    @abc.abstractmethod
     def log_others(self) -> float:
         """ln(M - 1), never rounded up."""
 
     @property
+    @abc.abstractmethod
     def size(self) -> int:
         """Number of records s of each data set."""
 
     @property
     def distance(self) -> int:
         """Most records that must be replaced to turn one data set into another; at most s."""
+        return self.size
 
     @property
+    @abc.abstractmethod
     def subject(self) -> object:
         """A key that identifies the workload; all packings of one certificate share it."""
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the counts, distances and separations take for granted."""
-
-    @property
-    def failure(self) -> float:
-        """Probability over public draws that the separation does not hold; 0 if it is proved."""
-
+    @abc.abstractmethod
     def separation(self, metric: Metric) -> float:
         """A proved lower bound on the norms of all Q(Y_i) - Q(Y_j), i != j."""
 
+    @abc.abstractmethod
     def document(self) -> dict[str, Any]:
         """The family as written to a certificate file (see `geomdp.bounds.certificates.files`)."""
 
 
 @dataclass(frozen=True)
-class Rung:
+class ExcludedRange(Argument, abc.ABC):
+    """One step of a certificate: it excludes all numbers of records from `first` to `last`."""
+
+    first: int
+    last: int
+
+    @property
+    @abc.abstractmethod
+    def said(self) -> str:
+        """What contradicts a mechanism at the last number of records, in words."""
+
+    @abc.abstractmethod
+    def document(self, problem: Problem) -> dict[str, Any]:
+        """The step as written to a certificate file: its constants, and its argument in full."""
+
+
+@dataclass(frozen=True)
+class Rung(ExcludedRange):
     """The numbers of records that one packing excludes: all from `first` to `last`.
 
     Parameters
     ----------
+    first, last : int
+        Least and largest number of records excluded.
     family : PackingFamily
         The packing.
     log_others, separation : float
@@ -79,8 +113,6 @@ class Rung:
         Its s and d.
     copies : int
         Most copies T of each data set.
-    first, last : int
-        Least and largest number of records excluded.
     """
 
     family: PackingFamily
@@ -89,8 +121,6 @@ class Rung:
     size: int
     distance: int
     copies: int
-    first: int
-    last: int
 
     def __repr__(self) -> str:
         return f"Rung({self.first} <= n <= {self.last}, {self.family!r})"
@@ -98,8 +128,7 @@ class Rung:
     @property
     def count(self) -> str:
         """Number of data sets, in words."""
-        few = self.log_others < math.log(1e6)
-        if few:
+        if self.log_others < math.log(1e6):
             return str(round(math.exp(self.log_others)) + 1)
         return f"e^{rounded_down(self.log_others, 4)}"
 
@@ -123,7 +152,7 @@ class Rung:
         return self.family.failure
 
     def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: its constants, and the packing in full."""
+        """The step as written to a certificate file: its constants, and the packing in full."""
         return {
             "log_others": self.log_others,
             "size": self.size,
@@ -181,4 +210,23 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
             f"(ln(M - 1) + log odds) / epsilon = {reachable:.6g} replacements"
         )
     first, last = max(1, least) * size, math.floor(copies * size * rho)
-    return Rung(family, family.log_others, separation, size, distance, copies, first, last)
+    return Rung(first, last, family, family.log_others, separation, size, distance, copies)
+
+
+def excluded_records(family: PackingFamily, problem: Problem) -> int:
+    """Largest number of records that one packing excludes; 0 if it excludes none."""
+    try:
+        return rung(family, problem).last
+    except SideConditionError:
+        return 0
+
+
+def rungs_of(families: Iterable[PackingFamily], problem: Problem) -> tuple[list[Rung], list[str]]:
+    """The rungs of all packings that exclude something, and the reasons why others do not."""
+    rungs, reasons = [], []
+    for family in families:
+        try:
+            rungs.append(rung(family, problem))
+        except SideConditionError as reason:
+            reasons.append(str(reason))
+    return rungs, reasons

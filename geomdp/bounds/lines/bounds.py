@@ -12,13 +12,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp._typing import IntArray
 from geomdp._validation import positive, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
@@ -26,9 +24,10 @@ from geomdp.bounds.certificates.problem import CHANGES, Problem
 from geomdp.bounds.lines.bayes_risk import MOST_EPSILON, MOST_STEP, private_line
 from geomdp.bounds.lines.frames import coordinates, widest_frame
 from geomdp.bounds.lines.orthogonal_lines import (
+    LinePlan,
     LineRung,
     OrthogonalLines,
-    excluded_scale,
+    line_plan,
     line_rung,
 )
 from geomdp.bounds.metrics import MEAN_L2, Metric
@@ -48,31 +47,6 @@ PRICES, PRICE_RATIO = 80, 0.9
 STEP_EPSILON = 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class LinePlan:
-    """Lines with their numbers of steps and copies, for any alpha.
-
-    Parameters
-    ----------
-    lines : OrthogonalLines
-        i pairs.
-    steps : (i,) array of int
-        T_1, ..., T_i.
-    copies : int
-        b.
-    records : int
-        b sum_j T_j, the least number of records of such a data set.
-    scale : float
-        C: the error that is excluded with n records is C / n.
-    """
-
-    lines: OrthogonalLines
-    steps: IntArray
-    copies: int
-    records: int
-    scale: float
-
-
 def orthogonal_lines_bound(
     workload: Workload,
     *,
@@ -87,12 +61,9 @@ def orthogonal_lines_bound(
     ----------
     workload : Workload
         k queries, on a universe of any size; of a large one, 2^11 elements are used.
-    epsilon, alpha : float
-        Privacy and error.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured; the bound is best for `RMS`.
-    adjacency : Adjacency
-        Neighbour relation.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured (the bound is best for `RMS`), and the neighbour
+        relation.
 
     Returns
     -------
@@ -123,25 +94,9 @@ def orthogonal_lines_error(
 ) -> float:
     """An error that no epsilon-DP mechanism has on all data sets of exactly n records.
 
-    The largest of `LineRung.scale` over n, for lines of at most n records; 0 if there are none.
-
-    Parameters
-    ----------
-    workload : Workload
-        k queries, on a universe of any size.
-    n : int
-        Number of records.
-    epsilon : float
-        Privacy.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Returns
-    -------
-    float
-        Error per query, in the units of the answers (means).
+    The largest of `LinePlan.scale` over n, for lines of at most n records; 0 if there are none. The
+    error is per query, in the units of the answers (means); the other arguments are those of
+    `orthogonal_lines_bound`.
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
@@ -160,22 +115,20 @@ def additive_noise_error(
 
     For mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X. Whether they are private does
     not depend on n, so the error that lines exclude for any number of records, times that number,
-    bounds Z. It does not hold for projected or otherwise fitted answers. Arguments and units are
-    those of `orthogonal_lines_error`, which is at most this.
+    bounds Z. The bound does not hold for projected or otherwise fitted answers. Arguments and units
+    are those of `orthogonal_lines_error`, which is never larger.
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
-    """The numbers of records that the plans for a workload exclude; plans that exclude none go."""
-    return [
-        line_rung(plan.lines, plan.steps, plan.copies, problem)
-        for plan in line_plans(
-            workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
-        )
-        if plan.scale / problem.alpha >= plan.records
-    ]
+    """The numbers of records that the plans for a workload exclude."""
+    plans = line_plans(
+        workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
+    )
+    rungs = (line_rung(plan, problem.alpha) for plan in plans)
+    return [rung for rung in rungs if rung is not None]
 
 
 def line_plans(
@@ -196,7 +149,7 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
         for copies, steps in options.items()
         if epsilon * copies <= MOST_STEP
         for lines in _frames(workload)
-        for plan in _priced(lines, steps, copies, epsilon * copies, power)
+        for plan in _priced(lines, steps, copies, epsilon, power)
     ]
     plans.sort(key=lambda plan: (plan.records, -plan.scale))
     best = [0.0, *itertools.accumulate((plan.scale for plan in plans), max)]
@@ -207,16 +160,14 @@ def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
     """For prices from high to low, the steps of each line that gain most less their price."""
-    steps = np.array([count for count in options if epsilon * count <= MOST_EPSILON])
-    risks = np.array([private_line(count, epsilon, power).risk for count in steps.tolist()])
+    steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
+    lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
     # Relative to a single step on the longest line.
-    gains = (lines.lengths[:, None] / lines.lengths.max()) ** 2 * risks ** (2 / power)
-    prices = PRICE_RATIO ** np.arange(PRICES) if len(steps) > 1 else [1.0]
-    for price in prices:
-        chosen = (gains - price * steps).argmax(axis=1)
-        records = copies * int(steps[chosen].sum())
-        scale = excluded_scale(lines, risks[chosen], copies, power)
-        yield LinePlan(lines, steps[chosen], copies, records, scale)
+    shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
+    gains = shares * np.array([line.risk for line in lines_of]) ** (2 / power)
+    for price in PRICE_RATIO ** np.arange(PRICES) if len(steps) > 1 else [1.0]:
+        chosen = steps[(gains - price * steps).argmax(axis=1)]
+        yield line_plan(lines, chosen, copies, epsilon, power)
 
 
 @lru_cache(maxsize=8)

@@ -15,10 +15,9 @@ lambda_j, whatever the other t_l are. The errors of orthogonal directions add up
 
 the second because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in particular for a_j
 proportional to lambda_j delta_j. As ||e||_inf >= ||e||_2 / sqrt(k), it bounds the largest error
-too. So no
-epsilon-DP mechanism has error below C / n for data sets of n >= b sum_j T_j records, with C the
-right-hand side (its root for p = 2) over sqrt(k): an error alpha is excluded from b sum_j T_j to
-C / alpha records.
+too. Let C be the right-hand side (its root for p = 2) over sqrt(k). No epsilon-DP mechanism has
+error below C / n for data sets of n >= b sum_j T_j records, so an error alpha is excluded from
+b sum_j T_j to C / alpha records.
 
 The frame u is the polar factor of W D, W = (w_1, ..., w_i) and D = diag(weights): with
 S = (D W^T W D)^(1/2), U^T W D = S, so delta_j = S_jj / D_jj. Only inner products of answers enter.
@@ -36,7 +35,8 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
-from geomdp.bounds.certificates.problem import CHANGES, Problem, SideConditionError
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
     listing_document,
@@ -138,103 +138,95 @@ class OrthogonalLines:
 
 
 @dataclass(frozen=True, eq=False)
-class LineRung:
-    """The numbers of records that data sets on orthogonal lines exclude.
-
-    Parameters
-    ----------
-    lines : OrthogonalLines
-        The pairs.
-    steps : (i,) array of int
-        T_1, ..., T_i.
-    known : tuple of PrivateLine
-        The bound for each different number of steps, fewest first.
-    copies : int
-        Records b exchanged in one step.
-    scale : float
-        C: the error that is excluded with n records is C / n.
-    first, last : int
-        Least and largest number of records excluded.
-    """
-
-    lines: OrthogonalLines
-    steps: IntArray
-    known: tuple[PrivateLine, ...]
-    copies: int
-    scale: float
-    first: int
-    last: int
-
-    #: Nothing is assumed: everything is computed from the list.
-    assumptions = ()
-    failure = 0.0
-
-    def __repr__(self) -> str:
-        return f"LineRung({self.first} <= n <= {self.last}, {self.lines!r})"
-
-    @property
-    def said(self) -> str:
-        """How many lines, and the error that every mechanism has on one of their data sets."""
-        error = rounded_down(self.scale / self.last, 4)
-        return (
-            f"data sets on {len(self.steps)} orthogonal lines, up to {self.steps.max()} steps of "
-            f"{self.copies} replacements long, leave an error of {error}"
-        )
-
-    def document(self, problem: Problem) -> dict[str, Any]:
-        """The rung as written to a certificate file: its constants, and the lines in full."""
-        del problem
-        return {
-            "copies": self.copies,
-            "scale": self.scale,
-            "first": self.first,
-            "last": self.last,
-            "assumptions": [],
-            "steps": self.steps,
-            "known": [
-                {"spacing": line.spacing, "risk": line.risk, "prior": np.array(line.prior)}
-                for line in self.known
-            ],
-            "family": self.lines.document(),
-        }
-
-
-def line_rung(lines: OrthogonalLines, steps: IntArray, copies: int, problem: Problem) -> LineRung:
-    """The numbers of records that one set of lines excludes.
+class LinePlan:
+    """Numbers of steps on orthogonal lines, and the errors that they exclude.
 
     Parameters
     ----------
     lines : OrthogonalLines
         i pairs.
     steps : (i,) array of int
-        T_1, ..., T_i, at least 1.
+        T_1, ..., T_i.
     copies : int
-        b.
-    problem : Problem
-        Privacy, error, metric and neighbour relation.
-
-    Raises
-    ------
-    SideConditionError
-        If the error alpha is not excluded at b sum_j T_j records.
+        Records b exchanged in one step.
+    known : tuple of PrivateLine
+        The bound for each different number of steps, fewest first.
+    scale : float
+        C, rounded down: the error that is excluded with n records is C / n.
     """
-    power = problem.metric.moment
-    epsilon = problem.epsilon * CHANGES[problem.adjacency] * whole(copies, "copies")
-    different, which = np.unique(steps, return_inverse=True)
-    known = tuple(private_line(count, epsilon, power) for count in different.tolist())
-    risks = np.array([line.risk for line in known])[which]
-    first = copies * int(steps.sum())
-    scale = excluded_scale(lines, risks, copies, power)
-    last = math.floor(scale / problem.alpha)
-    if last < first:
-        raise SideConditionError(
-            f"lines of {first} records leave an error of {scale / first:.4g}, "
-            f"below {problem.alpha:.4g}"
+
+    lines: OrthogonalLines
+    steps: IntArray
+    copies: int
+    known: tuple[PrivateLine, ...]
+    scale: float
+
+    @property
+    def records(self) -> int:
+        """b sum_j T_j, the least number of records of a data set."""
+        return self.copies * int(self.steps.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LineRung(ExcludedRange):
+    """The numbers of records that data sets on orthogonal lines exclude.
+
+    Parameters
+    ----------
+    first, last : int
+        Least and largest number of records excluded.
+    plan : LinePlan
+        The lines and the steps on them.
+    """
+
+    plan: LinePlan
+
+    def __repr__(self) -> str:
+        return f"LineRung({self.first} <= n <= {self.last}, {self.plan.lines!r})"
+
+    @property
+    def said(self) -> str:
+        """How many lines, and the error that every mechanism has on one of their data sets."""
+        steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
+        return (
+            f"data sets on {len(steps)} orthogonal lines, up to {steps.max()} steps of "
+            f"{self.plan.copies} replacements long, leave an error of {error}"
         )
-    return LineRung(lines, np.asarray(steps), known, copies, scale, first, last)
+
+    def document(self, problem: Problem) -> dict[str, Any]:
+        """The step as written to a certificate file: its constants, and the lines in full."""
+        del problem
+        return {
+            "copies": self.plan.copies,
+            "scale": self.plan.scale,
+            "first": self.first,
+            "last": self.last,
+            "assumptions": [],
+            "steps": self.plan.steps,
+            "known": [
+                {"spacing": line.spacing, "risk": line.risk, "prior": np.array(line.prior)}
+                for line in self.plan.known
+            ],
+            "family": self.plan.lines.document(),
+        }
 
 
-def excluded_scale(lines: OrthogonalLines, risks: FloatArray, copies: int, power: int) -> float:
-    """C above, for the lambda_j in `risks` (i,): error times number of records, rounded down."""
+def line_plan(
+    lines: OrthogonalLines, steps: IntArray, copies: int, epsilon: float, power: int
+) -> LinePlan:
+    """The error that `steps` (i,) of `copies` records on the lines exclude.
+
+    `epsilon` is that of one replacement, and `power` the moment p of the error.
+    """
+    different, which = np.unique(steps, return_inverse=True)
+    known = tuple(private_line(count, epsilon * copies, power) for count in different.tolist())
+    risks = np.array([line.risk for line in known])[which]
     squares = float((lines.lengths**2 * risks ** (2 / power)).sum())
-    return copies * math.sqrt(squares / lines.workload.n_queries) * (1 - LENGTH_MARGIN)
+    scale = copies * math.sqrt(squares / lines.workload.n_queries) * (1 - LENGTH_MARGIN)
+    return LinePlan(lines, steps, copies, known, scale)
+
+
+def line_rung(plan: LinePlan, alpha: float) -> LineRung | None:
+    """The numbers of records at which a plan excludes the error `alpha`; None if there are none."""
+    last = math.floor(plan.scale / alpha)
+    return LineRung(plan.records, last, plan) if last >= plan.records else None

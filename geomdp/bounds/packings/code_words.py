@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._typing import IntArray
 from geomdp._validation import whole
-from geomdp.bounds.certificates.rung import MARGIN
+from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
 from geomdp.bounds.packings.binary_codes import LinearCode
@@ -19,7 +19,7 @@ from geomdp.workloads import Marginals
 
 
 @dataclass(frozen=True, eq=False)
-class CodeWords:
+class CodeWords(PackingFamily):
     """Data sets of one record each: words in {0, 1}^d, known by numbers only.
 
     The answers of a record to 1-way marginals are the record itself. A record is a word of an outer
@@ -45,11 +45,8 @@ class CodeWords:
         whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
         whole(self.outer.prime, "symbols", maximum=self.inner.count)
 
-    #: Data sets of one record; the distances are proved.
+    #: Number of records of a data set.
     size = 1
-    distance = 1
-    assumptions = ()
-    failure = 0.0
 
     def __repr__(self) -> str:
         return f"CodeWords({self.attributes} attributes, {self.outer!r}, {self.inner!r})"

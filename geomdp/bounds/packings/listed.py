@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import certify
+from geomdp.bounds.certificates.rung import PackingFamily
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
     listing_document,
@@ -31,7 +32,7 @@ ROUNDING = 2.0**-49
 
 
 @dataclass(frozen=True, eq=False)
-class Packing:
+class Packing(PackingFamily):
     """Listed data sets, each a multiset of s elements of a finite list.
 
     Parameters
@@ -60,10 +61,6 @@ class Packing:
     elements: npt.NDArray[Any]
     datasets: IntArray
     origin: str = "listed"
-
-    #: Nothing is assumed: everything is computed from the list.
-    assumptions = ()
-    failure = 0.0
 
     def __post_init__(self) -> None:
         elements = self.workload.universe.validate(self.elements)

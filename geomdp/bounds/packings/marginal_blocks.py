@@ -29,7 +29,7 @@ from scipy.linalg import hadamard
 
 from geomdp._typing import IntArray
 from geomdp._validation import whole
-from geomdp.bounds.certificates.rung import MARGIN
+from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
 from geomdp.bounds.packings.binary_codes import LinearCode
@@ -39,7 +39,7 @@ from geomdp.workloads import Marginals
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalBlocks:
+class MarginalBlocks(PackingFamily):
     """The data sets X_f above, known by numbers only.
 
     Parameters
@@ -62,10 +62,6 @@ class MarginalBlocks:
     part: int
     code: LinearCode
     functions: ReedSolomon
-
-    #: Nothing is assumed: the separation is proved, and the code's distance is computed.
-    assumptions = ()
-    failure = 0.0
 
     def __repr__(self) -> str:
         return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
@@ -114,11 +110,6 @@ class MarginalBlocks:
     def size(self) -> int:
         """Number of records s of a data set."""
         return self.functions.length // self.words_each
-
-    @property
-    def distance(self) -> int:
-        """The number of records s: two functions may differ everywhere."""
-        return self.size
 
     def separation(self, metric: Metric) -> float:
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s, k = C(d, l).

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from geomdp._validation import whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import covering_bound
-from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.certificates.rung import Rung, rung
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import rungs_of
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.binary_codes import LinearCode, code_distances, greedy_code
 from geomdp.bounds.packings.code_words import CodeWords
@@ -41,12 +41,8 @@ def marginal_bound(
     ----------
     attributes, width : int
         The workload `Marginals(attributes, width)`.
-    epsilon, alpha : float
-        Privacy and error.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    adjacency : Adjacency
-        Neighbour relation.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured, and the neighbour relation.
 
     Returns
     -------
@@ -70,14 +66,9 @@ def marginal_bound(
     families = (
         _code_words(attributes) if width == 1 else _marginal_blocks(attributes, width, problem)
     )
-    rungs: list[Rung] = []
-    reason = f"{attributes} attributes are too few for a code or a Hadamard block of width {width}"
-    for family in families:
-        try:
-            rungs.append(rung(family, problem))
-        except SideConditionError as error:
-            reason = str(error)
-    return covering_bound(rungs, problem, [reason])
+    rungs, reasons = rungs_of(families, problem)
+    few = f"{attributes} attributes are too few for a code or a Hadamard block of width {width}"
+    return covering_bound(rungs, problem, reasons[-1:] or [few])
 
 
 def _code_words(attributes: int) -> Iterator[CodeWords]:

@@ -11,7 +11,7 @@ from geomdp._validation import positive
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import cover, covering_bound
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.certificates.rung import MARGIN, rung
+from geomdp.bounds.certificates.rung import MARGIN, excluded_records, rung
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, Singletons
 from geomdp.bounds.packings.random_signs import FAILURE, RandomSignSets, UnionBoundError, rate
@@ -48,12 +48,8 @@ def random_sign_bound(
         k.
     log_universe : float
         ln N, above ln 3; e^1000 is fine.
-    epsilon, alpha : float
-        Privacy and error.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    adjacency : Adjacency
-        Neighbour relation.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured, and the neighbour relation.
     failure : float
         Probability over the signs that the bound does not hold.
     seed : int
@@ -121,7 +117,7 @@ def _best_singletons(
         )
     counts = np.linspace(math.log(3), limit, SINGLETON_COUNTS)
     families = [RandomSignSets(queries, Singletons(float(x)), failure, seed) for x in counts]
-    return max(families, key=lambda family: _reach(family, problem))
+    return max(families, key=lambda family: excluded_records(family, problem))
 
 
 def _best_sets(
@@ -133,7 +129,7 @@ def _best_sets(
     seed: int,
 ) -> RandomSignSets | None:
     """The degree whose Reed-Solomon family of sets of `size` reaches furthest, if one does."""
-    best, furthest = None, 0.0
+    best, furthest = None, 0
     prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))
     if prime < size:
         return None
@@ -143,15 +139,7 @@ def _best_sets(
             family = RandomSignSets(queries, sets, failure, seed)
         except UnionBoundError:
             break  # Higher degrees have more sets.
-        reach = _reach(family, problem)
+        reach = excluded_records(family, problem)
         if reach > furthest:
             best, furthest = family, reach
     return best
-
-
-def _reach(family: RandomSignSets, problem: Problem) -> float:
-    """Last number of records excluded, 0 if none."""
-    try:
-        return float(rung(family, problem).last)
-    except SideConditionError:
-        return 0.0

@@ -26,7 +26,7 @@ from scipy.optimize import brentq
 from geomdp._typing import FloatArray
 from geomdp._validation import probability, whole
 from geomdp.bounds.certificates.problem import SideConditionError
-from geomdp.bounds.certificates.rung import MARGIN
+from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, SetFamily, log_whole
 from geomdp.bounds.rounding import rounded_up
@@ -44,7 +44,7 @@ class UnionBoundError(SideConditionError):
 
 
 @dataclass(frozen=True)
-class RandomSignSets:
+class RandomSignSets(PackingFamily):
     """The data sets X_S of a family of sets, for k random sign queries; known by numbers only.
 
     Parameters
@@ -109,11 +109,6 @@ class RandomSignSets:
     @property
     def size(self) -> int:
         """Number of elements s of each set."""
-        return self.sets.size
-
-    @property
-    def distance(self) -> int:
-        """The set size s: all elements may differ."""
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:

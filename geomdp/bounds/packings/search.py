@@ -19,8 +19,8 @@ from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import certify
-from geomdp.bounds.certificates.problem import Problem, SideConditionError
-from geomdp.bounds.certificates.rung import reachable_distance, rung
+from geomdp.bounds.certificates.problem import Problem
+from geomdp.bounds.certificates.rung import excluded_records, reachable_distance
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.listed import Packing
 from geomdp.bounds.packings.local_search import means_of, spread_out
@@ -89,12 +89,8 @@ def packing_search(
     ----------
     workload : Workload
         Any; its elements are listed, or sampled from a large or infinite universe.
-    epsilon, alpha : float
-        Privacy and error.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured.
-    adjacency : Adjacency
-        Neighbour relation.
+    epsilon, alpha, metric, adjacency : as for `Problem`
+        Privacy, error, how the error is measured, and the neighbour relation.
     effort : Effort
         How hard to search.
     rng : Generator, int or None
@@ -162,10 +158,7 @@ class _Search:
         furthest, misses = 0, 0
         for size in self.sizes():
             found.append(self.multisets(size))
-            try:
-                reach = rung(found[-1], self.problem).last
-            except SideConditionError:
-                reach = 0
+            reach = excluded_records(found[-1], self.problem)
             misses = 0 if reach > furthest else misses + 1
             furthest = max(furthest, reach)
             if misses == PATIENCE:
