@@ -11,28 +11,25 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 
 
 @dataclass(frozen=True, eq=False)
-class OracleOnly(Body):
-    """Extreme points of another body and nothing else."""
+class _Stripped(Body):
+    """The dimension of another body."""
 
     inner: Body
 
     @property
     def dimension(self) -> int:
         return self.inner.dimension
+
+
+class OracleOnly(_Stripped):
+    """Extreme points of another body and nothing else."""
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         return self.inner.extreme_point(directions)
 
 
-@dataclass(frozen=True, eq=False)
-class MembershipOnly(Body):
+class MembershipOnly(_Stripped):
     """Support function, membership and affine hull of another body."""
-
-    inner: Body
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
 
     def support(self, directions: FloatArray) -> FloatArray:
         return self.inner.support(directions)
@@ -44,15 +41,8 @@ class MembershipOnly(Body):
         return self.inner.affine_hull()
 
 
-@dataclass(frozen=True, eq=False)
-class SamplerOnly(Body):
+class SamplerOnly(_Stripped):
     """Support function and exact sampler of another body."""
-
-    inner: Body
-
-    @property
-    def dimension(self) -> int:
-        return self.inner.dimension
 
     def support(self, directions: FloatArray) -> FloatArray:
         return self.inner.support(directions)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from geomdp.geometry.ellipsoids import blocks, least_trace
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
 from geomdp.geometry.ellipsoids.least_trace import (
     INFLATION,
@@ -119,9 +120,10 @@ def test_zero_vectors_are_refused():
         least_trace_ellipsoid(Rows(np.zeros((2, 2))))
 
 
-def test_stopping_early_stays_feasible():
+def test_stopping_early_stays_feasible(monkeypatch):
+    monkeypatch.setattr(least_trace, "MAX_SEARCHES", 1)
     points = np.random.default_rng(1).standard_normal((60, 8))
-    found = least_trace_ellipsoid(PairDifferences(points), max_searches=1)
+    found = least_trace_ellipsoid(PairDifferences(points))
     assert not found.converged
     assert gauges(found.root, pair_differences(points)).max() <= 1 + 1e-12
 
@@ -141,9 +143,9 @@ class TestCapped:
         st.lists(st.tuples(st.integers(1, 9), st.floats(0.1, 10)), min_size=1, max_size=6),
         st.floats(0.1, 10),
     )
-    def test_is_feasible_and_no_worse_than_ball_and_product(self, blocks, diameter):
-        sizes = np.array([size for size, _ in blocks])
-        caps = np.array([cap for _, cap in blocks])
+    def test_is_feasible_and_no_worse_than_ball_and_product(self, bounds, diameter):
+        sizes = np.array([size for size, _ in bounds])
+        caps = np.array([cap for _, cap in bounds])
         squares = capped_ellipsoid(sizes, caps, diameter) ** 2
         # The largest sum of u_i / s_i over caps and total: fill the blocks with small s first.
         left, value = diameter**2, 0.0
@@ -177,9 +179,10 @@ class TestProfile:
         np.testing.assert_allclose((axes**2).sum(), general.trace, rtol=3e-4)
         assert ((vectors / axes) ** 2).sum(axis=1).max() <= 1
 
-    def test_feasible_without_convergence(self):
+    def test_feasible_without_convergence(self, monkeypatch):
+        monkeypatch.setattr(blocks, "MAX_UPDATES", 1)
         profiles = np.random.default_rng(4).random((50, 6))
-        axes = profile_ellipsoid(np.arange(1, 7), profiles, max_updates=1)
+        axes = profile_ellipsoid(np.arange(1, 7), profiles)
         assert (profiles / axes**2).sum(axis=1).max() <= 1
 
     def test_bad_profiles(self):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp.workloads import (
     Histogram,
     Marginals,
@@ -45,6 +46,25 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
     if not largest <= MAX_ANSWER:
         raise ValueError(f"answers must be at most {MAX_ANSWER:g} in modulus, got {largest:g}")
     return answers
+
+
+def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
+    """Row numbers (a, b) of a list of `count` elements, read only.
+
+    Raises
+    ------
+    ValueError
+        If there are none, `values` does not have two axes, or a number is out of range.
+    """
+    rows = np.array(values, dtype=np.int64, order="C")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise ValueError(f"{name} must have a shape (a, b), both at least 1, got {rows.shape}")
+    if not (rows.min() >= 0 and rows.max() < count):
+        raise ValueError(
+            f"{name} must hold rows of elements, 0 to {count - 1}, got {rows.min()} to {rows.max()}"
+        )
+    rows.setflags(write=False)
+    return rows
 
 
 def workload_document(workload: Workload) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Data sets on orthogonal lines: one private estimation of a number in every direction.
+"""Data sets on orthogonal lines: a private estimation of one number in each of many directions.
 
 Take i pairs of elements (x_j, x'_j) with answer differences w_j = Q(x_j) - Q(x'_j), orthonormal
 vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a number of copies b. For
@@ -39,8 +39,8 @@ from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
+    element_rows,
     listing_document,
-    workload_subject,
 )
 from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
 from geomdp.bounds.rounding import rounded_down
@@ -86,14 +86,9 @@ class OrthogonalLines:
 
     def __post_init__(self) -> None:
         elements = self.workload.universe.validate(self.elements)
-        pairs = np.array(self.pairs, dtype=np.int64, order="C")
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0:
-            raise ValueError(f"pairs must have shape (i, 2), i >= 1, got {pairs.shape}")
-        if not (pairs.min() >= 0 and pairs.max() < len(elements)):
-            raise ValueError(
-                f"pairs must hold rows of elements, 0 to {len(elements) - 1}, "
-                f"got {pairs.min()} to {pairs.max()}"
-            )
+        pairs = element_rows(self.pairs, len(elements), "pairs")
+        if pairs.shape[1] != 2:
+            raise ValueError(f"pairs must have shape (i, 2), got {pairs.shape}")
         whole(len(pairs), "number of pairs", maximum=self.workload.n_queries)
         weights = finite_array(self.weights, "weights", ndim=1)
         if weights.shape != (len(pairs),) or not weights.min() > 0:
@@ -103,11 +98,6 @@ class OrthogonalLines:
 
     def __repr__(self) -> str:
         return f"OrthogonalLines({self.workload!r}, {len(self.pairs)} pairs)"
-
-    @property
-    def subject(self) -> object:
-        """A key that identifies the workload."""
-        return workload_subject(self.workload)
 
     @cached_property
     def answers(self) -> FloatArray:
@@ -214,9 +204,9 @@ class LineRung(ExcludedRange):
 def line_plan(
     lines: OrthogonalLines, steps: IntArray, copies: int, epsilon: float, power: int
 ) -> LinePlan:
-    """The error that `steps` (i,) of `copies` records on the lines exclude.
+    """The plan of T_j = `steps` (i,) with b = `copies` on each line.
 
-    `epsilon` is that of one replacement, and `power` the moment p of the error.
+    `epsilon` is the privacy loss of one replaced record, and `power` the moment p of the error.
     """
     different, which = np.unique(steps, return_inverse=True)
     known = tuple(private_line(count, epsilon * copies, power) for count in different.tolist())

@@ -17,6 +17,7 @@ from geomdp.bounds.certificates.certificate import certify
 from geomdp.bounds.certificates.rung import PackingFamily
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
+    element_rows,
     listing_document,
     workload_subject,
 )
@@ -27,7 +28,7 @@ from geomdp.workloads import Workload
 #: Answer differences held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 #: Error allowed for each operation behind a separation. Sums, means and norms lose at most 2^-53
-#: each; sixteen times that leaves room for a checker that adds in another order.
+#: each; the checker adds in another order, so sixteen times that is allowed.
 ROUNDING = 2.0**-49
 
 
@@ -64,15 +65,7 @@ class Packing(PackingFamily):
 
     def __post_init__(self) -> None:
         elements = self.workload.universe.validate(self.elements)
-        datasets = np.array(self.datasets, dtype=np.int64, order="C")
-        if datasets.ndim != 2 or 0 in datasets.shape:
-            raise ValueError(f"datasets must have shape (M, s), both >= 1, got {datasets.shape}")
-        if not (datasets.min() >= 0 and datasets.max() < len(elements)):
-            raise ValueError(
-                f"datasets must hold rows of elements, 0 to {len(elements) - 1}, "
-                f"got {datasets.min()} to {datasets.max()}"
-            )
-        datasets.setflags(write=False)
+        datasets = element_rows(self.datasets, len(elements), "datasets")
         object.__setattr__(self, "elements", elements)
         object.__setattr__(self, "datasets", datasets)
 
@@ -129,7 +122,7 @@ class Packing(PackingFamily):
         levels = [(counts >= level).astype(np.int64) for level in range(1, int(counts.max()) + 1)]
         incidence = sp.csr_array(sp.hstack(levels))
         if incidence.shape[0] ** 2 * self.size > BLOCK_ENTRIES << 6:
-            return self.size  # An upper bound on every distance, and free.
+            return self.size  # An upper bound on every distance that costs nothing.
         fewest = self.size
         for start in range(0, len(self.datasets), 512):
             common = (incidence[start : start + 512] @ incidence.T).toarray()

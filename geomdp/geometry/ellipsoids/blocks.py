@@ -6,8 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray
-from geomdp._validation import finite_array, positive, whole
+from geomdp._validation import finite_array, positive
 from geomdp.geometry.ellipsoids.least_trace import INFLATION
+
+#: Most updates of the weights of profiles.
+MAX_UPDATES = 5000
 
 
 def capped_ellipsoid(
@@ -61,11 +64,7 @@ def capped_ellipsoid(
 
 
 def profile_ellipsoid(
-    dimensions: npt.ArrayLike,
-    profiles: npt.ArrayLike,
-    *,
-    tolerance: float = 1e-3,
-    max_updates: int = 5000,
+    dimensions: npt.ArrayLike, profiles: npt.ArrayLike, *, tolerance: float = 1e-3
 ) -> FloatArray:
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors of given profiles.
 
@@ -82,8 +81,6 @@ def profile_ellipsoid(
         Squared lengths, not negative; every block has a positive one somewhere.
     tolerance : float
         Relative duality gap at which to stop.
-    max_updates : int
-        Most updates, O(P B) each.
 
     Returns
     -------
@@ -95,17 +92,21 @@ def profile_ellipsoid(
     ValueError
         For negative squared lengths, a block without a positive one, or shapes that do not fit.
 
+    Notes
+    -----
+    Cost: O(P B) for each of at most 5000 updates.
+
     References
     ----------
     Formula sheet JL-ELL, specialised to S constant on blocks.
     """
     rows = finite_array(profiles, "profiles", ndim=2)
     sizes = _sizes(dimensions, rows.shape[1])
-    tolerance, max_updates = positive(tolerance, "tolerance"), whole(max_updates, "max_updates")
+    tolerance = positive(tolerance, "tolerance")
     if not ((rows >= 0).all() and (rows > 0).any(axis=0).all()):
         raise ValueError("profiles must not be negative, and positive somewhere in every column")
     weights = np.full(len(rows), 1 / len(rows))
-    for _ in range(max_updates):
+    for _ in range(MAX_UPDATES):
         u = weights @ rows
         t = float(np.sqrt(sizes * u).sum())
         scores = rows @ np.sqrt(sizes / u) / t

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import finite_array, positive, whole
+from geomdp._validation import finite_array, positive
 
 #: The ellipsoid is enlarged by this share, so that it holds every vector also in floating point
 #: (SAM-5): rounding in the search for the longest vector is about 1e-13 for a few hundred
@@ -18,6 +18,8 @@ from geomdp._validation import finite_array, positive, whole
 INFLATION = 1e-9
 #: Rows whose differences are looked at together: 512 x 4096 float64 are 16 MB.
 BLOCK_ROWS = 512
+#: Most searches for the longest vectors.
+MAX_SEARCHES = 60
 #: Most multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
 #: Exponents of these updates. Exponent 2 never lowers the dual value. Larger ones, up to 16, are
@@ -180,9 +182,7 @@ class TraceEllipsoid:
     converged: bool
 
 
-def least_trace_ellipsoid(
-    vectors: VectorSet, *, tolerance: float = 1e-3, max_searches: int = 60
-) -> TraceEllipsoid:
+def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> TraceEllipsoid:
     """Ellipsoid around `vectors` whose K-norm noise has the least second moment (JL-ELL).
 
     Solves min {tr S : v^T S^-1 v <= 1 for all v in V} through its dual, the maximum over weights
@@ -196,8 +196,6 @@ def least_trace_ellipsoid(
     tolerance : float
         Relative duality gap at which to stop. A gap of 1e-3 costs at most 0.05% in root mean
         squared error.
-    max_searches : int
-        Searches at most.
 
     Returns
     -------
@@ -229,12 +227,11 @@ def least_trace_ellipsoid(
     O(a r^2 + r^3) for a columns.
     """
     tolerance = positive(tolerance, "tolerance")
-    max_searches = whole(max_searches, "max_searches")
     columns = _Columns(vectors.mean())
     limit = COLUMNS_PER_DIMENSION * vectors.dimension
     long = vectors.longest(columns.whitening, columns.trace, limit)
     searches = 1
-    while long.largest > (1 + tolerance) * columns.trace and searches < max_searches:
+    while long.largest > (1 + tolerance) * columns.trace and searches < MAX_SEARCHES:
         excess = long.largest / columns.trace - 1
         columns.add(long)
         columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))

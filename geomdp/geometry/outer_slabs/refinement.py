@@ -15,10 +15,9 @@ import numpy as np
 
 from geomdp._numerics.linalg import significant
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import batch, positive, real_number, whole
+from geomdp._validation import batch, real_number, whole
 from geomdp.bodies import Body, LinearImage, SlabBody
 from geomdp.geometry.outer_slabs.search import CHAINS, RefinementRound, SlabSearch
-from geomdp.geometry.outer_slabs.separation import DirectionSource, direction_source
 from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.chains import chain_mean, run_chains
 from geomdp.geometry.sampling.samplers import ChainSampler
@@ -71,9 +70,7 @@ def refine_slabs(
     *,
     slabs: int | None = None,
     directions: FloatArray | None = None,
-    source: DirectionSource | None = None,
     symmetry: RandomSymmetry | None = None,
-    tolerance: float = 0.002,
     accuracy: float = 0.0,
     rng: RandomState = None,
 ) -> SlabRefinement:
@@ -95,16 +92,10 @@ def refine_slabs(
     directions : (k, m) array, optional
         Directions to start from, such as the bases of a workload's blocks; completed, where they
         do not span the span of K, by an orthonormal basis of the rest.
-    source : callable, optional
-        Maps points (b, m) outside of the body to new directions (k, m); by default the best of
-        `separation` for `body`.
     symmetry : callable, optional
         Images (b, m) of directions (b, m) under a random orthogonal map that carries K onto itself;
         see `workloads.random_symmetry`. Each direction found then stands for its whole orbit. A
         map that is no symmetry wastes time but makes no slab invalid.
-    tolerance : float
-        Stop when the mean of E ||U||^2 over the last 10 rounds is above 1 - `tolerance` times that
-        over the 10 rounds before.
     accuracy : float
         Relative error of the support function of `body`, at least 0: 0 for closed forms, linear
         programs and certified upper bounds, 1e-6 for a `CvxBody`.
@@ -126,8 +117,9 @@ def refine_slabs(
 
     Notes
     -----
-    There are about F / r rounds. Each one asks the source about 2 r points (r / 5 with a
-    symmetry), takes one support value for every direction found, and makes 3072 sweeps of
+    There are about F / r rounds, or fewer: they stop when E ||U||^2 has fallen by less than 0.2%
+    over the last 10. Each round looks for directions that separate 2 r points (r / 5 with a
+    symmetry) from K, takes one support value for every direction found, and makes 3072 sweeps of
     coordinate hit-and-run at O(F r) each.
     """
     if not body.symmetric:
@@ -136,7 +128,6 @@ def refine_slabs(
     if basis.shape[1] == 0:
         raise ValueError(f"body must have dimension at least 1, got {body!r}")
     rng = np.random.default_rng(rng)
-    tolerance = positive(tolerance, "tolerance")
     given = np.zeros((0, body.dimension)) if directions is None else directions
     start = _completed(batch(given, body.dimension, "directions") @ basis)
     if slabs is None:
@@ -144,9 +135,8 @@ def refine_slabs(
     slabs = whole(slabs, "slabs", minimum=len(start))
     if not 0 <= real_number(accuracy) < 1:
         raise ValueError(f"accuracy must be at least 0 and below 1, got {accuracy!r}")
-    source = source or direction_source(body)
-    search = SlabSearch(body, basis, start, source, symmetry, rng, accuracy)
-    search.run(slabs, tolerance)
+    search = SlabSearch(body, basis, start, symmetry, rng, accuracy)
+    search.run(slabs)
     return _measured(search, basis, rng)
 
 

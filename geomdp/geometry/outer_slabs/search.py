@@ -11,7 +11,7 @@ from geomdp._typing import FloatArray
 from geomdp.bodies import Body, SlabBody
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE
 from geomdp.geometry.outer_slabs.cuts import CutPool
-from geomdp.geometry.outer_slabs.separation import DirectionSource
+from geomdp.geometry.outer_slabs.separation import direction_source
 from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun
 from geomdp.geometry.sampling.rounding import prepared_walk, symmetric_roots
@@ -34,8 +34,9 @@ FEWEST_ADDED, MOST_ADDED = 8, 128
 POINTS_PER_SLAB = 2
 #: If a symmetry is known: random images taken of each direction, and slabs added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: Number of rounds whose mean of E ||U||^2 is compared with that of as many rounds before.
-WINDOW = 10
+#: The search stops when the mean of E ||U||^2 over this many rounds is above 1 - `TOLERANCE` times
+#: that over as many rounds before.
+WINDOW, TOLERANCE = 10, 0.002
 #: After so many rounds without a cut the slab body is taken to be the body itself.
 IDLE_ROUNDS = 3
 
@@ -73,13 +74,12 @@ class SlabSearch:
         body: Body,
         basis: FloatArray,
         start: FloatArray,
-        source: DirectionSource,
         symmetry: RandomSymmetry | None,
         rng: np.random.Generator,
         accuracy: float,
     ) -> None:
         self._body, self._basis, self._inflation = body, basis, INFLATION + accuracy
-        self._source, self._symmetry, self._rng = source, symmetry, rng
+        self._source, self._symmetry, self._rng = direction_source(body), symmetry, rng
         self._pool = CutPool(basis.shape[1])
         self._normals = self._scaled(start)
         self._added = min(max(start.shape[1], FEWEST_ADDED), MOST_ADDED)
@@ -90,13 +90,13 @@ class SlabSearch:
         self._points = walk.embed(walk.starts(CHAINS, rng))
         self._states = self._points
 
-    def run(self, budget: int, tolerance: float) -> None:
+    def run(self, budget: int) -> None:
         """Add slabs round by round until the budget is spent or nothing is gained."""
         cut, idle = 0.0, 0
         while True:
             self._mix(cut)
             room = budget - len(self._normals)
-            if room == 0 or idle == IDLE_ROUNDS or self._stalled(tolerance):
+            if room == 0 or idle == IDLE_ROUNDS or self._stalled():
                 break
             self._propose()
             taken, cut = self._pool.take(self._states, min(self._added, room))
@@ -163,10 +163,10 @@ class SlabSearch:
         rays = self._rng.standard_normal((count, len(root))) @ root
         return np.asarray(rays / np.abs(rays @ self._normals.T).max(axis=1)[:, None])
 
-    def _stalled(self, tolerance: float) -> bool:
-        """Whether E ||U||^2 has fallen by less than `tolerance` over the last rounds."""
+    def _stalled(self) -> bool:
+        """Whether E ||U||^2 has fallen by less than `TOLERANCE` over the last rounds."""
         moments = [entry.second_moment for entry in self.history]
         if len(moments) < 2 * WINDOW:
             return False
         last, before = np.mean(moments[-WINDOW:]), np.mean(moments[-2 * WINDOW : -WINDOW])
-        return bool(last > (1 - tolerance) * before)
+        return bool(last > (1 - TOLERANCE) * before)
