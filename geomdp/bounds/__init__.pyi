@@ -24,7 +24,6 @@ from .metrics import Metric as Metric
 from .metrics import WorstCase as WorstCase
 from .packings.binary_codes import LinearCode as LinearCode
 from .packings.binary_codes import greedy_code as greedy_code
-from .packings.cliques import largest_clique as largest_clique
 from .packings.code_words import CodeWords as CodeWords
 from .packings.listed import Packing as Packing
 from .packings.marginal_blocks import MarginalBlocks as MarginalBlocks

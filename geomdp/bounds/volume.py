@@ -1,7 +1,7 @@
 """Volume radii of projections, and the lower bound on error that they prove.
 
-vr_i(K) = max over subspaces V of dimension i of vr(Pi_V K) is enclosed from both sides: below by
-the volume radius of one projection, or of a body inside it, above by Urysohn's inequality.
+vr_i(K) = max over subspaces V of dimension i of vr(Pi_V K) is bounded from below by the volume
+radius of one projection, or of a body inside it, and from above by Urysohn's inequality.
 
 The bound on error is for mechanisms on **histograms with real, unbounded counts under add/remove**,
 private with respect to the l1 distance of histograms. A mechanism for records need only be private
@@ -35,7 +35,7 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Probability that an upper side is too small, where the Gaussian width is simulated.
+#: Probability that an upper bound is too small, where the Gaussian width is simulated.
 LEVEL = 1e-6
 #: Random directions per dimension: their extreme points stand for vertices that are not listed.
 DIRECTIONS = 8
@@ -48,7 +48,7 @@ MAX_CUT = 5
 
 @dataclass(frozen=True)
 class VolumeRadius:
-    """vr_i(K), the largest volume radius of a projection on i dimensions, from both sides.
+    """vr_i(K), the largest volume radius of a projection on i dimensions, from below and above.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def urysohn(width: float, dimension: int) -> float:
 
 
 def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...]:
-    """vr_1(K), ..., vr_r(K) of a symmetric body of dimension r, each from both sides.
+    """vr_1(K), ..., vr_r(K) of a symmetric body of dimension r, from below and above.
 
-    Below, the best of
+    The lower bound is the best of
 
     * the volume radius of K itself (i = r) where it is known exactly: closed forms and small
       polytopes, cut into simplices;
@@ -104,7 +104,7 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     Returns
     -------
     tuple of VolumeRadius
-        For i = 1, ..., r. Upper sides of a simulated width miss with probability at most 1e-6.
+        For i = 1, ..., r. Upper bounds from a simulated width fail with probability at most 1e-6.
 
     Raises
     ------
@@ -141,8 +141,8 @@ def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
     For F x with histograms x of real counts of every size under add/remove, sup over x of
     E ||M(x) - F x||_2 >= i vr_i(K) / (8 e^2 epsilon), K = F B_1. Proof: pack points 2R apart into
     the projection of (i / epsilon) K; there are at least (i vr_i / (2 R epsilon))^i of them, within
-    l1 distance 2 i / epsilon of each other; R = i vr_i / (4 e^2 epsilon). Uses the lower side of
-    vr_i. False for whole counts at large epsilon, see the module's docstring.
+    l1 distance 2 i / epsilon of each other; R = i vr_i / (4 e^2 epsilon). The proved lower bound
+    stands for vr_i. False for whole counts at large epsilon, see the module's docstring.
 
     References
     ----------
@@ -157,8 +157,8 @@ def volume_bound(
     *,
     epsilon: float,
     alpha: float,
-    adjacency: Adjacency,
     metric: Metric = MEAN_L2,
+    adjacency: Adjacency,
     rng: RandomState = None,
 ) -> Bound:
     """Lower bound on the declared n at which histograms of real counts are answered within alpha.
@@ -172,14 +172,11 @@ def volume_bound(
     ----------
     workload : Workload
         k queries.
-    epsilon : float
-        Pure differential privacy.
-    alpha : float
-        Error per query.
+    epsilon, alpha, metric : as for `Problem`
+        Privacy, error, and how the error is measured; the bound is the same for all metrics, as
+        `MeanL2` is the smallest.
     adjacency : Adjacency
         Must be add/remove.
-    metric : MeanL2, RMS or WorstCase
-        How the error is measured; the bound is the same for all, as `MeanL2` is the smallest.
     rng : Generator, int or None
         See `volume_radii`.
 

@@ -25,10 +25,10 @@ from geomdp.bounds import (
     exact_separated,
     greedy_code,
     greedy_separated,
-    largest_clique,
     marginal_bound,
     random_sign_bound,
 )
+from geomdp.bounds.packings.cliques import largest_clique
 from geomdp.bounds.packings.random_signs import UnionBoundError, rate
 from geomdp.bounds.packings.reed_solomon import prime_at_most
 from geomdp.workloads import RandomSigns

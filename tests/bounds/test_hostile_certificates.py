@@ -96,7 +96,7 @@ def test_packings_refuse_answers_whose_means_overflow() -> None:
     W = Explicit(np.array([[1.7e308, 0.0, 1.0]]))
     packing = Packing(W, np.arange(3), np.array([[0, 0], [1, 1], [2, 2], [0, 0]]))
     with pytest.raises(ValueError, match=r"answers must be at most 1e\+100"):
-        packing.certify(epsilon=1.0, alpha=0.01)
+        certify([packing], epsilon=1.0, alpha=0.01)
 
 
 def test_failure_probabilities_that_add_up_to_one_say_nothing(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_statements_are_rounded_to_the_safe_side(tmp_path: Path) -> None:
     assert (rounded_down(0.3), rounded_up(0.3)) == ("0.3", "0.3")
     assert (rounded_down(0.12345678), rounded_up(0.12345678)) == ("0.123456", "0.123457")
     assert (rounded_down(2e-9, 2), rounded_up(1.001, 2)) == ("2e-09", "1.1")
-    bound = hamming().certify(epsilon=0.5000007, alpha=0.0500000777)
+    bound = certify([hamming()], epsilon=0.5000007, alpha=0.0500000777)
     checked = check_certificate(saved(bound, tmp_path))
     for text in (bound.statement, checked.statement):
         assert "0.5-DP" in text

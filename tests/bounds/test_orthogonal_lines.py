@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
 import math
@@ -18,7 +17,6 @@ from geomdp.bounds import (
     RMS,
     Bound,
     Certificate,
-    CertificateRejected,
     LineRung,
     MeanL2,
     Metric,
@@ -48,7 +46,7 @@ from geomdp.workloads import (
     Ranges,
     Workload,
 )
-from tests.bounds.test_checker import seal
+from tests.bounds.test_checker import rejected, saved
 
 PRIVACY = gd.PureDP(1.0)
 TABLES = MarginalTables([2] * 6, 2)
@@ -306,24 +304,12 @@ def a_bound(workload: Workload = TABLES, metric: Metric | None = None) -> Bound:
     return orthogonal_lines_bound(workload, epsilon=0.4, alpha=0.04, metric=metric or RMS())
 
 
-def saved(bound: Bound, folder: Path) -> Path:
-    assert isinstance(bound.certificate, Certificate)
-    path = folder / "bound.json"
-    bound.certificate.save(path)
-    return path
-
-
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.parametrize("metric", [RMS(), MeanL2()])
 def test_certificates_are_confirmed(name: str, metric: Metric, tmp_path: Path) -> None:
     bound = a_bound(WORKLOADS[name](), metric)
     path = saved(bound, tmp_path)
     assert check_certificate(path).records == bound.value > 0
-
-
-def lines_of(document: dict[str, Any]) -> dict[str, Any]:
-    rung: dict[str, Any] = document["rungs"][-1]
-    return rung
 
 
 TAMPERED: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -352,9 +338,7 @@ def test_an_alpha_out_of_range_is_rejected(tmp_path: Path) -> None:
     path = saved(a_bound(), tmp_path)
     document = json.loads(path.read_text())
     document.update(alpha=5e-324, required_separation=0.0)
-    seal(path, document)
-    with pytest.raises(CertificateRejected, match="too small"):
-        check_certificate(path)
+    rejected(path, document, "too small")
 
 
 @pytest.mark.parametrize("change", TAMPERED)
@@ -362,11 +346,8 @@ def test_changed_lines_are_rejected(change: str, tmp_path: Path) -> None:
     path = saved(a_bound(), tmp_path)
     document = json.loads(path.read_text())
     assert not document["arrays"]
-    changed = copy.deepcopy(document)
-    TAMPERED[change](lines_of(changed))
-    seal(path, changed)
-    with pytest.raises(CertificateRejected):
-        check_certificate(path)
+    TAMPERED[change](document["rungs"][-1])
+    rejected(path, document)
 
 
 def test_rungs_alone_start_at_their_records() -> None:

@@ -87,7 +87,7 @@ def test_norms_are_per_query() -> None:
 
 
 def test_the_hamming_code_excludes_three_records() -> None:
-    bound = hamming().certify(epsilon=1.0, alpha=0.1)
+    bound = certify([hamming()], epsilon=1.0, alpha=0.1)
     found = certificate_of(bound).rungs[0]
     assert found.separation == pytest.approx(math.sqrt(4 / 8), rel=1e-12)
     assert found.log_others == pytest.approx(2.70805, abs=5e-6)
@@ -103,7 +103,7 @@ def test_every_number_of_records_up_to_the_bound_is_excluded(
     # The definition of JL-L7, tried at every n: r = ceil(c alpha n / t) copies must fit and stay
     # below ln(M - 1) / epsilon changes.
     packing, epsilon, alpha = hamming(), 0.21, 0.03
-    bound = packing.certify(epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
+    bound = certify([packing], epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
     changes = 2 if adjacency is Adjacency.ADD_REMOVE else 1
     separation = packing.separation(metric)
 
@@ -141,7 +141,7 @@ def test_a_chain_excludes_every_number_of_records() -> None:
         assert any(fits), n
     # Alone, the pairs leave one record open, and so prove nothing.
     with pytest.raises(SideConditionError, match="starts at 2 records"):
-        pairs.certify(epsilon=epsilon, alpha=alpha)
+        certify([pairs], epsilon=epsilon, alpha=alpha)
 
 
 def test_a_gap_between_numbers_of_copies_is_not_jumped() -> None:
@@ -175,7 +175,7 @@ def test_bounds_fall_with_epsilon_and_alpha(metric: Metric) -> None:
         ([0.1], np.geomspace(0.003, 0.1, 12)),
     ):
         values = [
-            packing.certify(epsilon=float(epsilon), alpha=float(alpha), metric=metric).value
+            certify([packing], epsilon=float(epsilon), alpha=float(alpha), metric=metric).value
             for epsilon in epsilons
             for alpha in alphas
         ]
@@ -193,8 +193,8 @@ def test_bounds_grow_with_queries() -> None:
         W = Explicit(matrix[:k])
         packing = single_elements(W, np.arange(10), np.arange(10), "all")
         alpha = 0.002 * math.sqrt(12 / k)
-        worst.append(packing.certify(epsilon=0.3, alpha=0.002, metric=WorstCase()).value)
-        mean.append(packing.certify(epsilon=0.3, alpha=alpha).value)
+        worst.append(certify([packing], epsilon=0.3, alpha=0.002, metric=WorstCase()).value)
+        mean.append(certify([packing], epsilon=0.3, alpha=alpha).value)
     assert worst == sorted(worst)
     assert mean == sorted(mean)
 
@@ -205,18 +205,18 @@ def test_bounds_grow_with_queries() -> None:
 def test_failing_conditions_are_named() -> None:
     packing = hamming()
     with pytest.raises(SideConditionError, match=r"separation must be at least 4 alpha = 0.8"):
-        packing.certify(epsilon=1.0, alpha=0.2)
+        certify([packing], epsilon=1.0, alpha=0.2)
     with pytest.raises(SideConditionError, match=r"1 copies of data sets 1 replacements apart"):
-        packing.certify(epsilon=3.0, alpha=0.1)
+        certify([packing], epsilon=3.0, alpha=0.1)
     two = single_elements(Marginals(8, 1), HAMMING, np.array([0, 15]), "two")
     with pytest.raises(SideConditionError, match="at least 3 data sets"):
-        two.certify(epsilon=1.0, alpha=0.1)
+        certify([two], epsilon=1.0, alpha=0.1)
     # A larger separation factor raises the odds, and two data sets are enough.
-    assert two.certify(epsilon=0.5, alpha=0.01, metric=MeanL2(8.0)).value > 0
+    assert certify([two], epsilon=0.5, alpha=0.01, metric=MeanL2(8.0)).value > 0
     # At c = 2.2 the odds are 1 / 10 up to rounding, and cancel eleven data sets.
     eleven = single_elements(Marginals(8, 1), HAMMING, np.arange(11), "eleven")
     with pytest.raises(SideConditionError, match="above 0"):
-        eleven.certify(epsilon=1e-17, alpha=0.01, metric=MeanL2(2.2))
+        certify([eleven], epsilon=1e-17, alpha=0.01, metric=MeanL2(2.2))
     with pytest.raises(SideConditionError, match="no packing given"):
         certify([], epsilon=1.0, alpha=0.1)
 
@@ -229,7 +229,7 @@ def test_bad_input_is_refused() -> None:
         Packing(W, HAMMING, np.arange(3))
     for epsilon, alpha in ((0.0, 0.1), (1.0, -1.0), (math.nan, 0.1)):
         with pytest.raises(ValueError, match="above 0"):
-            hamming().certify(epsilon=epsilon, alpha=alpha)
+            certify([hamming()], epsilon=epsilon, alpha=alpha)
     other = single_elements(Marginals(8, 2), HAMMING, np.arange(16), "another workload")
     with pytest.raises(ValueError, match="of one workload"):
         certify([hamming(), other], epsilon=1.0, alpha=0.1)

@@ -1,9 +1,10 @@
 """Certificates: arguments that together exclude every number of records up to the lower bound.
 
-sc > v needs *every* n <= v excluded. Packings of larger data sets reach further but start later, so
-a certificate holds several ranges of excluded numbers of records: each starts no later than one
-record beyond the reach of those before it, the first at one record. A range is what one packing
-excludes (`Rung`) or one set of orthogonal lines (`LineRung`).
+The bound sc > v is proved only if *every* n <= v is excluded. Packings of larger data sets exclude
+larger numbers of records, but not the smallest ones. A certificate therefore has several steps.
+Each one excludes a range of numbers of records, by one packing (`Rung`) or by one set of orthogonal
+lines (`LineRung`). The first range starts at 1, and each of the others at most one record after the
+end of those before it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Certificate:
     problem : Problem
         Privacy, error, metric and neighbour relation.
     rungs : tuple of Rung or LineRung
-        In order of reach.
+        In increasing order of the numbers of records.
     """
 
     problem: Problem
@@ -67,9 +68,9 @@ class Certificate:
 
 
 def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
-    """The fewest ranges that cover 1, 2, ... as far as `ranges` reach without a gap.
+    """The fewest of `ranges` that cover 1, 2, ... without a gap, as far as all of them do.
 
-    Greedy: of all ranges that start at most one beyond the reach, take the one that ends last.
+    Greedy: of all ranges that leave no gap to those chosen before, take the one that ends last.
     Empty if none starts at 1.
     """
     waiting = sorted(ranges, key=lambda part: part.first)
@@ -97,8 +98,8 @@ def covering_bound(
     Raises
     ------
     SideConditionError
-        If not even one record is excluded, or if the ranges used may all fail at once: their
-        failure probabilities add up to 1 or more.
+        If not even one record is excluded, or if the failure probabilities of the ranges used add
+        up to 1 or more: all of them may then fail at once.
     """
     chosen = cover(ranges)
     if not chosen:

@@ -14,7 +14,7 @@ CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
 
 
 class SideConditionError(ValueError):
-    """An argument proves nothing here; the message names the condition that fails."""
+    """An argument proves nothing for this problem; the message names the condition that fails."""
 
 
 @dataclass(frozen=True)

@@ -78,9 +78,9 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        At the first number that is not what it should be, and for files that are malformed or too
-        large to check: over 16 MB of JSON, 1 GB of arrays, or more work than the file's size
-        allows (a few seconds for one of 1 KB).
+        At the first number that differs from the recomputed one, and for files that are malformed
+        or too large to check: over 16 MB of JSON, 1 GB of arrays, or more work than the file's
+        size allows (a few seconds for one of 1 KB).
     OSError
         If the file cannot be read.
 
@@ -99,7 +99,7 @@ def check_certificate(path: str | Path) -> Checked:
 
 
 def _checked(document: Part) -> Checked:
-    """Check every rung, and that together they exclude each number of records."""
+    """Check every rung, and that the rungs together exclude each number of records."""
     problem = _problem(document)
     reach, failure = 0, 0.0
     verified: list[str] = []
@@ -111,8 +111,8 @@ def _checked(document: Part) -> Checked:
             found, first, last = _check_rung(rung, problem)
         except CertificateRejected as error:
             raise CertificateRejected(f"rung {i}: {error}") from error
-        require(first <= reach + 1, f"rung {i} starts at {first}, the reach before is {reach}")
-        require(last > reach, f"rung {i} ends at {last}, the reach before is {reach}")
+        require(first <= reach + 1, f"rung {i} starts at {first}, those before end at {reach}")
+        require(last > reach, f"rung {i} ends at {last}, those before end at {reach}")
         reach, queries = last, found.queries
         verified += [*found.verified, f"records {first} to {last} are excluded"]
         conditions += found.conditions

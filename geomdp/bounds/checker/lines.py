@@ -83,11 +83,11 @@ def _lengths(family: Part, answers: Vector) -> Vector:
     require(bool(values[-1] > 0), "all differences are 0")
     kept = values > LEAST_EIGENVALUE * values[-1]
     axes = (vectors[:, kept] / np.sqrt(values[kept])).T @ scaled
-    # One Newton step towards orthonormal axes mends those of small eigenvalues.
+    # Axes of small eigenvalues are orthonormal up to rounding only; one Newton step corrects them.
     axes = 1.5 * axes - 0.5 * (axes @ axes.T) @ axes
     frame = vectors[:, kept] @ axes
-    # Any frame of norm at most 1 proves the bound, so the weights and the rounding so far need no
-    # check.
+    # Any frame of norm at most 1 proves the bound. So neither the weights nor the rounding of the
+    # steps above need a check.
     norm = math.sqrt(float(np.linalg.eigvalsh(frame @ frame.T)[-1]))
     return np.asarray(np.abs(np.einsum("jk,jk->j", frame, differences)) / norm)
 

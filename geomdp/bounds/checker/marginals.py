@@ -1,4 +1,4 @@
-"""Packings for marginals known by numbers: minimum distances proved again, pairs sampled."""
+"""Packings for marginals that a rule gives: minimum distances proved again, pairs sampled."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Part:
     values : dict
         Its values by name, as in the file; large arrays are NumPy arrays.
     work : Work
-        What the whole check may still take.
+        The operations that the whole check may still take.
     """
 
     def __init__(self, values: dict[str, Any], work: Work) -> None:

@@ -1,4 +1,4 @@
-"""Result of checking one rung of a certificate."""
+"""Result of checking one rung: one step of a certificate."""
 
 from __future__ import annotations
 

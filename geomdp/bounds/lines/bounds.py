@@ -1,10 +1,10 @@
-"""Lower bounds from orthogonal lines for any workload: which pairs, how many steps on each.
+"""Lower bounds from orthogonal lines for any workload: choice of the pairs and of the steps.
 
-Frames of growing size come from `frames`. For each frame, a price per step decides how many steps a
-line takes: the number that maximises its squared error less the price of the steps. Prices go from
-high to low.
+Frames of growing size come from `frames`. More steps on a line prove a larger error, but need more
+records. For each frame and each price of a grid, the number of steps on a line is the one with the
+largest squared error less the price of the steps.
 
-A subset of the universe is enough for a proof: large universes are sampled from a public seed.
+A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def line_plans(
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
-    """All frames at all prices, without plans that need more records than another for less."""
+    """Plans for all frames and prices, without those that another beats with fewer records."""
     most = max(1, math.floor(STEP_EPSILON / epsilon))
     # Either many steps of the most copies, or a single step of fewer copies.
     options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
@@ -159,7 +159,7 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """For prices from high to low, the steps of each line that gain most less their price."""
+    """For prices from high to low, the steps of each line that prove most less their price."""
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
     lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
     # Relative to a single step on the longest line.

@@ -4,7 +4,7 @@ The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where del
 width of the answers of all elements in direction u_j. The sum of squared widths is maximised over
 orthonormal frames of i vectors by alternation: take the pair of elements farthest apart along each
 u_j, with difference w_j and length delta_j, then the frame nearest to (delta_j w_j), which is its
-polar factor. Neither step lowers the sum. One climb starts from the axes through elements chosen
+polar factor. Neither step lowers the sum. One ascent starts from the axes through elements chosen
 one by one, each as far as possible from the span of those before (Cholesky with pivoting), another
 from a random frame.
 """
@@ -17,8 +17,8 @@ import scipy.linalg
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Steps of a climb; by then widths change by less than a per cent.
-CLIMBS = 8
+#: Steps of an ascent; by then widths change by less than a per cent.
+ASCENT_STEPS = 8
 #: Share of the largest eigenvalue below which a polar factor is not formed.
 SINGULAR = 1e-9
 #: Share of the largest pivot below which elements count as dependent on those before.
@@ -38,19 +38,21 @@ def coordinates(centred: FloatArray) -> FloatArray:
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`.
 
-    The better of two climbs. The axes are the better start for random sign queries, the random
+    The better of two ascents. The axes are the better start for random sign queries, the random
     frame for ranges.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
     starts = (np.eye(rank, size), np.linalg.qr(random)[0])
-    return max((_climb(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum())
+    return max(
+        (_ascend(points, start) for start in starts), key=lambda found: (found[1] ** 2).sum()
+    )
 
 
-def _climb(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Pairs and lengths at the end of the climb from `frame` (r, size)."""
+def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Pairs and lengths at the end of the ascent from `frame` (r, size)."""
     pairs, lengths = _widest(points, frame)
-    for _ in range(CLIMBS):
+    for _ in range(ASCENT_STEPS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
         # Repeated pairs leave the polar factor undetermined in some directions: shrink those.

@@ -73,7 +73,7 @@ class LinearCode:
 
 
 @cache
-def greedy_code(length: int, distance: int, seed: int = 0) -> LinearCode:
+def greedy_code(length: int, distance: int) -> LinearCode:
     """A linear code of given `length` and minimum `distance`, grown generator by generator.
 
     Random generators are kept while all words stay at least `distance` apart, which succeeds up to
@@ -86,7 +86,7 @@ def greedy_code(length: int, distance: int, seed: int = 0) -> LinearCode:
     """
     whole(length, "length")
     whole(distance, "distance", maximum=length)
-    rng = np.random.default_rng([seed, length, distance])
+    rng = np.random.default_rng([0, length, distance])
     first = np.zeros((1, length), dtype=np.int64)
     first[0, :distance] = 1
     rows, span = first, _span(_packed(first))

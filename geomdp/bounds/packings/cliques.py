@@ -11,40 +11,14 @@ MAX_VERTICES = 256
 
 
 def largest_clique(adjacency: BoolArray) -> IntArray:
-    """A clique of the largest size.
+    """Vertices of a clique of the largest size, ascending.
 
-    Parameters
-    ----------
-    adjacency : (n, n) array of bool
-        Symmetric; the diagonal is not read. n at most 256.
-
-    Returns
-    -------
-    (size,) array of int
-        Its vertices, ascending.
-
-    Raises
-    ------
-    ValueError
-        If `adjacency` is not square and symmetric, or too large.
-
-    Notes
-    -----
-    Branch and bound; the number of colours of a greedy colouring bounds the clique that the
-    candidates can still add. Exact, exponential in the worst case.
-
-    References
-    ----------
-    Tomita and Seki 2003.
+    `adjacency` (n, n) is symmetric, and its diagonal is not read. Branch and bound: the number of
+    colours of a greedy colouring bounds the clique that the candidates can still add (Tomita and
+    Seki 2003). Exact, exponential in the worst case; ``ValueError`` for more than 256 vertices.
     """
-    square = adjacency.ndim == 2 and adjacency.shape[0] == adjacency.shape[1]
-    if not square or len(adjacency) > MAX_VERTICES:
-        raise ValueError(
-            f"adjacency must be square with at most {MAX_VERTICES} vertices, "
-            f"got shape {adjacency.shape}"
-        )
-    if not (adjacency == adjacency.T).all():
-        raise ValueError("adjacency must be symmetric")
+    if len(adjacency) > MAX_VERTICES:
+        raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
     # Vertices of large degree first: the colouring is then tighter.
     order = np.argsort(-adjacency.sum(axis=1), kind="stable")
     matrix = adjacency[np.ix_(order, order)]

@@ -20,7 +20,7 @@ from geomdp.workloads import Marginals
 
 @dataclass(frozen=True, eq=False)
 class CodeWords(PackingFamily):
-    """Data sets of one record each: words in {0, 1}^d, known by numbers only.
+    """Data sets of one record each: words in {0, 1}^d, given by a rule.
 
     The answers of a record to 1-way marginals are the record itself. A record is a word of an outer
     Reed-Solomon code, each symbol written as a word of an inner binary code; attributes left over

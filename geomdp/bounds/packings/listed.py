@@ -12,8 +12,6 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
-from geomdp.bounds.bound import Bound
-from geomdp.bounds.certificates.certificate import certify
 from geomdp.bounds.certificates.rung import PackingFamily
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
@@ -21,8 +19,7 @@ from geomdp.bounds.certificates.workloads import (
     listing_document,
     workload_subject,
 )
-from geomdp.bounds.metrics import MEAN_L2, Metric
-from geomdp.privacy import Adjacency
+from geomdp.bounds.metrics import Metric
 from geomdp.workloads import Workload
 
 #: Answer differences held at a time: 2^22 float64 are 32 MB.
@@ -164,18 +161,3 @@ class Packing(PackingFamily):
             **listing_document(self.workload, self.elements, self.answers),
             "datasets": self.datasets,
         }
-
-    def certify(
-        self,
-        *,
-        epsilon: float,
-        alpha: float,
-        metric: Metric = MEAN_L2,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> Bound:
-        """The lower bound that this packing proves alone; see `geomdp.bounds.certify`.
-
-        Raises ``SideConditionError`` if it proves none, as any packing of data sets of several
-        records, which needs others for the smallest numbers of records.
-        """
-        return certify((self,), epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)

@@ -40,7 +40,7 @@ from geomdp.workloads import Marginals
 
 @dataclass(frozen=True, eq=False)
 class MarginalBlocks(PackingFamily):
-    """The data sets X_f above, known by numbers only.
+    """The data sets X_f of the module docstring, given by a rule.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def _best_sets(
     failure: float,
     seed: int,
 ) -> RandomSignSets | None:
-    """The degree whose Reed-Solomon family of sets of `size` reaches furthest, if one does."""
+    """The Reed-Solomon family of sets of `size` that excludes most records, if any does."""
     best, furthest = None, 0
     prime = prime_at_most(int(math.exp(min(log_universe, MAX_LOG_UNIVERSE)) / size))
     if prime < size:

@@ -1,4 +1,4 @@
-"""Packings for random sign queries, known by numbers only: the family of Theorem 24 (JL-T24).
+"""Packings for random sign queries, given by a rule: the family of Theorem 24 (JL-T24).
 
 k queries with independent uniform values +-1 on each element. For a family of s-sets S whose
 symmetric differences have at least w elements, let X_S hold the elements of S once each. For one
@@ -45,7 +45,7 @@ class UnionBoundError(SideConditionError):
 
 @dataclass(frozen=True)
 class RandomSignSets(PackingFamily):
-    """The data sets X_S of a family of sets, for k random sign queries; known by numbers only.
+    """The data sets X_S of a family of sets, for k random sign queries, given by a rule.
 
     Parameters
     ----------

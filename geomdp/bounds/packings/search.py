@@ -177,7 +177,7 @@ class _Search:
         variance = float((spread**2).mean())
         room = 2 * variance / self.problem.required_separation**2
         reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
-        # Half powers of two up to 2^10, larger than any room in practice.
+        # Half powers of two up to 2^10; in practice the limits below are smaller.
         grid = sorted({round(2 ** (i / 2)) for i in range(2, 21)})
         return [size for size in grid if size <= min(room, reach)]
 

@@ -38,10 +38,7 @@ class HitAndRun:
     uniform distribution (Smith 1984; Lovasz 1999 for its mixing time).
     """
 
-    @property
-    def name(self) -> str:
-        """What the kernel is called in a privacy record."""
-        return "hit-and-run"
+    name = "hit-and-run"
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
         """The next points (chains, m) of all chains, given the present `points` in `body`."""
@@ -69,13 +66,10 @@ class CoordinateHitAndRun:
 
     sweeps: int = 1
 
+    name = "coordinate hit-and-run"
+
     def __post_init__(self) -> None:
         whole(self.sweeps, "sweeps")
-
-    @property
-    def name(self) -> str:
-        """What the kernel is called in a privacy record."""
-        return "coordinate hit-and-run"
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
         """The next points (chains, m) of all chains, given the present `points` in `body`."""

@@ -1,4 +1,4 @@
-"""Volume of a body by a chain of ratios between its intersections with growing balls."""
+"""Volume of a body as a product of ratios between its intersections with growing balls."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def annealed_volume(
 
         vol K = vol(r B) (vol(K and r B) / vol(r B)) prod_i vol(K and B_(i+1)) / vol(K and B_i),
 
-    each ratio at most 2 as K is convex. The first ratio is estimated by the share of uniform points
-    of the ball r B that lie in K, every other one by the share of points of K and B_(i+1) that lie
-    in B_i. These points come from independent hit-and-run chains; the chains of one ratio start
-    where those of the ratio before ended.
+    where "and" is the intersection and each ratio of the product is at most 2, as K is convex. The
+    first ratio is estimated by the share of uniform points of the ball r B that lie in K. Every
+    other one is estimated by the share of points of K and B_(i+1) that lie in B_i. These points
+    come from independent hit-and-run chains, which start where those of the ratio before ended.
 
     Parameters
     ----------
@@ -82,13 +82,17 @@ def annealed_volume(
         raise ValueError(f"body must have more than one point to have a volume, got {body!r}")
     walk = prepared_walk(body, generator)
     mixing = pilot(walk, generator, CHAINS)
-    m, inner = walk.body.dimension, _inner_radius(mixing)
+    m, norms = walk.body.dimension, np.linalg.norm(mixing.chains.draws, axis=2)
+    # Root mean square of a coordinate: a body in isotropic position holds a ball of that radius.
+    inner = float(np.sqrt((norms**2).mean() / m))
+    # Up to the first radius that is at least the median norm.
+    steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
+    radii = [inner * 2 ** (i / m) for i in range(steps + 1)]
     share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
     scale = float(np.linalg.slogdet(walk.root.T @ walk.root)[1]) / 2
-    logarithm = scale + log_unit_ball_volume(m) + m * math.log(inner) + math.log(share.value)
-    errors = [share.stderr / share.value]
+    logarithm = scale + log_unit_ball_volume(m) + m * math.log(inner) + math.log(share)
+    errors = [math.sqrt((1 - share) / (share * CHAINS * draws))]
     points = _in_ball(walk.body, inner, generator)
-    radii = _radii(inner, mixing, m)
     for radius, wider in zip(radii, [*radii[1:], math.inf], strict=True):
         found, points = _phase(walk, mixing, radius, wider, points, draws, generator)
         logarithm -= math.log(found.value)
@@ -99,27 +103,8 @@ def annealed_volume(
     return Estimate(volume, volume * relative, interval, CHAINS * draws * (len(radii) + 1))
 
 
-def _norms(mixing: Mixing) -> FloatArray:
-    """Euclidean norms of the points of the pilot run."""
-    draws = mixing.chains.draws
-    return np.asarray(np.linalg.norm(draws.reshape(-1, draws.shape[-1]), axis=1))
-
-
-def _inner_radius(mixing: Mixing) -> float:
-    """Root mean square of a coordinate: radius of a ball held by a body in isotropic position."""
-    draws = mixing.chains.draws
-    return float(np.sqrt((_norms(mixing) ** 2).mean() / draws.shape[-1]))
-
-
-def _radii(inner: float, mixing: Mixing, m: int) -> list[float]:
-    """Radii r 2^(i/m), i = 0, 1, ..., up to the first that is at least the median norm."""
-    middle = float(np.median(_norms(mixing)))
-    steps = max(0, math.ceil(m * math.log2(middle / inner)))
-    return [inner * 2 ** (i / m) for i in range(steps + 1)]
-
-
-def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> Estimate:
-    """Share of a ball that lies in the body, from n points, with its binomial standard error."""
+def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> float:
+    """Share of n points of a ball that lie in the body."""
     inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
     share = float(inside.mean())
     if share == 0:
@@ -127,7 +112,7 @@ def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) 
             f"body must hold a good share of a ball in rounded coordinates, none of {n} points "
             f"of the ball lie in {body!r}"
         )
-    return Estimate(share, math.sqrt(share * (1 - share) / n), (0.0, 1.0), n)
+    return share
 
 
 def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
