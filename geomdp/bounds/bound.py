@@ -33,14 +33,14 @@ class Bound:
 
         * ``Side.LOWER``: no epsilon-DP mechanism has error at most alpha at any n <= v, so
           sc > v. Data sets have a whole number of records, so v and its floor are the same bound; 0
-          excludes nothing. Finite.
+          excludes nothing. It must be finite.
         * ``Side.UPPER``: some epsilon-DP mechanism has error at most alpha at n = ceil(v), so
-          sc <= ceil(v). Infinity is no bound.
+          sc <= ceil(v). Infinity claims nothing.
 
         A lower and an upper bound on the same problem therefore satisfy
         floor(lower) < ceil(upper).
     side : Side
-        Which of the two.
+        Whether it is a lower or an upper bound.
     statement : str
         What is proved, in one sentence.
     assumptions : tuple of str
@@ -74,7 +74,7 @@ class Bound:
 
     @property
     def records(self) -> float:
-        """The whole number the bound amounts to: floor(value) below, ceil(value) above."""
+        """The same bound as a whole number: floor(value) if lower, ceil(value) if upper."""
         if math.isinf(self.value):
             return self.value
         return float(math.floor(self.value) if self.side is Side.LOWER else math.ceil(self.value))

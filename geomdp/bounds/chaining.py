@@ -1,4 +1,4 @@
-"""Chaining bound and packing bounds of a workload: how far its upper bound is from optimal.
+"""Chaining bound and packing bounds of a workload: they show how far the former is from optimal.
 
 Theorem 4 bounds the Gaussian width of a net of answers by chaining, and each term of the chaining
 sum by a packing at the same scale. Both are computed here with explicit constants.

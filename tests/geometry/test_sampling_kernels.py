@@ -72,12 +72,11 @@ def ball_uniforms(points: FloatArray) -> FloatArray:
 
 
 NEAR_CORNER = np.full(DIMENSION, 0.999)
+#: Exact sampler, uniform functions and corner of the box, and of the simplex.
+OF_BOX = (box_sample, box_uniforms, NEAR_CORNER)
+OF_SIMPLEX = (simplex_sample, simplex_uniforms, np.full(DIMENSION, 1e-3))
 SLAB_BOX = Setting(
-    "box as slabs",
-    lambda s: SlabBody(np.eye(DIMENSION), np.full(DIMENSION, s)),
-    box_sample,
-    box_uniforms,
-    NEAR_CORNER,
+    "box as slabs", lambda s: SlabBody(np.eye(DIMENSION), np.full(DIMENSION, s)), *OF_BOX
 )
 ROTATED_SLABS = Setting(
     "rotated box as slabs",
@@ -87,35 +86,17 @@ ROTATED_SLABS = Setting(
     NEAR_CORNER @ ROTATION,
 )
 HALFSPACE_BOX = Setting(
-    "box as halfspaces",
-    lambda s: HPolytope(AXES, np.full(2 * DIMENSION, s)),
-    box_sample,
-    box_uniforms,
-    NEAR_CORNER,
+    "box as halfspaces", lambda s: HPolytope(AXES, np.full(2 * DIMENSION, s)), *OF_BOX
 )
 HALFSPACE_SIMPLEX = Setting(
     "simplex as halfspaces",
     lambda s: HPolytope(
         np.vstack([-np.eye(DIMENSION), np.ones(DIMENSION)]), np.append(np.zeros(DIMENSION), s)
     ),
-    simplex_sample,
-    simplex_uniforms,
-    np.full(DIMENSION, 1e-3),
+    *OF_SIMPLEX,
 )
-BOX = Setting(
-    "box",
-    lambda s: Box(np.full(DIMENSION, -s), np.full(DIMENSION, s)),
-    box_sample,
-    box_uniforms,
-    NEAR_CORNER,
-)
-SIMPLEX = Setting(
-    "simplex",
-    lambda s: Simplex(s * UNIT_SIMPLEX.vertices),
-    simplex_sample,
-    simplex_uniforms,
-    np.full(DIMENSION, 1e-3),
-)
+BOX = Setting("box", lambda s: Box(np.full(DIMENSION, -s), np.full(DIMENSION, s)), *OF_BOX)
+SIMPLEX = Setting("simplex", lambda s: Simplex(s * UNIT_SIMPLEX.vertices), *OF_SIMPLEX)
 BALL = Setting(
     "ball",
     lambda s: Ball(DIMENSION, s),
@@ -123,13 +104,7 @@ BALL = Setting(
     ball_uniforms,
     0.999 * np.eye(DIMENSION)[0],
 )
-VERTEX_BOX = Setting(
-    "box as vertices",
-    lambda s: VPolytope(s * CORNERS),
-    box_sample,
-    box_uniforms,
-    NEAR_CORNER,
-)
+VERTEX_BOX = Setting("box as vertices", lambda s: VPolytope(s * CORNERS), *OF_BOX)
 
 # (kernel, setting, steps within which it is uniform after a start in a corner). A corner of the
 # 4-cube costs random directions about 2^4 moves before the first long chord, then about m^2 more.

@@ -36,11 +36,11 @@ from geomdp._validation import positive, whole
 #: Priors tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors are best
 #: for few steps, priors that fade towards the ends for many.
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
-#: Distance between points y for squared errors, in steps; less where errors are far below a step.
+#: Distance between points y for squared errors, in steps; it shrinks with errors below a step.
 SPACING = 0.02
-#: Largest epsilon T: e^(epsilon T) must be a float64, and further steps improve nothing.
+#: Largest epsilon T: e^(epsilon T) must be a float64, and more steps improve no bound.
 MOST_EPSILON = 64.0
-#: Largest epsilon of a step: beyond, errors are so small that points y would have to be closer.
+#: Largest epsilon of a step. Above it, errors are so small that points y would have to be closer.
 MOST_STEP = 12.0
 #: Relative margin for the O(T) roundings of a risk, far above T 2^-52.
 MARGIN = 1e-11

@@ -35,7 +35,7 @@ from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Most elements used, and most of their answers held: 2^23 float64 are 64 MB.
+#: Most elements used, and most of their answers kept in memory: 2^23 float64 are 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
 #: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
 FRAME_RATIO = math.sqrt(2)
@@ -43,7 +43,7 @@ FRAME_RATIO = math.sqrt(2)
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
 #: Number of prices and the ratio of one to the next: the last allows 64 steps on short lines.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Copies are chosen so that one step costs about this epsilon; coarser steps would lose above 2%.
+#: Copies are chosen so that one step costs about this epsilon; coarser ones cost the bound 2%.
 STEP_EPSILON = 0.5
 
 
@@ -134,7 +134,7 @@ def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
 def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
-    """Plans for a workload, in order of their number of records and of their scale."""
+    """Plans for a workload; both their numbers of records and their scales increase."""
     return _plans(workload, positive(epsilon, "epsilon") * CHANGES[adjacency], metric.moment)
 
 
@@ -172,7 +172,7 @@ def _priced(
 
 @lru_cache(maxsize=8)
 def _frames(workload: Workload) -> tuple[OrthogonalLines, ...]:
-    """Sets of orthogonal lines of growing number."""
+    """Sets of 1, 2, 3, 4, 6, 8, ... orthogonal lines."""
     most = max(2, min(MAX_ELEMENTS, MAX_ANSWERS // workload.n_queries))
     elements = elements_or_sample(workload, most, PUBLIC_SEED)
     answers = workload.evaluate(elements)

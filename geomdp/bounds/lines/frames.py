@@ -55,7 +55,7 @@ def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
     for _ in range(ASCENT_STEPS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
-        # Repeated pairs leave the polar factor undetermined in some directions: shrink those.
+        # Repeated pairs leave the polar factor undetermined in some directions, which are shrunk.
         roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
     return pairs, lengths

@@ -49,7 +49,7 @@ from geomdp.workloads import Workload
 #: Eigenvalues of D W^T W D below this share of the largest count as 0, which lowers S. Above it,
 #: roundings of 2^-52 of the largest move the root by less than `LENGTH_MARGIN`.
 LEAST_EIGENVALUE = 1e-9
-#: Relative margin for the scale.
+#: Relative margin by which C is rounded down.
 LENGTH_MARGIN = 5e-10
 
 

@@ -1,1 +1,1 @@
-"""Packings of data sets with far answers, and the lower bounds that follow from them."""
+"""Packings: data sets close together with answers far apart, and their lower bounds."""

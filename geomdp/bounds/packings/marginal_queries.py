@@ -72,7 +72,7 @@ def marginal_bound(
 
 
 def _code_words(attributes: int) -> Iterator[CodeWords]:
-    """Plain and concatenated codes."""
+    """Packings by plain and by concatenated codes."""
     for inner in _codes(attributes):
         symbols = prime_at_most(inner.count)
         length = min(attributes // inner.length, symbols)
@@ -96,7 +96,7 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 
 
 def _parts(attributes: int, width: int) -> list[int]:
-    """Sizes d' of the first parts: at least a third of an even share, and room for a last part."""
+    """Sizes d' of the first parts: at least a third of an even share, and two attributes left."""
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [
         part

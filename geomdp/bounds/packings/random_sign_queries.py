@@ -25,7 +25,7 @@ MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
 #: Degrees tried for one set size, as shares of it.
 DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
 
-#: Numbers of single elements tried.
+#: How many different numbers of single elements are tried.
 SINGLETON_COUNTS = 64
 
 
@@ -106,8 +106,8 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
 def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """The best number of single elements: more of them have answers closer together."""
-    # At the largest rate, that of delta = 1 at tilt 1/2, all separation is lost.
+    """Singletons in the number that excludes most: more of them have answers closer together."""
+    # The largest rate is that of delta = 1 at tilt 1/2, where the separation is 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))
     if limit <= math.log(3):

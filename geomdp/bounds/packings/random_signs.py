@@ -87,12 +87,12 @@ class RandomSignSets(PackingFamily):
 
     @property
     def deviation(self) -> float:
-        """The delta above, the least that the union bound allows."""
+        """The least delta that the union bound allows."""
         return float(self._chosen[0])  # type: ignore[attr-defined]
 
     @property
     def tilt(self) -> float:
-        """The tilt x above."""
+        """The tilt x at which it does."""
         return float(self._chosen[1])  # type: ignore[attr-defined]
 
     @property

@@ -34,9 +34,9 @@ from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Most answers of elements held: 2^24 float64 are 128 MB.
+#: Most answers of elements kept in memory: 2^24 float64 are 128 MB.
 MAX_ANSWERS = 1 << 24
-#: Number of separations at which a largest clique is computed, and most elements for that.
+#: Largest cliques are computed at this many separations, if there are at most so many elements.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
 #: The search stops after this many sizes of multisets in a row without progress.
 PATIENCE = 3
@@ -51,8 +51,8 @@ class Effort:
     elements : int
         Most elements used; of a larger universe, a random sample.
     pool : int
-        Random multisets of each size. Universes of at least as many elements need none: single
-        elements are then as many as the pool.
+        Random multisets of each size. None are drawn if there are at least as many elements: the
+        data sets of one record are then as many as the pool.
     datasets : int
         Most data sets of one packing.
     exchanges : int
@@ -182,7 +182,7 @@ class _Search:
         return [size for size in grid if size <= min(room, reach)]
 
     def multisets(self, size: int) -> Packing:
-        """Data sets of `size` records: random pool, greedy order, local exchanges."""
+        """Data sets of `size` records: the best of a random pool, improved by exchanges."""
         pool = self.rng.integers(len(self.elements), size=(self.effort.pool, size))
         datasets = pool[self._greedy(means_of(self.answers, pool), size)]
         spread = spread_out(
@@ -195,7 +195,7 @@ class _Search:
         return Packing(self.workload, self.elements, spread, "search over multisets")
 
     def _greedy(self, points: FloatArray, size: int) -> IntArray:
-        """The best prefix of the farthest-point order; one row if there is none."""
+        """The best prefix of the farthest-point order; one row if none excludes a record."""
         found = farthest_points(
             points,
             self.problem.metric.norm,

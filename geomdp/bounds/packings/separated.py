@@ -31,7 +31,8 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
     """Rows of a largest subset of `points` (N, k) that is `separation` apart: N_sep of JL-L7.
 
-    The largest clique of the graph of separated pairs, at most 256 points; see `largest_clique`.
+    The largest clique of the graph of separated pairs, exact and exponential in the worst case, for
+    at most 256 points.
 
     Raises
     ------

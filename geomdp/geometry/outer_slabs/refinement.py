@@ -2,9 +2,9 @@
 
 For any directions z_1..z_F that span the space of a symmetric body K, the slab body
 {y : |<z_j, y>| <= h_K(z_j)} holds K, so its K-norm noise is as private as that of K; only E ||U||^2
-is larger. Slabs are added where they cut off most of the volume: chains run in the present slab
-body, a source finds directions in which points of its boundary stick out of K, and those directions
-are added that together cut off most states of the chains (`search`).
+is larger. Slabs are added in rounds (`search`). Chains run in the present slab body. For points of
+its boundary, directions are found in which they lie outside of K (`separation`). Those directions
+become slabs that together cut off most states of the chains.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ SETTLING = 4
 #: Each round adds as many slabs as the dimension, within these limits. Chains then have time to
 #: mix between two rounds, and a full budget takes about `SLABS_PER_DIMENSION` rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
-#: Points handed to the direction source per slab added. On the measured workloads about half of the
-#: facets found this way are worth adding: a budget spent on all of them cuts off less.
+#: Points per added slab from which directions are sought. On the measured workloads about half of
+#: the facets found this way are worth adding: a budget spent on all of them cuts off less.
 POINTS_PER_SLAB = 2
 #: If a symmetry is known: random images taken of each direction, and slabs added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
