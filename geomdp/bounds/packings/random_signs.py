@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,26 +75,26 @@ class RandomSignSets(PackingFamily):
         whole(self.queries, "queries")
         whole(self.seed, "seed", minimum=0)
         probability(self.failure, "failure")
-        deviation, tilt = _least_deviation(self.needed_rate, self.sets.size)
-        object.__setattr__(self, "_chosen", (deviation, tilt))
+        _ = self._least  # raises where the union bound proves nothing
 
     def __repr__(self) -> str:
         return f"RandomSignSets({self.queries} queries, {self.sets!r}, failure={self.failure:g})"
 
-    @property
-    def needed_rate(self) -> float:
-        """(2 ln M + ln(1 / (2 failure))) / k, which the rate must reach."""
-        return (2 * self.sets.log_count - math.log(2 * self.failure)) / self.queries
+    @cached_property
+    def _least(self) -> tuple[float, float]:
+        """The least delta that the union bound allows, and the tilt x at which it does."""
+        needed = (2 * self.sets.log_count - math.log(2 * self.failure)) / self.queries
+        return _least_deviation(needed, self.sets.size)
 
     @property
     def deviation(self) -> float:
         """The least delta that the union bound allows."""
-        return float(self._chosen[0])  # type: ignore[attr-defined]
+        return self._least[0]
 
     @property
     def tilt(self) -> float:
         """The tilt x at which it does."""
-        return float(self._chosen[1])  # type: ignore[attr-defined]
+        return self._least[1]
 
     @property
     def subject(self) -> object:

@@ -3,10 +3,10 @@
 The first word of each docstring says how much is known. *Explicit* formulas hold as they stand, for
 every data set. A *shape* gives the dependence on all parameters; the theorem leaves an absolute
 constant open, which is the required argument `constant`. Sample sizes are real numbers: from the
-next whole number on, the error is at most alpha. Errors are per query, E ||M(X) - Q(X)||_2 / sqrt(k),
-or the root mean square where the docstring says so. Neighbours replace one record, and privacy is
-epsilon-DP unless said otherwise. The `predicted_rmse` of a mechanism uses more of the workload and
-is usually smaller.
+next whole number on, the error is at most alpha. Errors are E ||M(X) - Q(X)||_2 / sqrt(k), per
+query, or the root mean square where the docstring says so. Neighbours replace one record, and
+privacy is epsilon-DP unless said otherwise. The `predicted_rmse` of a mechanism uses more of the
+workload and is usually smaller.
 """
 
 from __future__ import annotations
