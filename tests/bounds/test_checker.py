@@ -52,7 +52,7 @@ Document = dict[str, Any]
 
 
 def listed(workload: Workload, alpha: float = 0.01) -> Bound:
-    """All elements of a workload, and some of their multisets, as a chain where it pays."""
+    """The bound from all elements of a workload and some of their multisets together."""
     elements = workload.universe.elements()
     elements = elements[np.unique(workload.evaluate(elements), axis=0, return_index=True)[1]]
     count = len(elements)
@@ -252,7 +252,7 @@ def test_changed_large_arrays_are_rejected(tmp_path: Path) -> None:
     rejected(path, document, "separation is 0")
 
 
-def test_a_missing_rung_and_a_mixed_chain_are_rejected(tmp_path: Path) -> None:
+def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path: Path) -> None:
     path = saved(BOUNDS["blocks"](), tmp_path)
     document = json.loads(path.read_text())
     assert len(document["rungs"]) > 1

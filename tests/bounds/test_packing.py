@@ -115,7 +115,7 @@ def test_every_number_of_records_up_to_the_bound_is_excluded(
     assert [n for n in numbers if excluded(n)] == list(range(1, int(bound.value) + 1))
 
 
-def test_a_chain_excludes_every_number_of_records() -> None:
+def test_two_packings_together_exclude_every_number_of_records() -> None:
     # Pairs of the elements of a small universe are more numerous: they reach further, start later.
     W = Histogram(3)
     multisets = list(itertools.combinations_with_replacement(range(3), 2))

@@ -30,8 +30,8 @@ from geomdp.bounds.rounding import rounded_down
 MARGIN = 1e-12
 
 
-class Argument:
-    """What a step of a certificate takes for granted; by default nothing."""
+class Conditional:
+    """Something that holds under stated conditions; by default under none."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -40,11 +40,11 @@ class Argument:
 
     @property
     def failure(self) -> float:
-        """Probability over public draws that the argument does not hold; 0 if it is proved."""
+        """Probability over public draws that the conditions fail; 0 if there are none."""
         return 0.0
 
 
-class PackingFamily(Argument, abc.ABC):
+class PackingFamily(Conditional, abc.ABC):
     """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
 
     It states all that a bound needs: how many data sets there are, how far apart their answers are,
@@ -81,7 +81,7 @@ class PackingFamily(Argument, abc.ABC):
 
 
 @dataclass(frozen=True)
-class ExcludedRange(Argument, abc.ABC):
+class ExcludedRange(Conditional, abc.ABC):
     """One step of a certificate: it excludes all numbers of records from `first` to `last`."""
 
     first: int

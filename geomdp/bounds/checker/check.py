@@ -95,7 +95,7 @@ def check_certificate(path: str | Path) -> Checked:
         raise
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
         # No rule covers these values: the file proves nothing.
-        raise CertificateRejected(f"it cannot be evaluated: {error}") from error
+        raise CertificateRejected(f"the file cannot be evaluated: {error}") from error
 
 
 def _checked(document: Part) -> Checked:
