@@ -46,7 +46,6 @@ from .smooth.degree import DegreeRule as DegreeRule
 from .smooth.degree import LeastPredictedError as LeastPredictedError
 from .smooth.degree import TheoremDegree as TheoremDegree
 from .smooth.moment_projection import MomentProjection as MomentProjection
-from .smooth.noise import MomentBodyNoise as MomentBodyNoise
 from .smooth.noise import MomentNoise as MomentNoise
 from .smooth.noise import UniformGaussian as UniformGaussian
 from .smooth.noise import UniformLaplace as UniformLaplace

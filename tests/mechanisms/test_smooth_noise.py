@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from geomdp.audit import audit_event
-from geomdp.mechanisms import MomentBodyNoise, UniformGaussian, UniformLaplace, WeightedLaplace
-from geomdp.mechanisms.smooth.calibrated import ScaledLaplace
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Heuristic, PureDP
+from geomdp.mechanisms import UniformGaussian, UniformLaplace, WeightedLaplace
+from geomdp.mechanisms.smooth.noise import ScaledLaplace
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads import SmoothQueries
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
@@ -145,37 +145,7 @@ def test_audit_of_weighted_noise(smoothness):
     assert audited(0.93 * scales, 4).refuted
 
 
-@pytest.fixture(scope="module", name="noise_of_body")
-def _noise_of_body():
-    return MomentBodyNoise().calibrate(SmoothQueries(1, 5), PURE, REPLACE)
-
-
-class TestMomentBodyNoise:
-    def test_is_heuristic_and_beats_laplace(self, noise_of_body):
-        assert isinstance(noise_of_body.sampler, Heuristic)
-        laplace = UniformLaplace().calibrate(SmoothQueries(1, 5), PURE, REPLACE)
-        assert np.linalg.norm(noise_of_body.deviations) < 0.8 * np.linalg.norm(laplace.deviations)
-
-    def test_its_body_holds_every_move(self, noise_of_body):
-        gauges = noise_of_body.noise.body.gauge(moves(SmoothQueries(1, 5), REPLACE))
-        assert gauges.max() <= 1
-        assert gauges.max() > 0.98
-
-    @pytest.mark.statistical
-    def test_covariance_is_that_of_its_draws(self, noise_of_body):
-        draws = noise_of_body.sample(np.random.default_rng(1), 2000)
-        total = np.trace(noise_of_body.covariance)
-        assert total == pytest.approx((noise_of_body.deviations**2).sum(), rel=1e-12)
-        # The stated covariance is from 2048 draws: six standard errors of the difference (1e-9).
-        squares = (draws**2).sum(axis=1)
-        assert abs(squares.mean() - total) <= 6 * 2**0.5 * squares.std() / 2000**0.5
-
-    def test_limits(self):
-        with pytest.raises(ValueError, match="at most 64 moments, got 99"):
-            MomentBodyNoise().calibrate(SmoothQueries(2, 10), PURE, REPLACE)
-
-
-@pytest.mark.parametrize("noise", [*LAPLACE, MomentBodyNoise()], ids=repr)
+@pytest.mark.parametrize("noise", LAPLACE, ids=repr)
 def test_pure_noise_gives_no_other_guarantee(noise):
     with pytest.raises(ValueError, match="privacy must be PureDP for"):
         noise.calibrate(SmoothQueries(1, 3), ZCDP(1.0), REPLACE)

@@ -67,8 +67,6 @@ class SmoothRelease:
         Bound on the error of every moment before noise.
     guarantee : Guarantee
         The privacy record.
-    noise_covariance : (t^d - 1, t^d - 1) array, optional
-        Covariance of the noise on the moments m != 0; None if it is independent.
     schema : Schema, optional
         The real columns behind the variables, with the public bounds mapped to -1 and 1.
     post_processed : bool
@@ -81,7 +79,6 @@ class SmoothRelease:
     smoothness: int
     numerical_error: float
     guarantee: Guarantee
-    noise_covariance: FloatArray | None = None
     schema: Schema | None = None
     post_processed: bool = False
 
@@ -128,14 +125,11 @@ class SmoothRelease:
         ValueError
             For coefficients of another shape than the moments.
         """
-        value = coefficients.answer(self.moments)
-        if self.noise_covariance is None:
-            deviation = coefficients.noise_std(self.noise_std)
-        else:
-            inner = coefficients.values.ravel()[1:]
-            deviation = math.sqrt(max(float(inner @ self.noise_covariance @ inner), 0.0))
         return SmoothAnswer(
-            value, deviation, coefficients.approximation_error, coefficients.error_bound
+            coefficients.answer(self.moments),
+            coefficients.noise_std(self.noise_std),
+            coefficients.approximation_error,
+            coefficients.error_bound,
         )
 
     def projected(self, projection: MomentProjection) -> SmoothRelease:
@@ -170,11 +164,8 @@ class SmoothRelease:
             "guarantee": self.guarantee.to_dict(),
             "post_processed": self.post_processed,
         }
-        arrays = {"moments": self.moments, "noise_std": self.noise_std}
-        if self.noise_covariance is not None:
-            arrays["noise_covariance"] = self.noise_covariance
         file = io.BytesIO()
-        np.savez(file, record=np.array(json.dumps(record)), **arrays)  # type: ignore[arg-type]
+        np.savez(file, record=json.dumps(record), moments=self.moments, noise_std=self.noise_std)
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
@@ -216,11 +207,8 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
         raise ValueError("moments must be 1 and noise_std 0 at m = 0, and noise_std at least 0")
-    covariance = arrays.get("noise_covariance")
-    if covariance is not None:
-        covariance = finite_array(covariance, "noise_covariance", 2)
-        if covariance.shape != (moments.size - 1,) * 2:
-            raise ValueError(f"noise_covariance must be of {moments.size - 1} moments")
+    if arrays.keys() - {"moments", "noise_std"}:
+        raise ValueError(f"arrays must be moments and noise_std, got {sorted(arrays)}")
     description, post_processed = record["schema"], record["post_processed"]
     schema = None if description is None else Schema.from_json(json.dumps(description))
     if schema is not None:
@@ -234,7 +222,6 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
         smoothness=whole(record["smoothness"], "smoothness"),
         numerical_error=positive(record["numerical_error"], "numerical_error"),
         guarantee=Guarantee.from_dict(record["guarantee"]),
-        noise_covariance=covariance,
         schema=schema,
         post_processed=post_processed,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
@@ -14,11 +14,15 @@ from geomdp.data import Schema
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency
-from geomdp.mechanisms.smooth.calibrated import CalibratedNoise
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
-from geomdp.mechanisms.smooth.noise import MomentNoise, UniformGaussian, WeightedLaplace
+from geomdp.mechanisms.smooth.noise import (
+    CalibratedNoise,
+    MomentNoise,
+    UniformGaussian,
+    WeightedLaplace,
+)
 from geomdp.mechanisms.smooth.smooth_release import SmoothRelease, check_schema
-from geomdp.privacy import Adjacency, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
@@ -65,9 +69,8 @@ class SmoothSummary:
     -----
     Privacy, in real arithmetic. `UniformLaplace` and `WeightedLaplace`: for all neighbouring X, X'
     and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. `UniformGaussian`: the rho-zCDP or
-    (epsilon, delta)-DP of the Gaussian mechanism. `MomentBodyNoise` is drawn by a Markov chain:
-    nothing is claimed and epsilon is a target. `workloads.smooth.moment_diameters` and the
-    docstrings of the noises prove the sensitivities.
+    (epsilon, delta)-DP of the Gaussian mechanism. `workloads.smooth.moment_diameters` and the
+    docstrings of the noises prove the sensitivities. The samplers are exact.
 
     Numerical errors: the computed sums are those of a public function Q' within `transform.errors`
     of Q, rounded by at most n r, r = `transform.rounding(n)`. Between neighbours a computed sum
@@ -112,7 +115,7 @@ class SmoothSummary:
         def deviations(workload: SmoothQueries) -> FloatArray:
             return noise.calibrate(workload, privacy, adjacency).deviations / self.n
 
-        rule = LeastPredictedError(noise.largest_table) if degree is None else degree
+        rule = LeastPredictedError() if degree is None else degree
         if isinstance(rule, DegreeRule):
             rule = rule.choose(d=d, n=self.n, smoothness=self.smoothness, noise_at=deviations)
         self.workload = SmoothQueries(d, rule)
@@ -126,7 +129,7 @@ class SmoothSummary:
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of Z, on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
-        self.guarantee = Guarantee(privacy, adjacency, self.noise.sampler)
+        self.guarantee = Guarantee(privacy, adjacency, Exact())
 
     def __repr__(self) -> str:
         return (
@@ -139,7 +142,7 @@ class SmoothSummary:
         """Number t of degrees 0..t-1 in each variable."""
         return self.workload.degree
 
-    @cached_property
+    @property
     def noise_std(self) -> FloatArray:
         """Standard deviations (t,) * d of the noise on the released moments; 0 at m = 0."""
         return self.workload.table(self.noise.deviations / self.n, 0.0)
@@ -147,12 +150,10 @@ class SmoothSummary:
     @property
     def predicted_rmse(self) -> Prediction:
         """Root mean squared error per moment, m = 0 left out; the same for every data set."""
-        moment = self.noise.second_moment()
-        value = math.sqrt(moment.value / self.workload.n_queries) / self.n
-        # d sqrt(x) / sqrt(x) = dx / (2 x).
-        stderr = value * moment.stderr / (2 * moment.value)
+        energy = float(self.noise.deviations @ self.noise.deviations)
+        value = math.sqrt(energy / self.workload.n_queries) / self.n
         source = "variances of the noise (SM-A1, SM-X1)"
-        return Prediction(value, PredictionKind.EXACT, source, stderr)
+        return Prediction(value, PredictionKind.EXACT, source)
 
     def release(
         self,
@@ -161,38 +162,18 @@ class SmoothSummary:
         *,
         ledger: Ledger | None = None,
     ) -> SmoothRelease:
-        """The private summary of `records`.
+        """The private summary of points (n, d) of the cube; see `Mechanism.release`.
 
-        Parameters
-        ----------
-        records : array, DataFrame, or iterable of chunks of one
-            Points (n, d) of the cube; `geomdp.data.encode` maps columns with bounds to it. Chunks
-            are read once and never held.
-        rng : Generator, int or None
-            None for operating-system entropy; anything else voids the privacy claim.
-        ledger : Ledger, optional
-            Asked before the records are read; pays once they are found valid, before any draw.
-
-        Raises
-        ------
-        ValueError
-            Before any draw: points outside the cube or NaN, naming row and column, or, under
-            replace-one, not n of them.
-        BudgetExhausted
-            If the ledger cannot pay; the records are not read.
+        `geomdp.data.encode` maps columns with bounds to the cube. ``ValueError`` before any payment
+        for points outside it or NaN, naming row and column.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
-
-        def set_up() -> tuple[FloatArray, FloatArray | None]:
-            covariance = self.noise.covariance
-            return self.noise_std, None if covariance is None else covariance / self.n**2
 
         def read() -> tuple[int, FloatArray]:
             chunks = self.workload.universe.chunks(records, self.transform.rows)
             return self.transform.sums(chunks)
 
-        def draw(known: tuple[FloatArray, FloatArray | None], sums: FloatArray) -> SmoothRelease:
-            noise_std, covariance = known
+        def draw(noise_std: FloatArray, sums: FloatArray) -> SmoothRelease:
             noisy = (sums.ravel()[1:] + self.noise.sample(generator, 1)[0]) / self.n
             return SmoothRelease(
                 moments=self.workload.table(noisy),
@@ -201,12 +182,17 @@ class SmoothSummary:
                 smoothness=self.smoothness,
                 numerical_error=float(self.numerical_errors.max()),
                 guarantee=guarantee,
-                noise_covariance=covariance,
                 schema=self.schema,
             )
 
         return release_once(
-            type(self).__name__, self.n, guarantee, ledger, set_up=set_up, read=read, draw=draw
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=lambda: self.noise_std,
+            read=read,
+            draw=draw,
         )
 
 
