@@ -31,8 +31,6 @@ from .post_processed.fitted import Fitted as Fitted
 from .post_processed.jl import JL as JL
 from .post_processed.jl import AutoDimension as AutoDimension
 from .post_processed.priors import FixedDataset as FixedDataset
-from .post_processed.priors import Prior as Prior
-from .post_processed.priors import UniformPrior as UniformPrior
 from .post_processed.priors import predict_on_prior as predict_on_prior
 from .post_processed.projected import Projected as Projected
 from .post_processed.shrunk import Shrunk as Shrunk

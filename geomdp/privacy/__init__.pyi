@@ -1,5 +1,4 @@
 from .calibration import analytic_gaussian_scale as analytic_gaussian_scale
-from .calibration import classical_gaussian_scale as classical_gaussian_scale
 from .calibration import gaussian_delta as gaussian_delta
 from .calibration import gaussian_scale as gaussian_scale
 from .calibration import laplace_scale as laplace_scale

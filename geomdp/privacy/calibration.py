@@ -85,20 +85,6 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 
 
-def classical_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
-    """The textbook sigma = Delta_2 sqrt(2 ln(1.25/delta)) / epsilon, proved for epsilon < 1.
-
-    For comparison: `analytic_gaussian_scale` is smaller and has no such limit. `sensitivity` is
-    Delta_2. ``ValueError`` for an epsilon of 1 or more. Dwork-Roth 2014, Theorem A.1 (its constant
-    1.25); formula sheet JL-GAUSS.
-    """
-    sensitivity = positive(sensitivity, "sensitivity")
-    if privacy.epsilon >= 1:
-        raise ValueError(f"epsilon must be below 1 for the classical sigma, got {privacy.epsilon}")
-    deviations = math.sqrt(2 * (math.log(1.25) - math.log(privacy.delta)))
-    return _scale(sensitivity * deviations / privacy.epsilon)
-
-
 def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
     """The least delta in [0, 1] for which Gaussian noise is (epsilon, delta)-DP.
 

@@ -95,11 +95,6 @@ class TestParameters:
         with pytest.raises(ValueError, match="dimension"):
             JL(Ball(SQUARE, **PURE), dimension)
 
-    @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, math.nan])
-    def test_jl_level(self, level):
-        with pytest.raises(ValueError, match="level"):
-            JL(Ball(SQUARE, **PURE), 1, rng=0).distortion_limit(level)
-
 
 class TestSensitivity:
     @pytest.mark.parametrize("workload", WORKLOADS)

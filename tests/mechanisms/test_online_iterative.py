@@ -79,7 +79,8 @@ def test_online_accuracy_update_bound_and_replay() -> None:
         good += worst <= online.accuracy
         used += online.updates
         assert online.updates <= online.updates_allowed
-        assert online.replay().evaluate(SparseQuery.counting("ab")) == (
+        rebuilt = replay(online.rule, online.alpha, online.exchanges)
+        assert rebuilt.evaluate(SparseQuery.counting("ab")) == (
             online.hypothesis.evaluate(SparseQuery.counting("ab"))
         )
     binomial_above(good, trials, 1 - beta)

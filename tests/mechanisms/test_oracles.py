@@ -205,28 +205,25 @@ def test_jl_prediction_is_the_stated_sum():
     low = (2 * width.interval[0]) / math.sqrt(10)
     high = (2 * width.interval[1] + 0.61 * workload.l2_diameter()) / math.sqrt(10)
     assert low <= mechanism.mean_distortion <= high * 1.05
-    assert mechanism.distortion_limit(1e-3) > mechanism.distortion_limit(1e-1)
     noise = math.sqrt(10 * 11) * diameter / 1000
     ceiling = (noise + mechanism.mean_distortion) / math.sqrt(30)
     assert mechanism.predicted_rmse.value <= ceiling * (1 + 1e-5)
 
 
 @pytest.mark.statistical
-def test_distortion_stays_below_its_limits():
-    """JL-T9 on the mean over maps, and the limit for single maps, on all pairs of a small K_Q."""
+def test_distortion_stays_below_its_mean_bound():
+    """JL-T9 on the mean over maps, on all pairs of a small K_Q."""
     workload = RandomSigns(20, 12, 0)
     answers = explicit_answers(workload)
     pairs = np.array([a - b for a, b in itertools.combinations(answers, 2)])
     inner = Ball(workload, n=100, privacy=PureDP(1.0))
-    losses, above = [], 0
+    losses = []
     for seed in range(200):
         mechanism = JL(inner, 8, rng=seed)
         lengths = np.linalg.norm(pairs @ mechanism.matrix.T, axis=1)
         losses.append(float((np.linalg.norm(pairs, axis=1) - lengths).max()))
-        above += losses[-1] > mechanism.distortion_limit(0.01)
     # Pairs of vertices are part of the supremum over K x K, so this is necessary, not sufficient.
     assert np.mean(losses) <= mechanism.mean_distortion
-    assert above <= 12  # P(Binomial(200, 0.01) > 12) < 1e-6
 
 
 class TestTargets:

@@ -13,7 +13,6 @@ from geomdp.privacy import (
     ApproxDP,
     PureDP,
     analytic_gaussian_scale,
-    classical_gaussian_scale,
     gaussian_delta,
     gaussian_scale,
     laplace_scale,
@@ -133,20 +132,6 @@ def test_the_published_analytic_value():
     assert scale == pytest.approx(3.730632, abs=5e-7)
 
 
-@given(sensitivities, st.floats(1e-6, 0.999), st.floats(1e-300, 0.499))
-def test_the_classical_scale_is_never_smaller(sensitivity, epsilon, delta):
-    privacy = ApproxDP(epsilon, delta)
-    classical = classical_gaussian_scale(sensitivity, privacy)
-    expected = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    assert classical == pytest.approx(expected, rel=8 * EPSILON, abs=0)
-    assert classical >= analytic_gaussian_scale(sensitivity, privacy)
-
-
-def test_the_classical_scale_is_refused_where_it_is_not_proved():
-    with pytest.raises(ValueError, match="epsilon must be below 1"):
-        classical_gaussian_scale(1.0, ApproxDP(1.0, 1e-6))
-
-
 @given(sensitivities, st.floats(1e-6, 1e3), st.floats(1.01, 1e3))
 def test_the_zcdp_scale_meets_every_renyi_order(sensitivity, rho, order):
     scale = zcdp_gaussian_scale(sensitivity, ZCDP(rho))
@@ -188,7 +173,6 @@ def test_gaussian_scale_follows_the_guarantee():
         (laplace_scale, PureDP(1.0)),
         (zcdp_gaussian_scale, ZCDP(1.0)),
         (analytic_gaussian_scale, ApproxDP(1.0, 1e-6)),
-        (classical_gaussian_scale, ApproxDP(0.5, 1e-6)),
     ],
 )
 def test_sensitivity_is_checked(function, privacy, sensitivity):

@@ -11,7 +11,7 @@ from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
-from geomdp.mechanisms.interactive.transcript import Answer, exchanges_to_json_lines
+from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
 from geomdp.mechanisms.protocol import release_once
 from geomdp.noise.scalar import ScalarNoise, scalar_noise
@@ -121,10 +121,6 @@ class IterativeRelease(Generic[AnyQuery]):
     def stopped(self) -> bool:
         """Whether the test stopped the run before the update bound."""
         return bool(self.exchanges) and not self.exchanges[-1][1].above
-
-    def to_json_lines(self) -> str:
-        """The exchanges as JSON lines; ``ValueError`` for a query that JSON cannot hold."""
-        return exchanges_to_json_lines(self.exchanges)
 
 
 class IterativeConstruction(Generic[AnyQuery]):

@@ -11,7 +11,7 @@ from geomdp._typing import RandomState
 from geomdp._validation import positive, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
-from geomdp.mechanisms.interactive.transcript import Answer, Transcript, exchanges_to_json_lines
+from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
@@ -247,14 +247,6 @@ class OnlineConstruction(Generic[Query]):
     def exchanges(self) -> list[tuple[Query, Answer]]:
         """The queries asked with their answers, in order; public."""
         return list(zip(self._asked, self.transcript, strict=True))
-
-    def to_json_lines(self) -> str:
-        """The exchanges as JSON lines; ``ValueError`` for a query that JSON cannot hold."""
-        return exchanges_to_json_lines(self.exchanges)
-
-    def replay(self) -> Hypothesis[Query]:
-        """The hypothesis rebuilt from the queries and the public transcript alone."""
-        return replay(self.rule, self.alpha, self.exchanges)
 
 
 def replay(

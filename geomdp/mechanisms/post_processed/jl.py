@@ -96,8 +96,7 @@ class JL(PostProcessed):
     The first line is Minkowski's inequality with JL-L13 and JL-L13b, the second JL-T9 for Gaussian
     maps. `predicted_rmse` puts the second into the first: the noise term is that of the drawn A,
     the distortion is averaged over A. So the error averaged over A is at most the prediction
-    averaged over A; for a single A it may be larger. `distortion_limit` gives a bound for the drawn
-    A at a stated level.
+    averaged over A; for a single A it may be larger.
 
     References
     ----------
@@ -150,17 +149,6 @@ class JL(PostProcessed):
     def mean_distortion(self) -> float:
         """Upper bound on E_A delta(A), in the units of the answers; see the class."""
         return distortion_bound(width_limit(self.body), self._diameter, len(self.matrix))
-
-    def distortion_limit(self, level: float) -> float:
-        """Upper bound on delta(A) that holds with probability 1 - `level` over the draw of A.
-
-        delta is a diam(K_Q)-Lipschitz function of A, whose entries have variance 1/k, so
-        P(delta > E delta + t diam / sqrt(k)) <= exp(-t^2 / 2) (Gaussian concentration).
-        """
-        if not 0 < level < 1:
-            raise ValueError(f"level must be above 0 and below 1, got {level!r}")
-        deviation = math.sqrt(2 * math.log(1 / level))
-        return self.mean_distortion + deviation * self._diameter / math.sqrt(len(self.matrix))
 
     @property
     def predicted_rmse(self) -> Prediction:
