@@ -7,14 +7,12 @@ from functools import cached_property
 from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import Workload
 
 
-class Ball(AdditiveMechanism):
+class Ball(PureMechanism):
     """K-norm noise of the l2 ball in the span of the answers.
 
     M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_2 / D_2) on the
@@ -37,21 +35,11 @@ class Ball(AdditiveMechanism):
     Nikolov 2022, Lemma 15; formula sheet JL-L15, JL-KN.
     """
 
-    privacy: PureDP
     _span: AffineHull
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        pure = pure_only(privacy, "Ball")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        self._radius = l2_sensitivity(workload, adjacency)
-        self._span = answer_hull(workload, adjacency)
+    def _prepare(self) -> None:
+        self._radius = l2_sensitivity(self.workload, self.adjacency)
+        self._span = answer_hull(self.workload, self.adjacency)
 
     @cached_property
     def noise(self) -> KNormNoise:

@@ -11,17 +11,16 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray
 from geomdp.bodies import Box, Elliptope, PsdBox, Simplex, TableMoments, sensitivity_polytope
 from geomdp.bodies.base import Body
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.table_maps import cell_map
-from geomdp.privacy import Adjacency, PureDP
+from geomdp.privacy import Adjacency
 from geomdp.workloads import BoxSecondMoment, Workload
 from geomdp.workloads.structure.sign_products import sign_products
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 
-class Cone(AdditiveMechanism):
+class Cone(PureMechanism):
     """Noise from the cone over a body that holds all answer vectors (X-CONE).
 
     M(X) = (sum of Q(x) + Z) / n, Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)) with U_i uniform on a body
@@ -59,24 +58,13 @@ class Cone(AdditiveMechanism):
     Formula sheet X-CONE, X-LKJ, X-PSDBOX; for categorical columns see `TableMoments`.
     """
 
-    privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        pure = pure_only(privacy, "Cone")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        lift = cone_lift(workload)
+    def _prepare(self) -> None:
+        lift = cone_lift(self.workload)
         if lift is None:
             raise ValueError(
                 "workload must be tables of at most two columns, linear in pairwise sign products, "
                 "or have a sensitivity polytope with an exact sampler (box, ball, simplex, "
-                f"spectraplex), got {workload!r}"
+                f"spectraplex), got {self.workload!r}"
             )
         self._lift = lift
         self.set_up()

@@ -13,10 +13,10 @@ from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
 from geomdp.geometry.ellipsoids.least_trace import PairDifferences, Rows, least_trace_ellipsoid
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
-from geomdp.privacy import Adjacency, PureDP
+from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload
 
 #: Largest universe whose pairs are searched: one search is then a product of two matrices with
@@ -32,7 +32,7 @@ MAX_PATTERN_COLUMNS = 12
 GAP = 5e-3
 
 
-class Ellipsoid(AdditiveMechanism):
+class Ellipsoid(PureMechanism):
     """K-norm noise of the least-trace ellipsoid around the differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, Z with density proportional to
@@ -65,21 +65,10 @@ class Ellipsoid(AdditiveMechanism):
     Formula sheet JL-ELL, SAM-5.
     """
 
-    privacy: PureDP
     _span: AffineHull
 
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        super().__init__(
-            workload, n=n, privacy=pure_only(privacy, "Ellipsoid"), adjacency=adjacency
-        )
-        self._span = answer_hull(workload, adjacency)
+    def _prepare(self) -> None:
+        self._span = answer_hull(self.workload, self.adjacency)
 
     @cached_property
     def noise(self) -> KNormNoise:

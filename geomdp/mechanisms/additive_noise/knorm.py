@@ -16,8 +16,8 @@ from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
@@ -28,7 +28,7 @@ from geomdp.workloads.structure.symmetries import random_symmetry
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
-class KNorm(AdditiveMechanism):
+class KNorm(PureMechanism):
     """K-norm noise of a symmetric body that holds all differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_K) on the span
@@ -65,7 +65,6 @@ class KNorm(AdditiveMechanism):
     Hardt-Talwar 2010; Nikolov 2022, Lemma 14; formula sheet JL-KN, JL-L14, X-OUT, SAM-1 to SAM-6.
     """
 
-    privacy: PureDP
     _span: AffineHull
 
     def __init__(
@@ -78,14 +77,15 @@ class KNorm(AdditiveMechanism):
         body: Body | None = None,
         exact: bool = False,
     ) -> None:
-        pure = pure_only(privacy, "KNorm")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        self._span = answer_hull(workload, adjacency)
+        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
         self._given = None if body is None else holding_neighbours(body, workload, adjacency)
         self._exact = exact
         if body is not None and exact and not body.implements(Body.sample_uniform):
             names = ", ".join(named.name for named in exact_noise_bodies(workload, adjacency))
             raise ValueError(f"body must have an exact sampler, as have {names}; got {body!r}")
+
+    def _prepare(self) -> None:
+        self._span = answer_hull(self.workload, self.adjacency)
 
     @cached_property
     def noise(self) -> KNormNoise:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import LaplaceNoise
-from geomdp.privacy import Adjacency, PureDP
 from geomdp.privacy.calibration import laplace_scale
-from geomdp.workloads import Workload
 
 
-class Laplace(AdditiveMechanism):
+class Laplace(PureMechanism):
     """Independent Laplace noise on every query.
 
     M(X) = (sum of Q(x) + Z) / n, Z_i independent Lap(D_1 / epsilon), where D_1 is the l1
@@ -34,19 +32,8 @@ class Laplace(AdditiveMechanism):
     Dwork-McSherry-Nissim-Smith 2006; formula sheet GEN-3, section 7.
     """
 
-    privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        pure = pure_only(privacy, "Laplace")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        self._sensitivity = l1_sensitivity(workload, adjacency)
+    def _prepare(self) -> None:
+        self._sensitivity = l1_sensitivity(self.workload, self.adjacency)
         self.set_up()
 
     @cached_property

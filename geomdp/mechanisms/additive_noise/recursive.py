@@ -8,16 +8,16 @@ from typing import Self
 from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.knorm import holding_neighbours
-from geomdp.mechanisms.sensitivity import answer_hull, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 
 
-class Recursive(AdditiveMechanism):
+class Recursive(PureMechanism):
     """Hardt-Talwar noise of a symmetric body that holds all differences of neighbours.
 
     M(X) = (sum of Q(x) + Z) / n, Z = sum over i of Z_i with Z_i K-norm noise of a shadow of a
@@ -59,7 +59,6 @@ class Recursive(AdditiveMechanism):
     JL-SPLIT, JL-L16, JL-L19, SAM-1 to SAM-6.
     """
 
-    privacy: PureDP
     _span: AffineHull
 
     def __init__(
@@ -72,14 +71,14 @@ class Recursive(AdditiveMechanism):
         body: Body | None = None,
         variant: Variant | None = None,
     ) -> None:
-        super().__init__(
-            workload, n=n, privacy=pure_only(privacy, "Recursive"), adjacency=adjacency
-        )
-        self._span = answer_hull(workload, adjacency)
+        super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
         if variant is not None and not isinstance(variant, Variant):
             raise ValueError(f"variant must be one of {list(Variant)} or None, got {variant!r}")
         self._variant = variant
         self._given = None if body is None else holding_neighbours(body, workload, adjacency)
+
+    def _prepare(self) -> None:
+        self._span = answer_hull(self.workload, self.adjacency)
 
     @cached_property
     def noise(self) -> RecursiveNoise:

@@ -11,15 +11,13 @@ from geomdp._numerics.linalg import svec
 from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
 from geomdp.bodies.spectral.pfaffians import difference_moments, nuclear_moments
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.noise import KNormNoise, MappedNoise, Part
-from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import Workload
+from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
 
-class Spectral(AdditiveMechanism):
+class Spectral(PureMechanism):
     """K-norm noise on the matrix sum of s s^T of sign vectors, mapped to the answers.
 
     Answers are c + T(products s_i s_j), s in {-1, 1}^p a function of the record, as for `Cone`.
@@ -54,22 +52,13 @@ class Spectral(AdditiveMechanism):
     Formula sheet JL-COV, JL-L14, X-LKJ.
     """
 
-    privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        pure = pure_only(privacy, "Spectral")
-        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
-        l1_sensitivity(workload, adjacency)  # refuses constant workloads
-        products = sign_products(workload)
+    def _prepare(self) -> None:
+        super()._prepare()
+        products = sign_products(self.workload)
         if products is None:
-            raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
+            raise ValueError(
+                f"workload must be linear in pairwise sign products, got {self.workload!r}"
+            )
         self._products = products
 
     @cached_property

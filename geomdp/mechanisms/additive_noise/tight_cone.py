@@ -9,12 +9,10 @@ import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.bodies import TableMoments
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
+from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.noise import ConeNoise, PairedNoise
 from geomdp.noise.exact.table_maps import cell_map
-from geomdp.privacy import Adjacency, PureDP
-from geomdp.workloads import Workload
+from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 #: Share of the uncut body that is kept: a draw takes 100 tries, most refused early. Measured for 8
@@ -32,7 +30,7 @@ MAX_TRIPLES = 1 << 13
 MAX_WORK = 1 << 18
 
 
-class TightCone(AdditiveMechanism):
+class TightCone(PureMechanism):
     """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
 
     Answers are c + T q with q in K, a body `TableMoments` cut by a limit on the total violation of
@@ -64,25 +62,13 @@ class TightCone(AdditiveMechanism):
     Deza-Laurent 1997 (triangle inequalities of the cut polytope); formula sheet X-CONE, X-LKJ.
     """
 
-    privacy: PureDP
-
-    def __init__(
-        self,
-        workload: Workload,
-        *,
-        n: int,
-        privacy: PureDP,
-        adjacency: Adjacency = Adjacency.REPLACE_ONE,
-    ) -> None:
-        super().__init__(
-            workload, n=n, privacy=pure_only(privacy, "TightCone"), adjacency=adjacency
-        )
-        l1_sensitivity(workload, adjacency)  # refuses constant workloads
-        contrasts = table_contrasts(workload)
+    def _prepare(self) -> None:
+        super()._prepare()
+        contrasts = table_contrasts(self.workload)
         if contrasts is None:
             raise ValueError(
                 "workload must be linear in tables of two columns (MarginalTables or Marginals "
-                f"with k <= 2, Parities with k = 2), got {workload!r}"
+                f"with k <= 2, Parities with k = 2), got {self.workload!r}"
             )
         self._contrasts = contrasts
 

@@ -63,8 +63,23 @@ class PostProcessed(Mechanism):
         return self.inner.private(rng)
 
 
-def additive_only(inner: object) -> AdditiveMechanism:
-    """`inner`, or ``ValueError`` if it is no additive mechanism."""
-    if not isinstance(inner, AdditiveMechanism):
-        raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
-    return inner
+class PostProcessedNoise(PostProcessed):
+    """A mechanism that post-processes the noisy answers of an additive mechanism.
+
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        Which noise to use. It brings workload, n, privacy and adjacency.
+
+    Raises
+    ------
+    ValueError
+        If `inner` is not an additive mechanism.
+    """
+
+    inner: AdditiveMechanism
+
+    def __init__(self, inner: AdditiveMechanism) -> None:
+        if not isinstance(inner, AdditiveMechanism):
+            raise ValueError(f"inner must be an additive mechanism, got {type(inner).__name__}")
+        super().__init__(inner)

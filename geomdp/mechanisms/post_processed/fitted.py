@@ -10,13 +10,13 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
+from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.noise_norm import NoiseNorm, noise_norm
 from geomdp.mechanisms.post_processed.projected import Projected
 from geomdp.mechanisms.results import Prediction, PredictionKind
 
 
-class Fitted(PostProcessed):
+class Fitted(PostProcessedNoise):
     """An additive mechanism followed by generalised least squares over the sensitivity polytope.
 
     With y = Q(X) + Z / n, Z the noise of `inner` with covariance S, and K as in `Projected`,
@@ -29,11 +29,7 @@ class Fitted(PostProcessed):
     in which the noise is small more than those in which it is large. The last line keeps M(X)
     within b of g; f itself is nearly always that close.
 
-    Parameters
-    ----------
-    inner : AdditiveMechanism
-        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
-        adjacency.
+    `inner` must be an additive mechanism, ``ValueError`` otherwise.
 
     Notes
     -----
@@ -59,10 +55,8 @@ class Fitted(PostProcessed):
     JL-L13b, GEN-2.
     """
 
-    inner: AdditiveMechanism
-
     def __init__(self, inner: AdditiveMechanism) -> None:
-        super().__init__(additive_only(inner))
+        super().__init__(inner)
         self._projected = Projected(inner)
 
     @cached_property

@@ -19,7 +19,7 @@ from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.width.width import gaussian_width
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Privatiser
-from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
+from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
     relative_tolerance,
@@ -50,7 +50,7 @@ class AutoDimension:
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
 
 
-class JL(PostProcessed):
+class JL(PostProcessedNoise):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
     M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, A (k, m) with independent
@@ -103,7 +103,6 @@ class JL(PostProcessed):
     Nikolov 2022, Algorithm 1 and Lemma 13; formula sheet JL-A1, JL-T9, JL-L13, JL-L13b.
     """
 
-    inner: AdditiveMechanism
     matrix: FloatArray
 
     def __init__(
@@ -112,7 +111,7 @@ class JL(PostProcessed):
         dimension: int | AutoDimension,
         rng: RandomState = None,
     ) -> None:
-        super().__init__(additive_only(inner))
+        super().__init__(inner)
         effective = inner.workload.affine_hull().dimension
         self._rng, self._dimension = np.random.default_rng(rng), dimension
         if isinstance(dimension, AutoDimension):

@@ -11,7 +11,7 @@ from geomdp.bodies.base import Body
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
+from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import MarginalTables, Workload
@@ -30,18 +30,14 @@ MAX_RELAXED_COLUMNS = 128
 STANDARD_ERRORS = 4.76
 
 
-class Projected(PostProcessed):
+class Projected(PostProcessedNoise):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
     M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner` and K = K_Q the
     sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, whose polytope is out
     of reach, K is the larger `moment_relaxation`, an image of the elliptope.
 
-    Parameters
-    ----------
-    inner : AdditiveMechanism
-        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
-        adjacency.
+    `inner` must be an additive mechanism, ``ValueError`` otherwise.
 
     Notes
     -----
@@ -61,11 +57,6 @@ class Projected(PostProcessed):
     Nikolov-Talwar-Zhang 2016; Nikolov 2022, Algorithm 1 with A = I and Lemma 13; formula sheet
     JL-A1, JL-L13, JL-L13b.
     """
-
-    inner: AdditiveMechanism
-
-    def __init__(self, inner: AdditiveMechanism) -> None:
-        super().__init__(additive_only(inner))
 
     @cached_property
     def body(self) -> Body:

@@ -9,8 +9,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.geometry.projection.projector import Projector
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.post_processed.base import PostProcessed, additive_only
+from geomdp.mechanisms.post_processed.base import PostProcessedNoise
 from geomdp.mechanisms.post_processed.projected import (
     GAP_SHARE,
     noise_limit_source,
@@ -23,7 +22,7 @@ from geomdp.workloads import MarginalTables, Workload, explicit_answers
 from geomdp.workloads.base import MAX_SCORES
 
 
-class Shrunk(PostProcessed):
+class Shrunk(PostProcessedNoise):
     """An additive mechanism shrunk towards a public point, then projected: for very few records.
 
     M(X) = argmin over p in K of ||p - (c + s (y - c))||_2 with y = Q(X) + Z / n, Z the noise of
@@ -35,11 +34,7 @@ class Shrunk(PostProcessed):
     `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. This s has the least bound on the
     error.
 
-    Parameters
-    ----------
-    inner : AdditiveMechanism
-        Which noise to use; ``ValueError`` for another mechanism. It brings workload, n, privacy and
-        adjacency.
+    `inner` must be an additive mechanism, ``ValueError`` otherwise.
 
     Notes
     -----
@@ -59,11 +54,6 @@ class Shrunk(PostProcessed):
     ----------
     Donoho-Liu-MacGibbon 1990 (linear minimax estimates); formula sheet JL-L13, GEN-2.
     """
-
-    inner: AdditiveMechanism
-
-    def __init__(self, inner: AdditiveMechanism) -> None:
-        super().__init__(additive_only(inner))
 
     @cached_property
     def _ball(self) -> tuple[FloatArray, float]:

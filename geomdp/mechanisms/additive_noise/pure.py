@@ -1,0 +1,37 @@
+"""Additive mechanisms that claim pure differential privacy."""
+
+from __future__ import annotations
+
+from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.sensitivity import l1_sensitivity, pure_only
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import Workload
+
+
+class PureMechanism(AdditiveMechanism):
+    """An additive mechanism whose constructor claims epsilon-DP and refuses any other guarantee.
+
+    A subclass proves in its docstring that its `noise` is epsilon-DP for the workloads that pass
+    `_prepare`. Parameters and errors are those of `AdditiveMechanism`.
+    """
+
+    privacy: PureDP
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        pure = pure_only(privacy, type(self).__name__)
+        super().__init__(workload, n=n, privacy=pure, adjacency=adjacency)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Compute what is cheap; ``ValueError`` for a workload that the mechanism does not take.
+
+        By default only constant workloads are refused.
+        """
+        l1_sensitivity(self.workload, self.adjacency)
