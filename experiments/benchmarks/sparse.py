@@ -36,7 +36,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
-from geomdp.mechanisms.sparse.hashing import HashedSigns
+from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.workloads import DenseQuery, SparseQuery
 
 TIMED = "queries, updates, sign bits and summaries"

@@ -59,10 +59,6 @@ class PureDP:
     def __str__(self) -> str:
         return f"{self.epsilon:g}-DP"
 
-    def parameters(self) -> dict[str, float]:
-        """Parameters by name, for a privacy record."""
-        return {"epsilon": self.epsilon}
-
 
 @dataclass(frozen=True)
 class ApproxDP:
@@ -86,10 +82,6 @@ class ApproxDP:
     def __str__(self) -> str:
         return f"({self.epsilon:g}, {self.delta:g})-DP"
 
-    def parameters(self) -> dict[str, float]:
-        """Parameters by name, for a privacy record."""
-        return {"epsilon": self.epsilon, "delta": self.delta}
-
 
 @dataclass(frozen=True)
 class ZCDP:
@@ -109,16 +101,12 @@ class ZCDP:
     def __str__(self) -> str:
         return f"{self.rho:g}-zCDP"
 
-    def parameters(self) -> dict[str, float]:
-        """Parameters by name, for a privacy record."""
-        return {"rho": self.rho}
-
 
 Privacy = PureDP | ApproxDP | ZCDP
 
 
 def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
-    """The privacy of class `definition` whose ``parameters()`` are `parameters`.
+    """The privacy of class `definition` with `parameters`, as they stand in a record.
 
     Raises
     ------
@@ -257,7 +245,7 @@ class Guarantee:
         return {
             "statement": str(self),
             "definition": type(self.privacy).__name__,
-            "parameters": self.privacy.parameters(),
+            "parameters": asdict(self.privacy),
             "adjacency": self.adjacency.value,
             "sampler": type(self.sampler).__name__.lower(),
             "sampler_details": asdict(self.sampler),

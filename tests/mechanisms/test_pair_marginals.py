@@ -80,7 +80,7 @@ def test_audit_and_its_negative_control(adjacency):
         sums = [mechanism.totals(records).sums for records in (base, changed)]
 
         def sampler(total):
-            noise = mechanism.second_moment.inner.noise
+            noise = mechanism.inner.inner.noise
 
             def draw(trials, rng):
                 return np.trace(unsvec(total + noise.sample(rng, trials)), axis1=1, axis2=2)[

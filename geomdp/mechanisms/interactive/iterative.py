@@ -224,26 +224,10 @@ class IterativeConstruction(Generic[AnyQuery]):
         secure: bool = False,
         ledger: Ledger | None = None,
     ) -> IterativeRelease[AnyQuery]:
-        """Run the construction on `records`.
+        """Run the construction on `records`, as the class of queries takes them.
 
-        Parameters
-        ----------
-        records : sequence
-            Records as the class of queries takes them; under replace-one exactly n.
-        rng : Generator, int or None
-            None for operating-system entropy; anything else voids the privacy claim.
-        secure : bool
-            Draw all noise by OpenDP (extra `secure`).
-        ledger : Ledger, optional
-            Asked before the records are read; pays once they are found valid, before any draw.
-
-        Raises
-        ------
-        ValueError
-            Before any draw: records that do not number n under replace-one, or that the queries
-            cannot take.
-        BudgetExhausted
-            If the ledger cannot pay; the records are not read.
+        With `secure`, OpenDP draws all noise (extra `secure`); all else as in `Mechanism.release`.
+        ``ValueError`` before any payment for records that the queries cannot take.
         """
         noise = scalar_noise(rng, secure)
         guarantee = Guarantee(

@@ -36,25 +36,9 @@ class Covariance:
 
     Not a `Mechanism`, because a covariance is no mean of answers of single records.
 
-    Parameters
-    ----------
-    workload : geomdp.workloads.SecondMoment
-        Fixes d; the answers are svec(S(X)), (m,) with m = d (d + 1) / 2.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        Guarantee of the pair (M, mu).
-    adjacency : Adjacency
-        Neighbour relation.
-    clip : bool
-        Whether records of norm above 1 are scaled to norm 1; they are an error otherwise.
-    mean_share : float
-        Part of the budget spent on the mean, above 0 and below 1.
-
-    Raises
-    ------
-    ValueError
-        Another workload, n below 1, or a share out of range.
+    Parameters are those of `SecondMoment` but for `shrink`; answers are svec(S(X)), (m,), and the
+    guarantee is that of the pair (M, mu). `mean_share` is the part of the budget spent on the mean,
+    above 0 and below 1, ``ValueError`` otherwise.
 
     Notes
     -----
@@ -132,10 +116,6 @@ class Covariance:
             f"{self.guarantee.adjacency.value})"
         )
 
-    def matrix(self, release: Release) -> FloatArray:
-        """The released matrix (d, d): symmetric, psd up to rounding, of trace at most 1."""
-        return self.workload.matrix(release.answers)
-
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records."""
         twin = copy.copy(self)
@@ -155,26 +135,7 @@ class Covariance:
         *,
         ledger: Ledger | None = None,
     ) -> Release:
-        """Private covariance, as svec (m,).
-
-        Parameters
-        ----------
-        records : array, DataFrame, or iterable of chunks of one
-            Rows of the unit ball (n, d), or any with `clip`; under replace-one exactly n of them.
-            Read once.
-        rng : Generator, int or None
-            None draws from the operating system's entropy; anything else makes the release
-            reproducible, and its record then says ``seeded: no privacy claim``.
-        ledger : Ledger, optional
-            Asked before the records are read; pays once they are found valid, before any draw.
-
-        Raises
-        ------
-        ValueError
-            Before any draw: records outside the ball, or, under replace-one, not n of them.
-        BudgetExhausted
-            If the ledger cannot pay; the records are not read.
-        """
+        """Private covariance, as svec (m,); see `Mechanism.release`, and `clip` for long rows."""
         generator, guarantee = source_and_record(rng, self.guarantee)
 
         def set_up() -> Prediction:

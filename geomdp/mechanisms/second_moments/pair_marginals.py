@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable
 from typing import Self
@@ -11,8 +10,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
-from geomdp._validation import whole
-from geomdp.mechanisms.base import Mechanism, Privatiser
+from geomdp.mechanisms.post_processed.base import PostProcessed
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
 from geomdp.privacy import Adjacency, Privacy
@@ -22,32 +20,15 @@ from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.universe.universes import Records
 
 
-class PairMarginals(Mechanism):
+class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
     Records x / sqrt(d) lie in the unit ball. With N the release of `SecondMoment` on them,
     M(X)_ij = d N_ij, brought into [0, 1], estimates the fraction of records with x_i = x_j = 1.
 
-    Parameters
-    ----------
-    workload : Marginals
-        With k = 2.
-    n : int
-        Number of records under replace-one; the declared public normaliser under add/remove.
-    privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
-    adjacency : Adjacency
-        Neighbour relation.
-
-    Attributes
-    ----------
-    second_moment : SecondMoment
-        The mechanism that answers are computed from.
-
-    Raises
-    ------
-    ValueError
-        Another workload, or n below 1.
+    Parameters are those of `SecondMoment` but for `clip` and `shrink`; the workload is
+    `Marginals(d, 2)`, ``ValueError`` for any other. `inner` is the `SecondMoment` that answers are
+    computed from.
 
     Notes
     -----
@@ -68,6 +49,7 @@ class PairMarginals(Mechanism):
     """
 
     workload: Marginals
+    inner: SecondMoment
 
     def __init__(
         self,
@@ -79,27 +61,25 @@ class PairMarginals(Mechanism):
     ) -> None:
         if not isinstance(workload, Marginals) or workload.k != 2:
             raise ValueError(f"workload must be Marginals(d, 2), got {workload!r}")
-        self.workload, self.n = workload, whole(n, "n")
         moments = SecondMomentWorkload(workload.d)
-        self.second_moment = SecondMoment(moments, n=n, privacy=privacy, adjacency=adjacency)
-        self.guarantee = self.second_moment.guarantee
+        super().__init__(SecondMoment(moments, n=n, privacy=privacy, adjacency=adjacency))
+        self.workload = workload
 
     @property
     def predicted_rmse(self) -> Prediction:
         """d / sqrt(2 m) times the bound on the Frobenius norm, at most 1; see the class."""
-        inner = self.second_moment.predicted_rmse
-        whole_norm = inner.value * math.sqrt(self.second_moment.workload.n_queries)
+        inner = self.inner.predicted_rmse
+        whole_norm = inner.value * math.sqrt(self.inner.workload.n_queries)
         value = whole_norm * self.workload.d / math.sqrt(2 * self.workload.n_queries)
         # Answers and truths lie in [0, 1], so no error exceeds 1.
         return Prediction(
             min(value, 1.0), PredictionKind.UPPER_BOUND, f"JL-T23 from {inner.source}"
         )
 
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records."""
-        twin = copy.copy(self)
-        twin.n, twin.second_moment = whole(n, "n"), self.second_moment.with_n(n)
-        return twin
+    @property
+    def grid(self) -> int | None:
+        """None: sums of x x^T / d are not whole numbers, so all releases draw in float64."""
+        return None
 
     def with_workload(self, workload: Workload) -> Self:
         """The same mechanism for the two-way marginals of another number of attributes."""
@@ -121,14 +101,6 @@ class PairMarginals(Mechanism):
             rows = chunk.astype(np.float64)
             total += rows.T @ rows
         return Totals(count, svec(total) / d)
-
-    def set_up(self) -> None:
-        """Set up `second_moment`."""
-        self.second_moment.set_up()
-
-    def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Private second moments."""
-        return self.second_moment.private(rng)
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Private marginals (m,) from svec of the sum of x x^T / d."""

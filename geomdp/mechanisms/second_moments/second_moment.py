@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable
 from functools import cached_property
@@ -11,12 +10,11 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
 from geomdp.bodies import Spectraplex
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
-from geomdp.mechanisms.base import Mechanism, Privatiser
+from geomdp.mechanisms.post_processed.base import PostProcessed
 from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
 from geomdp.mechanisms.second_moments.isotropic_shrinkage import (
@@ -29,7 +27,7 @@ from geomdp.workloads import Workload
 from geomdp.workloads.universe.universes import Records
 
 
-class SecondMoment(Mechanism):
+class SecondMoment(PostProcessed):
     """The matrix (1/n) sum of x x^T of records in the unit ball, with noise, projected.
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
@@ -89,6 +87,7 @@ class SecondMoment(Mechanism):
     """
 
     workload: SecondMomentWorkload
+    inner: AdditiveMechanism
 
     def __init__(
         self,
@@ -102,14 +101,13 @@ class SecondMoment(Mechanism):
     ) -> None:
         if not isinstance(workload, SecondMomentWorkload):
             raise ValueError(f"workload must be workloads.SecondMoment(d), got {workload!r}")
-        self.workload, self.n = workload, whole(n, "n")
-        self.clip, self.shrink = clip, shrink
-        self.inner: AdditiveMechanism
+        inner: AdditiveMechanism
         if isinstance(privacy, PureDP):
-            self.inner = Cone(workload, n=n, privacy=privacy, adjacency=adjacency)
+            inner = Cone(workload, n=n, privacy=privacy, adjacency=adjacency)
         else:
-            self.inner = Gaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
-        self.guarantee = self.inner.guarantee
+            inner = Gaussian(workload, n=n, privacy=privacy, adjacency=adjacency)
+        super().__init__(inner)
+        self.clip, self.shrink = clip, shrink
         self.body = Spectraplex(workload.d)
 
     @property
@@ -161,18 +159,6 @@ class SecondMoment(Mechanism):
         """High quantile of lambda_max(Z_0), from public draws."""
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
-    def matrix(self, release: Release) -> FloatArray:
-        """The released matrix (d, d): symmetric, psd up to rounding, of trace at most 1."""
-        return self.workload.matrix(release.answers)
-
-    def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; simulations of the noise are shared."""
-        # Before copying, so that the copy has the result.
-        self.set_up()
-        twin = copy.copy(self)
-        twin.n, twin.inner = whole(n, "n"), self.inner.with_n(n)
-        return twin
-
     def with_workload(self, workload: Workload) -> Self:
         """The same mechanism for records of another dimension."""
         if not isinstance(workload, SecondMomentWorkload):
@@ -200,13 +186,9 @@ class SecondMoment(Mechanism):
 
     def set_up(self) -> None:
         """Set up the noise, and what shrinkage needs to know of it."""
-        self.inner.set_up()
+        super().set_up()
         if self.shrink:
             _ = self._noise_limit
-
-    def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Noisy second moments."""
-        return self.inner.private(rng)
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Shrinkage where asked for, and projection."""

@@ -20,7 +20,7 @@ from geomdp.bounds.upper.sparse_projection import (
 )
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
-from geomdp.mechanisms.sparse.hashing import HashedSigns
+from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
@@ -153,24 +153,9 @@ class SparseProject:
         *,
         ledger: Ledger | None = None,
     ) -> SparseSummary:
-        """The private summary of `records`.
+        """The private summary of `records`, elements as in `OpenUniverse`; see `Mechanism.release`.
 
-        Parameters
-        ----------
-        records : iterable of elements
-            Read once, see `OpenUniverse`; under replace-one exactly n of them.
-        rng : Generator, int or None
-            None for operating-system entropy; anything else voids the privacy claim.
-        ledger : Ledger, optional
-            Asked before the records are read; pays once they are found valid, before any draw.
-
-        Raises
-        ------
-        ValueError
-            Before any draw: records that do not number n under replace-one, or that the encoding
-            does not take.
-        BudgetExhausted
-            If the ledger cannot pay; the records are not read.
+        ``ValueError`` before any payment for elements that the encoding does not take.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 

@@ -14,7 +14,7 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, whole
 from geomdp.mechanisms.sparse.elements import DigestedElements, ElementEncoding, IntegerElements
-from geomdp.mechanisms.sparse.hashing import HashedSigns
+from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
 from geomdp.workloads.single_queries.single_query import SparseQuery
 

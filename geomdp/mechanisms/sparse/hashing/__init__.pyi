@@ -1,1 +1,0 @@
-from .signs import HashedSigns as HashedSigns
