@@ -118,11 +118,8 @@ class ConeNoise:
 
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
-        drift = self._mapped(self.body.centroid() - self.centre)
-        if self.constant is not None:
-            drift = drift + self.constant
         factor = self.effective_dimension + 2
-        return self._count_variance * (factor * self._moments.variances() + drift**2)
+        return self._count_variance * (factor * self._moments.variances() + self._drift**2)
 
     @property
     def _count_variance(self) -> float:
@@ -133,13 +130,15 @@ class ConeNoise:
         """T q, (m,)."""
         return point if self.matrix is None else np.asarray(self.matrix @ point)
 
+    @property
+    def _drift(self) -> FloatArray:
+        """What r_1 - r_2 multiplies: T (E U - a) and the constant, (m,)."""
+        moved = self._mapped(self.body.centroid() - self.centre)
+        return moved if self.constant is None else moved + self.constant
+
     @cached_property
     def _energy(self) -> Estimate:
-        # r_1 - r_2 multiplies the centroid less a, and the constant.
-        moving = self._mapped(self.body.centroid() - self.centre)
-        if self.constant is not None:
-            moving = moving + self.constant
-        along = self._count_variance * float((moving**2).sum())
+        along = self._count_variance * float((self._drift**2).sum())
         factor = self._count_variance * (self.effective_dimension + 2)
         return scaled(self._moments.energy, factor, along)
 

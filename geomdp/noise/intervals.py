@@ -64,7 +64,7 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
     if isinstance(noise, GaussianNoise):
-        return np.sqrt(noise.variances()) * _normal_quantile(beta)
+        return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
     draws, rank = _order_statistic(beta)
     return np.asarray(_largest(noise, draws, draws - rank + 1)[0])
 
@@ -72,27 +72,9 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     """The c_j with P(|Z_j| <= c_j for all j) >= confidence, c_j proportional to the deviation.
 
-    Parameters
-    ----------
-    noise : Noise
-        Z on R^m, in units of sums.
-    confidence : float
-        1 - beta, above 0 and below 1.
-
-    Returns
-    -------
-    (m,) array
-        c_j = c s_j, s_j the standard deviation of Z_j and c the quantile of max |Z_j| / s_j: closed
-        for Laplace noise, otherwise an order statistic over public draws, as for `half_widths`.
-
-    Raises
-    ------
-    ValueError
-        If `confidence` is not between 0 and 1.
-
-    References
-    ----------
-    Formula sheet X-INT.
+    c_j = c s_j, s_j the standard deviation of Z_j and c the quantile of max |Z_j| / s_j: closed for
+    Laplace noise, otherwise an order statistic over public draws. Parameters, errors and cost are
+    those of `half_widths` (X-INT).
     """
     beta = 1 - probability(confidence, "confidence")
     if isinstance(noise, LaplaceNoise):
@@ -109,11 +91,6 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         ]
     )
     return np.asarray(deviations * np.partition(maxima, rank - 1)[rank - 1])
-
-
-def _normal_quantile(beta: float) -> float:
-    """The c with P(|g| > c) = beta for a standard normal g."""
-    return float(-special.ndtri(beta / 2))
 
 
 def _order_statistic(beta: float) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.geometry.results import Estimate
 from geomdp.noise.base import Noise
+from geomdp.noise.estimates import mean_estimate
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus
@@ -136,9 +137,7 @@ class MappedNoise:
         if part.noise.second_moment().samples == 0:
             return Estimate.exact(float(self._variances[i].sum()))
         draws = part.noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
-        squares = ((part.matrix @ draws.T) ** 2).sum(axis=0)
-        value, stderr = float(squares.mean()), float(squares.std(ddof=1)) / math.sqrt(DRAWS)
-        return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), DRAWS)
+        return mean_estimate(((part.matrix @ draws.T) ** 2).sum(axis=0))
 
 
 def _variances(part: Part) -> FloatArray:

@@ -39,25 +39,9 @@ def expected_maximum(noise: Noise) -> float:
       linear images and sums of independent log-concave vectors are log-concave (Prekopa);
     * (E ||Z||_2^2)^(1/2).
 
-    The last two need second moments in closed form and are skipped where these are estimated.
-
-    Parameters
-    ----------
-    noise : Noise
-        Symmetric noise on R^m.
-
-    Returns
-    -------
-    float
-        The bound; infinity if none of the above applies.
-
-    Notes
-    -----
-    Cost: the covariance matrix, (m, m), and for K-norm noise m support values.
-
-    References
-    ----------
-    Prekopa 1973; formula sheet GEN-3, JL-KN.
+    The last two need second moments in closed form and are skipped where these are estimated;
+    infinity if none applies. `noise` is symmetric on R^m. Cost: the covariance matrix, (m, m), and
+    for K-norm noise m support values. Prekopa 1973; formula sheet GEN-3, JL-KN.
     """
     if isinstance(noise, LaplaceNoise):
         return noise.scale * float((1 / np.arange(1, noise.dimension + 1)).sum())
@@ -92,16 +76,8 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     and E max is at most the integral over t of min{1, sum of these tails at t}. The X_i may depend
     on each other.
 
-    Parameters
-    ----------
-    deviations : (m,) array
-        Standard deviations sigma_i >= 0.
-
-    Returns
-    -------
-    float
-        The integral, rounded up: an upper sum over steps, and beyond the last step the tail
-        e^(-c t / (s sigma)), which is a bound because c / s(c) increases.
+    `deviations` are the sigma_i >= 0, (m,). The result is rounded up: an upper sum over steps, and
+    beyond the last step the tail e^(-c t / (s sigma)), which is a bound because c / s(c) increases.
     """
     largest = float(deviations.max(initial=0.0))
     if largest == 0:

@@ -43,14 +43,6 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     return ApproxDP(epsilon, math.fsum(deltas)) if deltas else PureDP(epsilon)
 
 
-@overload
-def group_privacy(privacy: PureDP, size: int) -> PureDP: ...
-@overload
-def group_privacy(privacy: ApproxDP, size: int) -> ApproxDP: ...
-@overload
-def group_privacy(privacy: ZCDP, size: int) -> ZCDP: ...
-@overload
-def group_privacy(privacy: Privacy, size: int) -> Privacy: ...
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
     """Guarantee for data sets `size` neighbouring steps apart.
 
@@ -89,44 +81,41 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     return ApproxDP(epsilon, steps * step_delta + slack_delta)
 
 
-def largest_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
-    """Largest epsilon_0 of each of T adaptive steps that advanced composition allows.
+def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
+    """Largest epsilon_0 of each of T adaptive pure steps that advanced composition allows.
 
-    Solves sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection,
+    Solves sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection,
     rounded down, so that `advanced_composition` of the result is never above `total`. Here `steps`
-    is T, `step_delta` is the delta_0 of one step (0 for pure steps), and delta' = delta - T delta_0
-    must be above 0, ``ValueError`` otherwise. Unlike `shortcut_step_epsilon` it holds for every
-    epsilon. Basic composition allows epsilon / T, which is larger for T <= 2 ln(1/delta').
-    Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
+    is T. Unlike `shortcut_step_epsilon` it holds for every epsilon. Basic composition allows
+    epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20; formula
+    sheet GEN-2a, GEN-2b (library rule).
     """
     steps = whole(steps, "steps")
-    slack_delta = _slack_left(total, steps, step_delta)
     # Either summand alone must stay below epsilon. For epsilon_0 >= 1 the second one gives
     # e^epsilon_0 - 1 <= epsilon / T, which also keeps e^epsilon_0 finite.
     highest = min(
-        total.epsilon / math.sqrt(-2 * steps * math.log(slack_delta)),
+        total.epsilon / math.sqrt(-2 * steps * math.log(total.delta)),
         max(1.0, math.log1p(total.epsilon / steps)),
     )
     return largest_at_most(
-        lambda epsilon: _advanced_epsilon(epsilon, steps, slack_delta), total.epsilon, 0.0, highest
+        lambda epsilon: _advanced_epsilon(epsilon, steps, total.delta), total.epsilon, 0.0, highest
     )
 
 
-def shortcut_step_epsilon(total: ApproxDP, steps: int, step_delta: float = 0.0) -> float:
-    """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta')), proved for epsilon <= 1.
+def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
+    """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta)), proved for epsilon <= 1.
 
     For comparison with published constants: `largest_step_epsilon` is larger and has no such limit.
     Parameters are as there. The step follows from advanced composition if
-    T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and delta' <= 1/2 but
-    not in general (DISC-5). ``ValueError`` for an epsilon above 1, or deltas of the steps that use
-    up the budget. Dwork-Roth 2014, Corollary 3.21; formula sheet GEN-2b.
+    T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and delta <= 1/2 but
+    not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth 2014, Corollary 3.21;
+    formula sheet GEN-2b.
     """
     steps = whole(steps, "steps")
-    slack_delta = _slack_left(total, steps, step_delta)
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
     # 8 = 2 * 2^2: half of epsilon for the first summand of GEN-2a, half for the second.
-    return total.epsilon / math.sqrt(-8 * steps * math.log(slack_delta))
+    return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 
 def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> float:
@@ -138,14 +127,3 @@ def _expm1(exponent: float) -> float:
     """e^exponent - 1, infinite where float64 overflows."""
     # e^709 < 2^1024 < e^710.
     return math.expm1(exponent) if exponent < 709 else math.inf
-
-
-def _slack_left(total: ApproxDP, steps: int, step_delta: float) -> float:
-    """The delta' = delta - T delta_0 that is left for the composition itself."""
-    step_delta = float(step_delta)
-    if not 0 <= steps * step_delta < total.delta:
-        raise ValueError(
-            f"step_delta must be at least 0 and below delta / steps = {total.delta / steps!r}, "
-            f"got {step_delta!r}"
-        )
-    return total.delta - steps * step_delta

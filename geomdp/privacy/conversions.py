@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import overload
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp.privacy.composition import group_privacy
@@ -65,14 +64,6 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     return ApproxDP(max(epsilon, rho), delta)
 
 
-@overload
-def convert_adjacency(privacy: PureDP, source: Adjacency, target: Adjacency) -> PureDP: ...
-@overload
-def convert_adjacency(privacy: ApproxDP, source: Adjacency, target: Adjacency) -> ApproxDP: ...
-@overload
-def convert_adjacency(privacy: ZCDP, source: Adjacency, target: Adjacency) -> ZCDP: ...
-@overload
-def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy: ...
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
     """The guarantee under `target` that `privacy` under `source` implies, of the same kind.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -252,10 +251,6 @@ class Guarantee:
             "arithmetic": self.arithmetic,
             "seeded": self.seeded,
         }
-
-    def to_json(self) -> str:
-        """The record as one JSON object."""
-        return json.dumps(self.to_dict(), indent=2)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Guarantee:

@@ -33,12 +33,12 @@ def test_paper_sizes() -> None:
 
 def test_the_paper_s_rows_run_where_they_are_few_enough() -> None:
     """n = 2, m = 1, k = 1, beta = 0.5: T = ceil(2^14 ln 8 / 0.4^2) = 212932, run as 2^18."""
-    project = SparseProject(n=2, sparsity=1, queries=1, beta=0.5, privacy=ZCDP(0.5), rng=0)
-    assert project.paper.rows == math.ceil(2**14 * math.log(8) / 0.16)
-    assert project.paper.runnable_rows == 1 << 18
+    paper = sizes.paper_sizes(n=2, sparsity=1, queries=1, beta=0.5)
+    assert paper.rows == math.ceil(2**14 * math.log(8) / 0.16)
+    assert paper.runnable_rows == 1 << 18
     large = SparseProject(
         n=2, sparsity=1, queries=1, beta=0.5, privacy=ZCDP(0.5), rng=0,
-        rows=project.paper.runnable_rows,
+        rows=paper.runnable_rows,
     )  # fmt: skip
     summary = large.release([3, 3], rng=1)
     answer = summary.answer(SparseQuery.counting([3]))

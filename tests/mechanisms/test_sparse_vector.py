@@ -171,9 +171,7 @@ def test_halts_after_cutoff_and_says_so() -> None:
         with pytest.raises(BudgetExhausted, match="found 2 queries above"):
             ask()
     assert len(stream.transcript) == 4
-    assert stream.transcript.to_json_lines().splitlines()[1] == (
-        '{"index": 1, "above": true, "value": null}'
-    )
+    assert stream.transcript[1] == Answer(above=True, value=None)
 
 
 def test_numeric_value_uses_fresh_noise() -> None:

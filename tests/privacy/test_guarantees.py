@@ -88,11 +88,12 @@ def test_a_heuristic_sampler_claims_nothing():
 def test_a_seeded_release_claims_nothing():
     guarantee = Guarantee(PureDP(1.0), Adjacency.REPLACE_ONE, Exact()).as_seeded()
     assert str(guarantee) == "seeded: no privacy claim"
-    assert json.loads(guarantee.to_json())["statement"] == "seeded: no privacy claim"
+    assert guarantee.to_dict()["statement"] == "seeded: no privacy claim"
 
 
 def test_the_record_is_json():
-    record = json.loads(Guarantee(ApproxDP(1.0, 1e-6), Adjacency.REPLACE_ONE, Exact()).to_json())
+    guarantee = Guarantee(ApproxDP(1.0, 1e-6), Adjacency.REPLACE_ONE, Exact())
+    record = json.loads(json.dumps(guarantee.to_dict()))
     assert record["definition"] == "ApproxDP"
     assert record["parameters"] == {"epsilon": 1.0, "delta": 1e-6}
     assert record["adjacency"] == "replace-one"

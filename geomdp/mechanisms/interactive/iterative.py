@@ -9,7 +9,7 @@ from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive, whole
+from geomdp._validation import positive, probability, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
@@ -117,11 +117,6 @@ class IterativeRelease(Generic[AnyQuery]):
             f"{self.guarantee})"
         )
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the test stopped the run before the update bound."""
-        return bool(self.exchanges) and not self.exchanges[-1][1].above
-
 
 class IterativeConstruction(Generic[AnyQuery]):
     """Build a hypothesis accurate to alpha on every query of a class (IC-ALG).
@@ -172,13 +167,11 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> None:
         if not isinstance(privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {privacy}")
-        if not 0 < positive(beta, "beta") < 1:
-            raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
         self.rule = rule
         self.distinguisher = distinguisher
         self.n = whole(n, "n")
         self.privacy = privacy
-        self.beta = beta
+        self.beta = probability(beta, "beta")
         self.design = design
         self.adjacency = adjacency
         self.alpha = self._solve_accuracy()

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import RandomState
-from geomdp._validation import positive, whole
+from geomdp._validation import probability, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
@@ -102,8 +102,7 @@ class OnlineConstruction(Generic[Query]):
     ) -> None:
         self.n = whole(n, "n")
         self.queries = whole(queries, "queries")
-        if not 0 < positive(beta, "beta") < 1:
-            raise ValueError(f"beta must be above 0 and below 1, got {beta!r}")
+        beta = probability(beta, "beta")
         replace_one = adjacency is Adjacency.REPLACE_ONE
         if records is not None and replace_one and len(records) != self.n:
             raise ValueError(f"records must number n = {self.n}, got {len(records)}")
@@ -142,7 +141,10 @@ class OnlineConstruction(Generic[Query]):
 
     @property
     def hypothesis(self) -> Hypothesis[Query]:
-        """The current hypothesis; public."""
+        """The current hypothesis; public, so any query may be evaluated on it at any time.
+
+        Accurate as promised for the queries asked; for others nothing is promised.
+        """
         return self._hypothesis
 
     @property
@@ -157,15 +159,8 @@ class OnlineConstruction(Generic[Query]):
 
     @property
     def exhausted(self) -> bool:
-        """Whether all k queries have been asked; `estimate` goes on answering."""
+        """Whether all k queries have been asked; the `hypothesis` goes on answering."""
         return len(self.transcript) >= self.queries
-
-    def estimate(self, query: Query) -> float:
-        """The hypothesis' answer to any query, at any time: post-processing.
-
-        Accurate as promised for the queries asked; for others nothing is promised.
-        """
-        return self._hypothesis.evaluate(query)
 
     def ask(self, query: Query) -> Answer:
         """Answer one query on the records.
@@ -207,8 +202,8 @@ class OnlineConstruction(Generic[Query]):
         """Answer from H, and from `true_answer` only where updates are left."""
         if self.exhausted:
             raise BudgetExhausted(
-                f"all {self.queries} queries have been asked; `estimate` still answers, from the "
-                "public hypothesis"
+                f"all {self.queries} queries have been asked; the public `hypothesis` still "
+                "answers any query"
             )
         estimate = self._hypothesis.evaluate(query)
         if self.halted:

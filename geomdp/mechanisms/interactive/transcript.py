@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, overload
 
@@ -55,11 +54,3 @@ class Transcript(Sequence[Answer]):
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self._answers)
-
-    def to_json_lines(self) -> str:
-        """One JSON object a line: index, above, value. The true answers asked are not public."""
-        lines = (
-            json.dumps({"index": index, **answer._asdict()})
-            for index, answer in enumerate(self._answers)
-        )
-        return "".join(line + "\n" for line in lines)

@@ -55,17 +55,11 @@ def noise_norm(inner: AdditiveMechanism) -> NoiseNorm:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNorm:
-    """Least squares over K after a map that makes the noise isotropic.
+    """Least squares over K after a map A that makes the noise isotropic."""
 
-    Parameters
-    ----------
-    whitening : (r, m) array
-        A with A S A^T a multiple of the identity, S the covariance, r its rank.
-    projector : Projector
-        Of K through A.
-    """
-
+    #: A (r, m): A S A^T is a multiple of the identity, S the covariance, r its rank.
     whitening: FloatArray
+    #: Of K through A.
     projector: Projector
 
     def nearest(self, noisy: FloatArray) -> Projection:
@@ -80,16 +74,11 @@ class SignNorm:
     All 2-way tables of d two-level columns are c + T r, r the products of d + 1 signs of which
     the first is 1. The noise on r is taken as uncorrelated, with one variance for single signs
     and one for pairs. Weighted so, the body is a `MappedElliptope`, with a closed projection.
-
-    Parameters
-    ----------
-    signs : SignProducts
-        c and T, whose columns are orthogonal.
-    body : MappedElliptope
-        Diag(g) r for r in the elliptope, g^2 proportional to precisions.
     """
 
+    #: c and T, whose columns are orthogonal.
     signs: SignProducts
+    #: Diag(g) r for r in the elliptope, g^2 proportional to precisions.
     body: MappedElliptope
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import svec
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import whole
+from geomdp._validation import probability, whole
 from geomdp.mechanisms.additive_noise.ball import Ball
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
@@ -68,9 +68,7 @@ class Covariance:
         clip: bool = False,
         mean_share: float = 0.5,
     ) -> None:
-        if not 0 < mean_share < 1:
-            raise ValueError(f"mean_share must be above 0 and below 1, got {mean_share!r}")
-        rest, part = _shares(privacy, mean_share)
+        rest, part = _shares(privacy, probability(mean_share, "mean_share"))
         self.n, self.clip = whole(n, "n"), clip
         self.second_moment = SecondMoment(workload, n=n, privacy=rest, adjacency=adjacency)
         self.workload = self.second_moment.workload

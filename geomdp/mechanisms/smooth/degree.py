@@ -24,18 +24,10 @@ class DegreeRule(abc.ABC):
 
     @abc.abstractmethod
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The number t >= 2 of degrees in each variable.
+        """The number t >= 2 of degrees in each of `d` variables, for `n` records.
 
-        Parameters
-        ----------
-        d : int
-            Number of variables.
-        n : int
-            Number of records.
-        smoothness : int
-            K, the number of bounded derivatives.
-        noise_at : callable
-            Standard deviations of the noise that a choice of t needs.
+        `smoothness` is K, the number of bounded derivatives; `noise_at` tells the standard
+        deviations of the noise that a choice of t needs.
         """
 
 
@@ -98,15 +90,7 @@ def predicted_error(
     second is (sum_m ||m||^(-2 K) s_m^2)^(1/2): the coefficients c of such a query have
     sum_m ||m||^(2 K) c_m^2 of the order of 1, so that |<c, noise>| is at most of the order of
     (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both are predictions up to constants, no bounds.
-
-    Parameters
-    ----------
-    workload : SmoothQueries
-        The moments.
-    deviations : (t^d - 1,) array
-        s_m, of the noise on means.
-    smoothness : int
-        K.
+    `deviations` are the s_m of the noise on means, (t^d - 1,).
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))

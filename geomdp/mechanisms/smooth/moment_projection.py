@@ -41,12 +41,9 @@ class MomentProjection:
 
     @classmethod
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
-        """All distributions on [-1, 1], d = 1: one semidefinite program per projection.
+        """All distributions on [-1, 1]: one semidefinite program for each projection, d = 1.
 
-        Parameters
-        ----------
-        deviations : (t,) array
-            s_m > 0 but for m = 0.
+        `deviations` (t,) are the s_m, above 0 but for m = 0.
         """
         scales = _relative(deviations)
         if scales.ndim != 1:
@@ -57,12 +54,8 @@ class MomentProjection:
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
         """Distributions on a grid of `per_axis`^d points, for any d, as a hull of listed points.
 
-        Parameters
-        ----------
-        deviations : (t,) * d array
-            s_m > 0 but for m = 0.
-        per_axis : int
-            Grid angles in each variable, at least 2; several times t.
+        `deviations` (t,) * d are the s_m, above 0 but for m = 0. `per_axis`, at least 2, should be
+        several times t.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))

@@ -16,7 +16,6 @@ from geomdp.bounds.upper.sparse_projection import (
     MIN_ROWS,
     feasible_rows,
     independence,
-    paper_sizes,
 )
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
@@ -131,8 +130,6 @@ class SparseProject:
             rows = feasible_rows(n=self.n, epsilon=loss)
         rows = whole(rows, "rows", minimum=MIN_ROWS, maximum=MAX_ROWS)
         wanted = independence(rows=rows, queries=queries, beta=beta)
-        #: The paper's sizes for this problem, usually too large to run.
-        self.paper = paper_sizes(n=self.n, sparsity=self.sparsity, queries=queries, beta=beta)
         self.noise = noise if noise is not None else GaussianRows()
         self.encoding = encoding if encoding is not None else IntegerElements()
         sensitivity = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0

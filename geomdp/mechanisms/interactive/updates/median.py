@@ -87,13 +87,7 @@ class Median:
 
 
 class MedianHypothesis:
-    """The candidates that are left; a query is answered by their (lower) median.
-
-    Parameters
-    ----------
-    candidates : (K, M) array
-        Distributions, one a row.
-    """
+    """The `candidates` (K, M) that are left; a query is answered by their lower median."""
 
     def __init__(self, candidates: FloatArray) -> None:
         self._candidates = candidates

@@ -40,15 +40,7 @@ class MultiplicativeWeights:
 
 
 class WeightedHypothesis:
-    """A distribution on {0, ..., M - 1}, stored as logarithms of unnormalised weights.
-
-    Parameters
-    ----------
-    size : int
-        Universe size M.
-    rate : float
-        Learning rate eta.
-    """
+    """A distribution on {0, ..., `size` - 1}, as logarithms of weights; `rate` is eta."""
 
     def __init__(self, size: int, rate: float) -> None:
         self._logs = np.zeros(size)

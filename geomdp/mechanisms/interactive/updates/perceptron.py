@@ -39,15 +39,7 @@ class Perceptron:
 
 
 class LinearHypothesis:
-    """A real vector (M,), not necessarily a distribution.
-
-    Parameters
-    ----------
-    size : int
-        Universe size M.
-    step : float
-        Step length alpha / M.
-    """
+    """A real vector (`size`,), not necessarily a distribution; an update takes one `step`."""
 
     def __init__(self, size: int, step: float) -> None:
         self._vector = np.zeros(size)

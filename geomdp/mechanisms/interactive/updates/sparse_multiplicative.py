@@ -67,19 +67,10 @@ class SparseMultiplicativeWeights:
 
 
 class SlotHypothesis:
-    """A distribution on s slots, of which the first ones are assigned to elements.
+    """A distribution on `slots` slots, of which the first ones are assigned to elements.
 
     A free slot has weight 1 before normalisation. Other weights are stored as logarithms, so that
-    nothing overflows however far they drift apart.
-
-    Parameters
-    ----------
-    slots : int
-        Number of slots s.
-    sparsity : int
-        Largest sparsity of a query.
-    rate : float
-        Learning rate eta.
+    nothing overflows however far they drift apart. `rate` is the learning rate eta.
     """
 
     def __init__(self, slots: int, sparsity: int, rate: float) -> None:
