@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -142,7 +142,7 @@ class SmoothSummary:
         """Number t of degrees 0..t-1 in each variable."""
         return self.workload.degree
 
-    @property
+    @cached_property
     def noise_std(self) -> FloatArray:
         """Standard deviations (t,) * d of the noise on the released moments; 0 at m = 0."""
         return self.workload.table(self.noise.deviations / self.n, 0.0)
