@@ -39,23 +39,13 @@ class Variant(enum.Enum):
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric body, its uniform sampler, and E U U^T for its uniform point U.
-
-    Parameters
-    ----------
-    body : Body
-        Full-dimensional in R^D.
-    sampler : UniformSampler
-        Of `body`.
-    moment : (D, D) array
-        E U U^T, exact or from `draws`.
-    draws : (n, D) array or None
-        Public draws behind an estimated moment; None if it is exact.
-    """
+    """A symmetric body, full-dimensional in R^D, and its uniform point U."""
 
     body: Body
     sampler: UniformSampler
+    #: E U U^T (D, D), exact or from `draws`.
     moment: FloatArray
+    #: Public draws (n, D) behind an estimated moment; None if it is exact.
     draws: FloatArray | None
 
     def __repr__(self) -> str:
@@ -64,23 +54,15 @@ class NoiseBody:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V.
+    """Noise in one subspace V of R^m: K-norm noise in R^D, mapped onto V."""
 
-    Parameters
-    ----------
-    source : NoiseBody
-        The K-norm body in R^D.
-    frame : (m, r) array
-        Orthonormal columns that span the answers.
-    rows : (d, r) array
-        Orthonormal rows that span V within them.
-    keep : (d, D) array
-        Orthonormal rows: from coordinates of the body to coordinates of V.
-    """
-
+    #: The K-norm body in R^D.
     source: NoiseBody
+    #: Orthonormal columns (m, r) that span the answers.
     frame: FloatArray
+    #: Orthonormal rows (d, r) that span V within them.
     rows: FloatArray
+    #: Orthonormal rows (d, D): from coordinates of the body to coordinates of V.
     keep: FloatArray
 
     def __repr__(self) -> str:
@@ -112,17 +94,11 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the recursion: the two choices for the remaining subspace W.
+    """One step of the recursion: the two choices for the remaining subspace W."""
 
-    Parameters
-    ----------
-    stop : Level
-        K-norm noise on all of W, which ends the recursion.
-    split : Level or None
-        Noise on the smaller half V of W, after which the recursion goes on; None at the last stage.
-    """
-
+    #: K-norm noise on all of W, which ends the recursion.
     stop: Level
+    #: Noise on the smaller half V of W, after which the recursion goes on; None at the last stage.
     split: Level | None
 
 
@@ -131,28 +107,11 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
 
     W_1 is the span of K. At each stage the covariance of the uniform distribution on the shadow of
     K on W is decomposed: the D - floor(D / 2) axes of least variance span V, the others the next
-    W, down to dimension 1. Shadows without an exact sampler are sampled by Markov chains; those
-    without chords are first enclosed in a slab body (X-OUT).
-
-    Parameters
-    ----------
-    body : Body
-        K in R^m, symmetric.
-    variant : Variant
-        Noise on V.
-    exact : bool
-        Whether to end the recursion before a stage that has no exact sampler or moment.
-
-    Returns
-    -------
-    tuple of Stage
-        At most floor(log2 r) + 1 for a body of dimension r; only the last has no `split`.
-
-    Raises
-    ------
-    ValueError
-        If K is not known to be symmetric or is the single point 0, or `exact` and K itself has no
-        exact sampler.
+    W, down to dimension 1: at most floor(log2 r) + 1 stages for a body of dimension r. Shadows
+    without an exact sampler are sampled by Markov chains; those without chords are first enclosed
+    in a slab body (X-OUT). With `exact`, the recursion ends before a stage that has no exact
+    sampler or moment. ``ValueError`` if K is not known to be symmetric or is the single point 0, or
+    if `exact` and K itself has no exact sampler.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

@@ -23,17 +23,11 @@ DRAWS = 1024
 
 @dataclass(frozen=True, eq=False)
 class ImageMoments:
-    """Moments of U and T U, U uniform on a body with an exact sampler and a closed centroid.
+    """Moments of U and T U, U uniform on a body with an exact sampler and a closed centroid."""
 
-    Parameters
-    ----------
-    body : Body
-        K in R^k.
-    matrix : (m, k) sparse array or None
-        T; None for the identity.
-    """
-
+    #: K in R^k.
     body: Body
+    #: T (m, k); None for the identity.
     matrix: sp.csr_array | None
 
     @property

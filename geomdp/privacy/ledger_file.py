@@ -31,23 +31,11 @@ INSERT INTO head VALUES (0, '');
 
 
 class LedgerFile:
-    """Entries in one SQLite file, or in memory, for the process that opened it.
+    """Entries in the SQLite file `path`, or in memory, for the process that opened it.
 
-    Parameters
-    ----------
-    path : Path or None
-        The file; None for memory.
-    first : str
-        First entry of a file that is created; an existing file keeps its own.
-    create : bool
-        Whether a file that does not exist is created.
-
-    Raises
-    ------
-    ValueError
-        If the file is empty, damaged, or no ledger.
-    OSError
-        If the file cannot be opened or created.
+    A file that does not exist is created, with the entry `first`, if `create` says so; an existing
+    file keeps its own. ``ValueError`` if the file is empty, damaged, or no ledger; ``OSError`` if
+    it cannot be opened or created.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:

@@ -93,20 +93,13 @@ class Cone(PureMechanism):
 
 @dataclass(frozen=True)
 class Lift:
-    """Answers as constant + T q with q in a body that has an exact sampler.
+    """Answers as constant + T q with q in a body C that has an exact sampler."""
 
-    Parameters
-    ----------
-    body : Body
-        C, with centroid and second moment.
-    matrix : (m, k) sparse array or None
-        T; None for the identity.
-    constant : (m,) array or None
-        None for 0.
-    """
-
+    #: C, with a centroid.
     body: Body
+    #: T (m, k); None for the identity.
     matrix: sp.csr_array | None = None
+    #: The constant (m,); None for 0.
     constant: FloatArray | None = None
 
 

@@ -26,17 +26,8 @@ class StoppingDesign:
     The noise on an answer v is at most `noise` alpha, the gap of the chosen query is within `loss`
     alpha of the largest, and the run stops if |v - Q(H)| < `level` alpha. Then every update is
     valid if level - noise >= 1/2, and at a stop no query errs by more than
-    (level + noise + loss) alpha.
-
-    Parameters
-    ----------
-    noise, loss, level : float
-        Shares of alpha, above 0.
-
-    Raises
-    ------
-    ValueError
-        For a share that is not above 0, or level - noise below 1/2.
+    (level + noise + loss) alpha. ``ValueError`` for a share that is not above 0, or
+    level - noise below 1/2.
     """
 
     noise: float

@@ -19,23 +19,15 @@ COMPARISON_SHARE = 8 / 9
 
 @dataclass(frozen=True)
 class Scales:
-    """Laplace scales of one sparse vector mechanism, per unit of sensitivity.
+    """Laplace scales of one sparse vector mechanism, per unit of sensitivity."""
 
-    Parameters
-    ----------
-    threshold : float
-        Scale of the noise on the threshold.
-    query : float
-        Scale of the fresh noise on each query.
-    answer : float or None
-        Scale of the fresh noise on each released value; None if no value is released.
-    redraw : bool
-        Whether the threshold noise is drawn anew after each query found above.
-    """
-
+    #: Of the noise on the threshold.
     threshold: float
+    #: Of the fresh noise on each query.
     query: float
+    #: Of the fresh noise on each released value; None if no value is released.
     answer: float | None
+    #: Whether the threshold noise is drawn anew after each query found above.
     redraw: bool
 
 

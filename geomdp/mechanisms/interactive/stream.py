@@ -129,19 +129,10 @@ class SparseVectorStream(abc.ABC):
         return self._answer_above(truth)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
-        """Ask `queries` in order until they end or the mechanism halts.
+        """Ask `queries` in order until they end or the mechanism halts; raises as `ask`.
 
-        Returns
-        -------
-        list of Answer
-            One for each query asked: fewer than were given if the mechanism halted.
-
-        Raises
-        ------
-        BudgetExhausted
-            If the mechanism has halted before the first query.
-        ValueError
-            If any true answer is not a finite number; nothing is spent.
+        There is one answer for each query asked: fewer than were given if the mechanism halted.
+        Nothing is spent if any true answer is not a finite number.
         """
         self._require_running()
         truths = self._truths(queries)

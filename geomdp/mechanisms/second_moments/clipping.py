@@ -20,18 +20,9 @@ def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[Fl
     Each record is mapped by itself, so neighbouring data sets stay neighbours (GEN-2). Numbers
     that are not finite stay as they are; the universe refuses them.
 
-    Parameters
-    ----------
-    records : array, DataFrame, or iterable of chunks of one
-        Rows of d reals.
-    d : int
-        Dimension.
-
-    Yields
-    ------
-    (b, d) array
-        Rows of Euclidean norm at most 1, in exact arithmetic. Rows within (d + 8) 2^-53 of norm 1
-        are scaled too, as their computed norm does not tell on which side of 1 they are.
+    Chunks (b, d) have rows of Euclidean norm at most 1, in exact arithmetic. Rows within
+    (d + 8) 2^-53 of norm 1 are scaled too, as their computed norm does not tell on which side of 1
+    they are.
     """
     # A computed norm is off by a factor within 1 +- (d / 2 + 1) UNIT; the scaling below adds at
     # most five roundings. This margin is above the sum of both.

@@ -41,24 +41,15 @@ class IsotropicShrinkage:
 
         (E ||result - M||_F^2)^(1/2) <= (E ||W||_F^2)^(1/2) + v^(1/2).
 
-    A function of Y and of public numbers (post-processing).
-
-    Parameters
-    ----------
-    d : int
-        Order of the matrices.
-    energy : float
-        v.
-    limit : float
-        Largest eigenvalue of Y_0 that the noise explains; see `top_eigenvalue_limit`.
-
-    References
-    ----------
-    James and Stein 1961; formula sheet GEN-2.
+    A function of Y and of public numbers (post-processing). James and Stein 1961; formula sheet
+    GEN-2.
     """
 
+    #: Order of the matrices.
     d: int
+    #: v.
     energy: float
+    #: Largest eigenvalue of Y_0 that the noise explains; see `top_eigenvalue_limit`.
     limit: float
 
     def __call__(self, noisy: FloatArray) -> FloatArray:

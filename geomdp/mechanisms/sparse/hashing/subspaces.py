@@ -55,18 +55,10 @@ def apply_map(images: Words, word: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True)
 def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Words) -> None:
-    """Values at theta + 0, theta + 1, ..., theta + 2^k - 1 of one polynomial, into `out`.
+    """Values at theta + 0, theta + 1, ..., theta + 2^k - 1 of one polynomial, into `out` (2^k,).
 
-    Parameters
-    ----------
-    coefficients : (2^k,) uint64 array
-        The polynomial in the basis X_i.
-    origin : (k,) uint64 array
-        s'_0(theta), ..., s'_(k-1)(theta).
-    shifts : (k, 2^k) uint64 array
-        s'_j(v) for the words v below 2^k.
-    out : (2^k,) uint64 array
-        Filled with the values.
+    `coefficients` (2^k,) are those in the basis X_i, `origin` (k,) is s'_0(theta), ...,
+    s'_(k-1)(theta), and `shifts` (k, 2^k) holds s'_j(v) for the words v below 2^k.
     """
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD
