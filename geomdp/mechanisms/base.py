@@ -125,7 +125,7 @@ class Mechanism(FunctionOfSums):
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; noise and geometry are shared."""
         n = whole(n, "n")
-        # First, so that the copy carries the results with it.
+        # Set up before copying, so that the copy has the results too.
         self.set_up()
         twin = copy.copy(self)
         twin.n = n

@@ -20,9 +20,10 @@ class ConeNoise:
     """Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)), U_i uniform on K, r_i ~ Gamma(r + 1, 1/rate).
 
     r is the dimension of K. The vectors r_i (U_i, 1) have density proportional to
-    e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. Shifting one of them by (q, 1)
-    costs a factor e^rate, because the cone only shrinks, so adding their difference to the sum of
-    (q, 1) over records is rate-DP for one record added or removed, 2 rate-DP for one replaced.
+    e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) changes it
+    by a factor of at most e^rate, because the shifted cone lies within the cone. So adding their
+    difference to the sum of (q, 1) over records is rate-DP for one record added or removed, and
+    2 rate-DP for one replaced.
     Where the number of records is public, the last coordinate of the noise can be read off, and
     subtracting a times it is post-processing. With a = 0 nothing is subtracted (X-CONE).
 

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT
-
-
-class ScalarNoise(Protocol):
-    """Adds noise to one released number or index; the noise itself never leaves the object."""
-
-    def laplace(self, value: float, scale: float) -> float:
-        """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
-
-    def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
-        """Return `values` (k,) + independent Lap(scale) draws."""
-
-    def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """An index drawn with probability growing exponentially in `scores` (k,) (GEN-3).
-
-        eps-DP if `scale` is 2 / eps times the sensitivity of a score.
-        """
-
-    @property
-    def arithmetic(self) -> str:
-        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
 
 
 class GeneratorNoise:
@@ -49,7 +29,7 @@ class GeneratorNoise:
         return FLOAT64_CAVEAT
 
     def laplace(self, value: float, scale: float) -> float:
-        """Return `value` + Lap(scale)."""
+        """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
         return value + float(self._rng.laplace(0.0, scale))
 
     def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
@@ -57,7 +37,10 @@ class GeneratorNoise:
         return np.asarray(values + self._rng.laplace(0.0, scale, size=len(values)))
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale)."""
+        """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale).
+
+        eps-DP if `scale` is 2 / eps times the sensitivity of a score (GEN-3).
+        """
         return int(np.argmax(scores + self._rng.gumbel(0.0, scale, size=len(scores))))
 
 
@@ -117,6 +100,10 @@ class SecureNoise:
             space = domain, dp.linf_distance(T=float), dp.max_divergence()
             self._argmax[scale] = dp.m.make_noisy_max(*space, scale=positive(scale, "scale"))
         return int(self._argmax[scale](scores.tolist()))
+
+
+#: Adds noise to one released number or index; the noise itself never leaves the object.
+ScalarNoise = GeneratorNoise | SecureNoise
 
 
 def scalar_noise(rng: RandomState, secure: bool) -> ScalarNoise:

@@ -83,8 +83,8 @@ class Cone(PureMechanism):
         return ConeNoise(body, epsilon, origin, matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # Maps of signs have entries +-2^-k, and those of tables whole coefficients on cells. Of
-        # other bodies simplices and boxes hold the answers themselves as vertices.
+        # Floats hold the maps exactly: entries are +-2^-k for signs, whole coefficients on cells
+        # for tables. Simplices and boxes need no map: answers are their vertices.
         body, matrix = self._lift.body, self._lift.matrix
         if isinstance(body, TableMoments) and matrix is not None:
             return cell_map(body.levels, matrix, self._lift.constant) is not None

@@ -116,11 +116,10 @@ class KNorm(PureMechanism):
         return KNormNoise(body, self.privacy.epsilon, sampler)
 
     def _proved_as_computed(self) -> bool:
-        # Differences of whole answers bound these bodies as they are, without rounding.
+        # Where answers are whole numbers, floats hold the parameters of these bodies exactly.
         body = self.noise.body
-        if self._given is not None or isinstance(body, SimplexDifference):
-            return self._given is None
-        return isinstance(body, Box) and bool((body.upper == np.rint(body.upper)).all())
+        whole_box = isinstance(body, Box) and bool((body.upper == np.rint(body.upper)).all())
+        return self._given is None and (whole_box or isinstance(body, SimplexDifference))
 
     @cached_property
     def _hull(self) -> AffineHull:

@@ -42,5 +42,5 @@ class Laplace(PureMechanism):
         return LaplaceNoise(self.workload.n_queries, laplace_scale(self._sensitivity, self.privacy))
 
     def _proved_as_computed(self) -> bool:
-        # The scale is rounded up. A whole sensitivity of whole answers is exact.
+        # The scale is rounded up from the sensitivity, which is exact if it is a whole number.
         return self._sensitivity.is_integer()

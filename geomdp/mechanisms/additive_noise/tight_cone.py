@@ -82,7 +82,7 @@ class TightCone(PureMechanism):
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # Whole coefficients on cells; records violate none of the inequalities, whatever the limit.
+        # The map has whole coefficients on cells, and records violate none of the inequalities.
         contrasts = self._contrasts
         return cell_map(contrasts.levels, contrasts.matrix, contrasts.constant) is not None
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.updates.base import Hypothesis
+from geomdp.mechanisms.interactive.updates.multiplicative import WeightedHypothesis
 from geomdp.noise.scalar import ScalarNoise
 from geomdp.workloads.closed_forms.transforms import walsh_hadamard
 from geomdp.workloads.single_queries.single_query import DenseQuery, LinearQuery
@@ -118,19 +119,11 @@ def _kind(query: LinearQuery) -> tuple[type, int | None]:
     return type(query), len(query.values) if isinstance(query, DenseQuery) else None
 
 
-class HasDistribution(Protocol):
-    """A hypothesis over a finite universe that shows its distribution."""
-
-    @property
-    def distribution(self) -> FloatArray:
-        """The distribution (N,)."""
-
-
 class AllParities(Distinguisher[DenseQuery]):
     """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
 
     Elements and sets S are numbers 0..2^d - 1, their bits the coordinates. O(d 2^d) per choice.
-    Needs a hypothesis that shows its distribution, such as that of multiplicative weights.
+    The hypothesis must be that of `MultiplicativeWeights`.
 
     Parameters
     ----------
@@ -160,7 +153,7 @@ class AllParities(Distinguisher[DenseQuery]):
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         return self._means(counts / n, len(codes) / n)
 
-    def estimates(self, hypothesis: HasDistribution) -> FloatArray:
+    def estimates(self, hypothesis: WeightedHypothesis) -> FloatArray:
         """The hypothesis' answer to each parity: (2^d,)."""
         return self._means(hypothesis.distribution, 1.0)
 

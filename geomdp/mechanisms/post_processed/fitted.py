@@ -9,9 +9,10 @@ from typing import Self
 import numpy as np
 
 from geomdp._typing import FloatArray
+from geomdp.geometry.projection.projector import Projector
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.base import PostProcessedNoise
-from geomdp.mechanisms.post_processed.noise_norm import NoiseNorm, noise_norm
+from geomdp.mechanisms.post_processed.noise_norm import SignNorm, WhitenedNorm, noise_norm
 from geomdp.mechanisms.post_processed.projected import Projected
 from geomdp.mechanisms.results import Prediction, PredictionKind
 
@@ -60,7 +61,7 @@ class Fitted(PostProcessedNoise):
         self._projected = Projected(inner)
 
     @cached_property
-    def _norm(self) -> NoiseNorm:
+    def _norm(self) -> Projector | WhitenedNorm | SignNorm:
         return noise_norm(self.inner)
 
     @property

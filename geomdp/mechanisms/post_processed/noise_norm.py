@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,16 +30,11 @@ TOLERANCE = 1e-8
 DRAWS = 8
 
 
-class NoiseNorm(Protocol):
-    """Nearest points of K in the norm z^T S^-1 z, S the covariance of a noise."""
+def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
+    """Nearest points of the body of a workload (`reachable_body`) in the norm z^T S^-1 z.
 
-    def nearest(self, noisy: FloatArray) -> Projection:
-        """The nearest point of K to noisy answers (m,)."""
-        ...
-
-
-def noise_norm(inner: AdditiveMechanism) -> NoiseNorm:
-    """The norm of the noise of a mechanism, with K the body of its workload (`reachable_body`)."""
+    S is the covariance of the noise of `inner`.
+    """
     if is_relaxed(inner.workload):
         return SignNorm.of(inner)
     body = reachable_body(inner.workload)

@@ -26,7 +26,7 @@ class DegreeRule(abc.ABC):
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         """The number t >= 2 of degrees in each of `d` variables, for `n` records.
 
-        `smoothness` is K, the number of bounded derivatives; `noise_at` tells the standard
+        `smoothness` is K, the number of bounded derivatives; `noise_at` gives the standard
         deviations of the noise that a choice of t needs.
         """
 
@@ -61,7 +61,7 @@ class LeastPredictedError(DegreeRule):
         )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The least good t among 2, 3, ..., 8 and numbers that grow by a third each time."""
+        """The smallest t that is good enough, of 2, 3, ..., 8 and numbers that grow by a third."""
         del n
         tried: dict[int, float] = {}
         for degree in self._candidates(d):

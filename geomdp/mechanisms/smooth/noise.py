@@ -131,7 +131,7 @@ class UniformLaplace(MomentLaplace):
 
 @dataclass(frozen=True)
 class WeightedLaplace(MomentLaplace):
-    """Laplace noise that grows with the degree of the moment, as smooth queries use it less.
+    """Laplace noise that grows with the degree, as smooth queries use moments of high degree less.
 
     On sums b_m = c ||m||^(2 K / 3), where ||m|| is the largest degree in m. A query with K bounded
     derivatives has coefficients a_m near ||m||^-K. Among all scales with the same sum of 1 / b_m
