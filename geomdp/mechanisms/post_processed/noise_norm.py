@@ -21,7 +21,7 @@ from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 #: Variances below this share of the largest are raised to it, as they may be estimated: the
 #: squared norm then stretches no direction by more than 1e8.
 LEAST_SHARE = 1e-8
-#: Variances within this share of each other are equal up to rounding: the norm is the Euclidean.
+#: Variances within this share of each other are equal up to rounding: the norm is Euclidean then.
 EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8

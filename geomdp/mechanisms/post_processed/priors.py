@@ -1,4 +1,4 @@
-"""Predicted error on a stated public prior over data sets, by simulation."""
+"""Predicted error on a public data set, by simulation."""
 
 from __future__ import annotations
 
