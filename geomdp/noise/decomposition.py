@@ -107,7 +107,7 @@ def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]
 
     W_1 is the span of K. At each stage the covariance of the uniform distribution on the shadow of
     K on W is decomposed: the D - floor(D / 2) axes of least variance span V, the others the next
-    W, down to dimension 1: at most floor(log2 r) + 1 stages for a body of dimension r. Shadows
+    W, down to dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages. Shadows
     without an exact sampler are sampled by Markov chains; those without chords are first enclosed
     in a slab body (X-OUT). With `exact`, the recursion ends before a stage that has no exact
     sampler or moment. ``ValueError`` if K is not known to be symmetric or is the single point 0, or
@@ -133,38 +133,20 @@ def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
             return
         axes = principal_axes(source.moment)
         half = len(rows) // 2
-        released = axes[half:]
         # At the first stage `rows` is the identity.
         axes_of_core = axes if len(rows) == core.dimension else axes @ rows
         kept_rows, released_rows = axes_of_core[:half], axes_of_core[half:]
-        split = _split(core, released_rows, source, released, variant, exact)
+        source_of_v: NoiseBody | None = source
+        keep = axes[half:]
+        if variant is Variant.INTRINSIC:
+            source_of_v, keep = _prepared(shadow(core, released_rows), exact), np.eye(len(keep))
         # Use the shadow of K itself: that of an outer slab body would be larger.
-        following = _prepared(shadow(core, kept_rows), exact) if split is not None else None
-        if split is None or following is None:
+        following = _prepared(shadow(core, kept_rows), exact) if source_of_v is not None else None
+        if source_of_v is None or following is None:
             yield Stage(stop, None)
             return
-        source_of_v, keep = split
         yield Stage(stop, Level(source_of_v, frame, released_rows, keep))
         rows, source = kept_rows, following
-
-
-def _split(
-    core: Body,
-    released_rows: FloatArray,
-    source: NoiseBody,
-    released: FloatArray,
-    variant: Variant,
-    exact: bool,
-) -> tuple[NoiseBody, FloatArray] | None:
-    """Noise body of a level on V, and its map to V; None if `exact` is asked for and impossible.
-
-    The rows of `released` span V in coordinates of W, those of `released_rows` in coordinates of
-    the core.
-    """
-    if variant is Variant.PROJECTED:
-        return source, released
-    own = _prepared(shadow(core, released_rows), exact)
-    return None if own is None else (own, np.eye(len(released)))
 
 
 def _framed(body: Body) -> tuple[FloatArray, Body]:
