@@ -56,12 +56,12 @@ class ImageMoments:
 
     def variances(self) -> FloatArray:
         """Var (T U)_j of each coordinate j, (m,), without the covariance of T U."""
-        uncorrelated = self._uncorrelated
-        if uncorrelated is not None and self.closed and self.matrix is not None:
-            return np.asarray(self.matrix.multiply(self.matrix) @ uncorrelated)
-        scatter = self.scatter()
         if self.matrix is None:
-            return np.diag(scatter).copy()
+            return np.diag(self.scatter()).copy()
+        if self.closed and isinstance(self.body, Elliptope | TableMoments):
+            # The coordinates of U that T uses are uncorrelated.
+            return np.asarray(self.matrix.multiply(self.matrix) @ self.body.entry_variances())
+        scatter = self.scatter()
         return np.asarray(self.matrix.multiply(self.matrix @ scatter).sum(axis=1)).ravel()
 
     @cached_property
@@ -81,12 +81,3 @@ class ImageMoments:
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
             return np.asarray(self._draws**2 @ self.body.block_means(lengths))
         return np.asarray(((self.matrix @ self._draws.T) ** 2).sum(axis=0))
-
-    @property
-    def _uncorrelated(self) -> FloatArray | None:
-        """Variances (k,) of the coordinates of U, if those that T uses are uncorrelated."""
-        if self.matrix is None:
-            return None
-        if isinstance(self.body, Elliptope | TableMoments):
-            return self.body.entry_variances()
-        return None

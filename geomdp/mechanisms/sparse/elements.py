@@ -49,11 +49,9 @@ class DigestedElements:
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """Digests (k,) as int64; ``ValueError`` for an element of another type."""
-        return np.array([self._digest(element) for element in elements], dtype=np.int64)
-
-    def _digest(self, element: Hashable) -> int:
-        digest = hashlib.blake2b(_canonical(element), digest_size=8).digest()
-        return int.from_bytes(digest, "little") >> (64 - DIGEST_BITS)
+        digests = (hashlib.blake2b(_canonical(element), digest_size=8) for element in elements)
+        words = [int.from_bytes(digest.digest(), "little") for digest in digests]
+        return np.array([word >> (64 - DIGEST_BITS) for word in words], dtype=np.int64)
 
 
 def _canonical(element: Hashable) -> bytes:
