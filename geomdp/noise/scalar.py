@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT
+
+
+class ScalarNoise(Protocol):
+    """Adds noise to one released number or index; the noise itself never leaves the object."""
+
+    def laplace(self, value: float, scale: float) -> float:
+        """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
+
+    def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
+        """Return `values` (k,) + independent Lap(scale) draws."""
+
+    def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
+        """An index drawn with probability growing exponentially in `scores` (k,) (GEN-3).
+
+        eps-DP if `scale` is 2 / eps times the sensitivity of a score.
+        """
+
+    @property
+    def arithmetic(self) -> str:
+        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
 
 
 class GeneratorNoise:
@@ -29,7 +49,7 @@ class GeneratorNoise:
         return FLOAT64_CAVEAT
 
     def laplace(self, value: float, scale: float) -> float:
-        """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
+        """Return `value` + Lap(scale)."""
         return value + float(self._rng.laplace(0.0, scale))
 
     def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
@@ -37,10 +57,7 @@ class GeneratorNoise:
         return np.asarray(values + self._rng.laplace(0.0, scale, size=len(values)))
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale).
-
-        eps-DP if `scale` is 2 / eps times the sensitivity of a score (GEN-3).
-        """
+        """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale)."""
         return int(np.argmax(scores + self._rng.gumbel(0.0, scale, size=len(scores))))
 
 
@@ -100,10 +117,6 @@ class SecureNoise:
             space = domain, dp.linf_distance(T=float), dp.max_divergence()
             self._argmax[scale] = dp.m.make_noisy_max(*space, scale=positive(scale, "scale"))
         return int(self._argmax[scale](scores.tolist()))
-
-
-#: Adds noise to one released number or index; the noise itself never leaves the object.
-ScalarNoise = GeneratorNoise | SecureNoise
 
 
 def scalar_noise(rng: RandomState, secure: bool) -> ScalarNoise:
