@@ -40,8 +40,16 @@ def below_half(value: float, name: str) -> float:
     return number
 
 
+class Definition:
+    """Base of the definitions of privacy, whose parameters are their fields."""
+
+    def parameters(self) -> dict[str, float]:
+        """Parameters by name, for a privacy record."""
+        return dict(vars(self))
+
+
 @dataclass(frozen=True)
-class PureDP:
+class PureDP(Definition):
     """epsilon-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] for all neighbours and events (GEN-2).
 
     Parameters
@@ -60,7 +68,7 @@ class PureDP:
 
 
 @dataclass(frozen=True)
-class ApproxDP:
+class ApproxDP(Definition):
     """(epsilon, delta)-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta (GEN-2).
 
     Parameters
@@ -83,7 +91,7 @@ class ApproxDP:
 
 
 @dataclass(frozen=True)
-class ZCDP:
+class ZCDP(Definition):
     """rho-zero-concentrated DP: D_a(M(X) || M(X')) <= rho a for every Renyi order a > 1.
 
     Parameters
@@ -105,7 +113,7 @@ Privacy = PureDP | ApproxDP | ZCDP
 
 
 def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
-    """The privacy of class `definition` with `parameters`, as they stand in a record.
+    """The privacy of class `definition` whose ``parameters()`` are `parameters`.
 
     Raises
     ------
@@ -244,7 +252,7 @@ class Guarantee:
         return {
             "statement": str(self),
             "definition": type(self.privacy).__name__,
-            "parameters": asdict(self.privacy),
+            "parameters": self.privacy.parameters(),
             "adjacency": self.adjacency.value,
             "sampler": type(self.sampler).__name__.lower(),
             "sampler_details": asdict(self.sampler),

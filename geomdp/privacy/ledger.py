@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -176,7 +175,7 @@ class Ledger:
 def _record(privacy: PureDP | ApproxDP | ZCDP, about: Mapping[str, str]) -> str:
     """One entry of the file: the parameters of `privacy` and what they are for, as JSON."""
     definition = type(privacy).__name__
-    return json.dumps({"definition": definition, "parameters": asdict(privacy), **about})
+    return json.dumps({"definition": definition, "parameters": privacy.parameters(), **about})
 
 
 def _privacy(record: Mapping[str, Any]) -> PureDP | ApproxDP | ZCDP:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from fractions import Fraction
 from functools import partial
 
@@ -171,9 +170,10 @@ def test_population_bound_holds():
 @pytest.mark.parametrize("privacy", [PURE, CONCENTRATED, APPROXIMATE], ids=str)
 def test_shares_compose_to_the_whole(privacy):
     first, second = _shares(privacy, 0.3)
-    for name, value in asdict(privacy).items():
-        assert asdict(first)[name] + asdict(second)[name] == pytest.approx(value)
-        assert asdict(second)[name] == pytest.approx(0.3 * value)
+    whole = privacy.parameters()
+    for name, value in whole.items():
+        assert first.parameters()[name] + second.parameters()[name] == pytest.approx(value)
+        assert second.parameters()[name] == pytest.approx(0.3 * value)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
