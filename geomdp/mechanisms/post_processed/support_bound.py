@@ -44,8 +44,14 @@ def expected_support_bound(noise: Noise, body: Body) -> SupportBound:
     an estimate of E h_K(U). Any other noise: an estimate of E h_K(Z). Estimates average
     (h_K(Z) + h_K(-Z)) / 2, as Z and -Z have the same distribution, over at most 512 draws with a
     fixed public seed, and enter through their upper confidence limit, one-sided Student at level
-    1e-6. That limit is asymptotic, not a proof. `noise` must be symmetric on R^m, and `body`, K in
-    R^m, must have a support function.
+    1e-6. That limit is asymptotic, not a proof.
+
+    Parameters
+    ----------
+    noise : Noise
+        Symmetric noise on R^m.
+    body : Body
+        K in R^m, with a support function.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)
