@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from geomdp._validation import whole
 from geomdp.advice.reasons import reasons
-from geomdp.advice.setting import Setting
-from geomdp.advice.trials import Built, rank, try_all
+from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
+from geomdp.advice.trials import Built, ready_to_release, try_all
 from geomdp.mechanisms import Mechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -61,6 +61,7 @@ def advise(
     privacy: Privacy,
     exact_only: bool = False,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    effort: float = DEFAULT_EFFORT,
 ) -> Advice:
     """Build every mechanism that applies and choose the one with the least predicted error.
 
@@ -71,13 +72,17 @@ def advise(
     Gaussian noise, isotropic or on the optimal strategy (matrix), with the same steps after it.
 
     The least prediction wins. Predictions within a relative 1e-5 or three standard errors of it are
-    ties, which an exact sampler wins, then the simpler mechanism. A step after noise is advised
-    only if it lowers the prediction by 1%: a smaller gain is not worth a projection per release.
+    ties, which an exact sampler wins, then the simpler mechanism. The best noise is then projected
+    onto the attainable answers wherever one projection fits the effort: that never errs more, also
+    where the prediction, an upper bound for every data set, is no smaller. Shrinking is advised
+    only if it lowers the prediction by 1%.
 
     The table has a row for every candidate. Where no prediction was made, it says why: the
-    candidate does not apply, a lower bound on its prediction shows that it cannot be the best, or
-    its set-up would cost more than a gibibyte or several seconds. Costs are counted from the sizes
+    candidate does not apply, could not release, cannot be the best by a lower bound on its
+    prediction, or would cost more than a gibibyte or the effort. Costs are counted from the sizes
     of the workload, so that the advice is the same on every machine.
+
+    Set-ups of noise are kept on disk (`geomdp.cache`), so that another n or epsilon reuses them.
 
     Parameters
     ----------
@@ -91,6 +96,9 @@ def advise(
         Whether mechanisms with a heuristic sampler, which carry no guarantee, are left out.
     adjacency : Adjacency
         Neighbour relation.
+    effort : float
+        Seconds of predicted work allowed for the set-up and prediction of one candidate, and for
+        one projection; above 0.
 
     Returns
     -------
@@ -100,12 +108,13 @@ def advise(
     Raises
     ------
     ValueError
-        For a bad n, privacy or adjacency, a constant workload, or one that no mechanism applies to.
+        For a bad n, privacy, adjacency or effort, a constant workload, or one that no mechanism applies to.
     """
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
     adjacency = checked_adjacency(adjacency)
-    return advise_on(Setting(workload, whole(n, "n"), privacy, adjacency, exact_only))
+    budget = Budget.of_seconds(effort)
+    return advise_on(Setting(workload, whole(n, "n"), privacy, adjacency, exact_only, budget))
 
 
 def advise_on(setting: Setting) -> Advice:
@@ -113,11 +122,11 @@ def advise_on(setting: Setting) -> Advice:
     # A constant workload is refused here, not by every candidate in turn.
     l1_sensitivity(setting.workload, setting.adjacency)
     trials = try_all(setting)
-    ranked = rank(trials.built)
+    ranked = ready_to_release(trials)
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
         raise ValueError(f"workload must have a mechanism that applies to it: {why}")
-    said = reasons(ranked, trials.untried, setting)
+    said = reasons(ranked, trials, setting)
     return Advice(ranked[0].mechanism, _table(ranked, trials.refused), said)
 
 
@@ -130,7 +139,7 @@ def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
             trial.name,
             trial.prediction.value,
             trial.prediction.kind.value,
-            str(trial.mechanism.guarantee.sampler),
+            str(trial.sampler),
             trial.seconds,
             trial.prediction.source,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from geomdp.advice.costs import axes_work, contrast_memory, table_levels, tight_draws_work
+from geomdp.advice.known_moments import recursive_levels
 from geomdp.advice.setting import InapplicableError, Setting, UntriedError
 from geomdp.bodies import Body, neighbour_body
 from geomdp.mechanisms import (
@@ -146,7 +147,7 @@ def recursive(setting: Setting) -> Mechanism:
     mechanism = Recursive(
         setting.workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency
     )
-    if len(mechanism.noise.levels) == 1:
+    if recursive_levels(mechanism) == 1:
         raise InapplicableError("its recursion would stop at once, which is KNorm(exact=True)")
     return mechanism
 

@@ -15,7 +15,7 @@ from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice.candidates import EXACT_NOISE, JL_NAME
 from geomdp.advice.lower_side import lower_bounds
-from geomdp.advice.setting import Setting
+from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
 from geomdp.bounds.certificates.problem import Problem
@@ -121,7 +121,7 @@ def error_table(
     if records is not None and workload.totals(records).count == 0:
         raise ValueError("records must hold at least 1 record, got 0")
     setting = Setting(
-        workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only=exact_only
+        workload, numbers[0], privacy, checked_adjacency(adjacency), exact_only, THOROUGH
     )
     l1_sensitivity(workload, adjacency)  # refuses a constant workload
     generator = np.random.default_rng(rng)

@@ -7,7 +7,7 @@ import math
 from geomdp.advice.costs import draw_seconds
 from geomdp.advice.setting import Setting
 from geomdp.advice.steps import PROJECTED
-from geomdp.advice.trials import TIE, Built
+from geomdp.advice.trials import TIE, WORTHWHILE, Built, Trials
 from geomdp.mechanisms import AdditiveMechanism, PredictionKind
 from geomdp.workloads import WorkloadSizeError
 
@@ -22,7 +22,7 @@ DROWNED = 0.5
 NAMED = 3
 
 
-def reasons(ranked: list[Built], untried: set[str], setting: Setting) -> list[str]:
+def reasons(ranked: list[Built], trials: Trials, setting: Setting) -> list[str]:
     """The choice in words: how large, why, by how much, with what guarantee, and what is open."""
     best = ranked[0]
     said = [
@@ -33,7 +33,7 @@ def reasons(ranked: list[Built], untried: set[str], setting: Setting) -> list[st
     said.append(best.candidate.suits)
     noise = best.noise
     if noise is not None:
-        said.append(_regime(best, noise, setting))
+        said.append(_regime(best, noise, trials))
     said += _comparison(ranked)
     said.append(f"Its record will read: {best.mechanism.guarantee}.")
     if not best.exact:
@@ -46,23 +46,27 @@ def reasons(ranked: list[Built], untried: set[str], setting: Setting) -> list[st
     seconds = 0.0 if noise is None else draw_seconds(noise.noise)
     if seconds >= 0.1:
         said.append(f"A release draws noise for about {seconds:.1g} s.")
+    untried = sorted(trials.untried)
     if untried:
-        named = ", ".join(sorted(untried)) if len(untried) <= NAMED else f"{len(untried)} more"
+        named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} more"
         said.append(f"Not tried, as they would take long (see the table): {named}.")
     return said
 
 
 def _aside(ranked: list[Built]) -> str:
     """What is lower by a little, yet not advised."""
-    lower = [t for t in ranked[1:] if t.prediction.value < ranked[0].prediction.value * (1 - TIE)]
+    best = ranked[0].prediction.value
+    others = [trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate]
+    lower = [trial for trial in others if trial.prediction.value < best * (1 - TIE)]
     if not lower:
         return ""
-    gain = 1 - lower[0].prediction.value / ranked[0].prediction.value
+    gain = 1 - lower[0].prediction.value / best
     return f", but for the {gain:.1%} less of {lower[0].name}, not worth its price"
 
 
-def _regime(best: Built, noise: AdditiveMechanism, setting: Setting) -> str:
+def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     """Noise against how far answers of two data sets can be apart, and what follows from that."""
+    setting = trials.setting
     workload = setting.workload
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     alone = noise.predicted_rmse.value
@@ -72,16 +76,18 @@ def _regime(best: Built, noise: AdditiveMechanism, setting: Setting) -> str:
         f"times what the answers of two data sets can differ by ({widest:.4g})"
     )
     if noise is best.mechanism:
+        why = trials.refused.get(f"{PROJECTED.name}({best.name})", "its noise fills no body")
         return (
-            f"{sizes}: too little for a step after it to help for certain. Moving answers to the "
-            f"nearest attainable ones, Projected({best.name}), never adds error on {setting.n} "
-            "records, at the price of a projection per release."
+            f"{sizes}. Moving answers to the nearest attainable ones never adds error on "
+            f"{setting.n} records, but {PROJECTED.name}({best.name}) is left out: {why}."
         )
     # A mechanism with a projection of its own has no step in the table.
     does = (best.step or PROJECTED).does
-    gain = f"{does} takes {1 - best.prediction.value / alone:.0%} of it away for certain"
+    gain = 1 - best.prediction.value / alone
+    if gain < WORTHWHILE:
+        return f"{sizes}: {does} never adds error, and takes some away on most data."
     drowned = " There are few records for this many queries." if alone > DROWNED * widest else ""
-    return f"{sizes}: {gain}.{drowned}"
+    return f"{sizes}: {does} takes {gain:.0%} of it away for certain.{drowned}"
 
 
 def _dimensions(setting: Setting) -> str:
@@ -99,7 +105,7 @@ def _comparison(ranked: list[Built]) -> list[str]:
     others = [
         trial
         for trial in ranked[1:]
-        if trial.prediction.value > 0 and (trial.noise is None or trial.noise is not best.noise)
+        if trial.prediction.value > 0 and trial.candidate is not best.candidate
     ]
     if not others:
         return []

@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from geomdp._validation import positive
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Workload
+
+
+#: Operations of a fast transform in a second of one core.
+OPERATIONS_A_SECOND = 1 << 30
 
 
 class InapplicableError(ValueError):
@@ -37,8 +42,17 @@ class Budget:
     work: float
 
 
-#: A gibibyte, and four to eight seconds.
-DEFAULT_BUDGET = Budget(memory=2.0**30, work=2.0**33)
+    @classmethod
+    def of_seconds(cls, effort: float) -> Budget:
+        """A gibibyte, and as many operations as one core does in `effort` seconds or less."""
+        return cls(memory=2.0**30, work=positive(effort, "effort") * OPERATIONS_A_SECOND)
+
+
+#: Seconds of predicted work for one candidate where nobody asks for more or less.
+DEFAULT_EFFORT = 2.0
+DEFAULT_BUDGET = Budget.of_seconds(DEFAULT_EFFORT)
+#: For brackets and error curves, which are studied rather than waited for.
+THOROUGH = Budget.of_seconds(4 * DEFAULT_EFFORT)
 #: For a mechanism that was asked for by name.
 UNLIMITED = Budget(memory=math.inf, work=math.inf)
 

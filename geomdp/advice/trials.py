@@ -10,22 +10,29 @@ from functools import partial
 
 from geomdp.advice.candidate import Candidate
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.costs import OPERATIONS_A_SECOND, breadth_work, draw_seconds, support_draws
+from geomdp.advice.costs import (
+    breadth_work,
+    draw_seconds,
+    projection_work,
+    support_draws,
+)
+from geomdp.advice.known_moments import predicted
 from geomdp.advice.projection_floor import projection_floor
-from geomdp.advice.setting import InapplicableError, Setting, UntriedError
+from geomdp.advice.setting import OPERATIONS_A_SECOND, InapplicableError, Setting, UntriedError
 from geomdp.advice.steps import PROJECTED, SHRUNK, Step
 from geomdp.bodies import MissingOracle
-from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Projected
 from geomdp.mechanisms.additive_noise.base import additive_within
-from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
-from geomdp.privacy import Exact
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MIN_DRAWS
+from geomdp.noise import GaussianNoise
+from geomdp.privacy import Exact, SamplerStatus
 from geomdp.workloads import WorkloadSizeError
 
 #: Two predictions tie if they differ by less than this share, as those of projections include a
 #: duality gap of a millionth of the squared error, or by less than this many standard errors.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
-#: A step after noise is advised only if it lowers the prediction by this share: each release then
-#: takes a projection, which a smaller gain is not worth.
+#: Shrinking is advised only if it lowers the prediction by this share: it has a bias, so its error
+#: is near its bound for many data sets, while that of a projection is below it for most.
 WORTHWHILE = 0.01
 #: Largest universe for which a projection is tried after every additive mechanism. In larger ones
 #: support functions are slow, and only the best noise is projected.
@@ -35,6 +42,10 @@ MAX_DRAWING_SECONDS = 2.5
 #: Operations, about a second, up to which the bound of a projection is computed even where it
 #: provably cannot matter: the table then has its value.
 SMALL_WORK = 1 << 30
+
+
+#: Why a candidate is left out whose set-up runs out of memory.
+TOO_LARGE = "its set-up does not fit into the memory of this machine"
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,17 +59,20 @@ class Built:
     step : Step or None
         What follows its noise.
     mechanism : Mechanism
-        Built, with all geometry done.
+        Built; its geometry is done unless the prediction was known from an earlier process.
     prediction : Prediction
         Its predicted error.
+    sampler : Exact, Approximate or Heuristic
+        Status of its sampler.
     seconds : float
-        Set-up time.
+        Time that the prediction took.
     """
 
     candidate: Candidate
     step: Step | None
     mechanism: Mechanism
     prediction: Prediction
+    sampler: SamplerStatus
     seconds: float
 
     def __repr__(self) -> str:
@@ -73,7 +87,7 @@ class Built:
     @property
     def exact(self) -> bool:
         """Whether the sampler is exact."""
-        return self.mechanism.guarantee.sampler == Exact()
+        return self.sampler == Exact()
 
     @property
     def noise(self) -> AdditiveMechanism | None:
@@ -122,36 +136,43 @@ class Trials:
         )
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
-    def attempt_after(self, noisy: Built, step: Step, check: Callable[[], None]) -> bool:
-        """Build a step after noise, if a check raises no error; returns whether it was built."""
+    def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
+        """Build a step after noise and prove that it can release, unless `build` says why not."""
 
-        def build() -> Mechanism:
-            check()
-            assert isinstance(noisy.mechanism, AdditiveMechanism)
-            return step.kind(noisy.mechanism)
+        def ready() -> Mechanism:
+            mechanism = build()
+            mechanism.set_up()
+            return mechanism
 
-        return self._attempt(noisy.candidate, step, build)
+        self._attempt(noisy.candidate, step, ready)
+
+    def drop(self, trial: Built, reason: str) -> None:
+        """Move a candidate that cannot release to those left out."""
+        self.built.remove(trial)
+        self.refused[trial.name] = reason
 
     def _attempt(
         self, candidate: Candidate, step: Step | None, build: Callable[[], Mechanism]
-    ) -> bool:
+    ) -> None:
         start, name = time.perf_counter(), _name(candidate, step)
         try:
             mechanism = build()
-            prediction = mechanism.predicted_rmse
+            if step is None:
+                prediction, sampler = predicted(name, mechanism)
+            else:
+                prediction, sampler = mechanism.predicted_rmse, mechanism.guarantee.sampler
         except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
             self.refused[name] = str(reason)
             if isinstance(reason, UntriedError):
                 self.untried.add(name)
-            return False
+            return
         except MemoryError:
             # The estimates of cost are not of everything; advice must not end in a crash.
-            self.refused[name] = "its set-up does not fit into the memory of this machine"
+            self.refused[name] = TOO_LARGE
             self.untried.add(name)
-            return False
+            return
         seconds = time.perf_counter() - start
-        self.built.append(Built(candidate, step, mechanism, prediction, seconds))
-        return True
+        self.built.append(Built(candidate, step, mechanism, prediction, sampler, seconds))
 
 
 def try_for_every_n(setting: Setting) -> Trials:
@@ -179,41 +200,85 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
             trials.attempt(candidate)
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     for noisy in noises[:1]:
-        trials.attempt_after(noisy, SHRUNK, lambda: None)
-    size, tried = setting.workload.universe.size, 0
-    most = 1 if size is not None and size > MAX_PROJECTED_UNIVERSE else len(noises)
+        trials.attempt_after(noisy, SHRUNK, partial(_shrunk, noisy, setting))
+    size = setting.workload.universe.size
+    large = size is not None and size > MAX_PROJECTED_UNIVERSE
     for noisy in noises:
-        least = trials.least if use_least else math.inf
-        check = partial(_check_projection, noisy, replace(setting, least=least), tried < most)
-        tried += trials.attempt_after(noisy, PROJECTED, check)
+        best = noisy is noises[0]
+        # The best noise is projected even where the bound does not show by how much that helps.
+        least = trials.least if use_least and not best else math.inf
+        known = replace(setting, least=least)
+        build = partial(_projected, noisy, known, wanted=best or not large)
+        trials.attempt_after(noisy, PROJECTED, build)
     return trials
 
 
-def _check_projection(noisy: Built, setting: Setting, wanted: bool) -> None:
-    """Raise `InapplicableError` if the bound of a projection takes long or cannot matter."""
+def _shrunk(noisy: Built, setting: Setting) -> Mechanism:
+    """Shrunk noise; `UntriedError` if each release would take long."""
     assert isinstance(noisy.mechanism, AdditiveMechanism)
-    seconds = draw_seconds(noisy.mechanism.noise)
-    if seconds * MAX_DRAWS > MAX_DRAWING_SECONDS:
-        raise UntriedError(
-            f"each of the many draws behind its bound would take about {seconds:.2g} s"
-        )
+    _check_projection(noisy, setting)
+    return SHRUNK.kind(noisy.mechanism)
+
+
+def _projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
+    """Projected noise; `InapplicableError` if its bound takes long or cannot matter."""
+    inner = noisy.mechanism
+    assert isinstance(inner, AdditiveMechanism)
     if not wanted:
         raise UntriedError(
             f"with more than {MAX_PROJECTED_UNIVERSE} kinds of records, bounds on projections take "
             "long: only the best noise is projected"
         )
+    _check_projection(noisy, setting)
+    seconds = draw_seconds(inner.noise)
+    if seconds * MAX_DRAWS > MAX_DRAWING_SECONDS:
+        raise UntriedError(
+            f"each of the many draws behind its bound would take about {seconds:.2g} s"
+        )
     per_draw = breadth_work(setting.workload) + seconds * OPERATIONS_A_SECOND
-    work = support_draws(noisy.mechanism.noise) * per_draw
-    if work > SMALL_WORK and noisy.candidate.log_concave:
-        setting.check_floor("bound", projection_floor(noisy.mechanism))
-    setting.check_cost("bound", work=work)
+    draws = support_draws(inner.noise)
+    if draws * per_draw > SMALL_WORK and noisy.candidate.log_concave:
+        setting.check_floor("bound", projection_floor(inner))
+    affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
+    if affordable < draws and isinstance(inner.noise, GaussianNoise):
+        affordable = 0  # a Gaussian width takes a fixed number of directions
+    setting.check_cost("bound", work=max(MIN_DRAWS, min(draws, affordable)) * per_draw)
+    return Projected(inner, draws=max(MIN_DRAWS, min(MAX_DRAWS, affordable)))
+
+
+def _check_projection(noisy: Built, setting: Setting) -> None:
+    """Raise `UntriedError` if the projection of one release would take long."""
+    workload = setting.workload
+    spread = noisy.prediction.value * math.sqrt(workload.n_queries) / workload.l2_diameter()
+    setting.check_cost("projection in each release", work=projection_work(workload, spread))
+
+
+def ready_to_release(trials: Trials) -> list[Built]:
+    """The candidates ranked, of which the first is set up: nothing but the records is missing.
+
+    One that cannot be set up is moved to those left out, and the next takes its place.
+    """
+    while ranked := rank(trials.built):
+        leader = ranked[0]
+        try:
+            leader.mechanism.set_up()
+        except (WorkloadSizeError, MissingOracle) as reason:
+            trials.drop(leader, str(reason))
+        except MemoryError:
+            trials.drop(leader, TOO_LARGE)
+        else:
+            # Set up, it states its prediction itself: a known one differs by rounding.
+            return [replace(leader, prediction=leader.mechanism.predicted_rmse), *ranked[1:]]
+    return []
 
 
 def rank(built: list[Built]) -> list[Built]:
     """Candidates by prediction, the advised one first.
 
     Among those that tie for the least prediction it is the one with an exact sampler, then the
-    simplest. If it is a step after noise and gains less than `WORTHWHILE`, it is the noise alone.
+    simplest. Shrunk noise that gains less than `WORTHWHILE` gives way to the noise alone. Noise
+    alone gives way to the same noise projected, where that was built: a projection never errs more,
+    also where the bound on its error is no smaller.
     """
     if not built:
         return []
@@ -221,17 +286,22 @@ def rank(built: list[Built]) -> list[Built]:
     tied = [trial for trial in built if _ties(trial.prediction, first)]
     # Stable: `built` is in order of simplicity.
     leader = min(tied, key=lambda trial: not trial.exact)
-    leader = next((trial for trial in built if _is_noise_of(trial, leader)), leader)
+    noise = _with_step(built, leader, None)
+    if leader.step is SHRUNK and noise is not None:
+        if noise.prediction.value <= leader.prediction.value * (1 + WORTHWHILE):
+            leader = noise
+    if leader.step is None:
+        leader = _with_step(built, leader, PROJECTED) or leader
     rest = sorted(built, key=lambda trial: trial.prediction.value)
     return [leader, *(trial for trial in rest if trial is not leader)]
+
+
+def _with_step(built: list[Built], trial: Built, step: Step | None) -> Built | None:
+    """The candidate with the noise of `trial` and `step` after it, if it was built."""
+    same = (other for other in built if other.candidate is trial.candidate)
+    return next((other for other in same if other.step is step), None)
 
 
 def _ties(prediction: Prediction, least: Prediction) -> bool:
     stderr = math.hypot(prediction.stderr, least.stderr)
     return prediction.value <= least.value * (1 + TIE) + TIE_STANDARD_ERRORS * stderr
-
-
-def _is_noise_of(trial: Built, leader: Built) -> bool:
-    """Whether `leader` post-processes the noise of `trial` for a gain that is not worth it."""
-    own = leader.step is not None and trial.step is None and trial.candidate is leader.candidate
-    return own and trial.prediction.value <= leader.prediction.value * (1 + WORTHWHILE)

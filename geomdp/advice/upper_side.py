@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 
 import numpy as np
 
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.setting import Setting
+from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.advice.steps import PROJECTED
 from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE, Trials
 from geomdp.bodies import Body, sensitivity_polytope
@@ -93,7 +93,7 @@ def upper_bounds(
     ValueError
         For a metric other than the three.
     """
-    setting = Setting(workload, 1, PureDP(epsilon), adjacency, exact_only=True)
+    setting = Setting(workload, 1, PureDP(epsilon), adjacency, True, THOROUGH)
     built, refused = _built(setting)
     constant = _constant_answer(workload, metric)
     words = f"{metric.name} at most {alpha:g} under {epsilon:g}-DP ({adjacency.value})"
@@ -132,7 +132,7 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     if size is not None and size > MAX_PROJECTED_UNIVERSE:
         noises = [min(noises, key=lambda trial: trial.prediction.value)]
     for noisy in noises:
-        trials.attempt_after(noisy, PROJECTED, lambda: None)
+        trials.attempt_after(noisy, PROJECTED, partial(PROJECTED.kind, noisy.mechanism))
     trials.attempt(next(row for row in CANDIDATES if row.kind is SecondMoment))
     built, refused = {}, trials.refused
     for trial in trials.built:

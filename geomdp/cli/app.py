@@ -13,6 +13,7 @@ import typer
 from geomdp._version import __version__
 from geomdp.cli.advise import advise
 from geomdp.cli.bracket import bracket
+from geomdp.cli.cache import cache
 from geomdp.cli.check_bound import check_bound
 from geomdp.cli.curve import curve
 from geomdp.cli.lists import mechanisms, workloads
@@ -56,3 +57,4 @@ app.add_typer(smooth, name="smooth")
 app.command()(width)
 app.command()(mechanisms)
 app.command()(workloads)
+app.command()(cache)

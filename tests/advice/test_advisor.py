@@ -284,7 +284,9 @@ class TestTies:
 
     def built(self, name, value, stderr=0.0, mechanism=None, step=None):
         prediction = Prediction(value, PredictionKind.EXACT, "test", stderr)
-        return Built(ROWS[name], step, mechanism or self.exact, prediction, 0.0)
+        mechanism = mechanism or self.exact
+        sampler = mechanism.guarantee.sampler
+        return Built(ROWS[name], step, mechanism, prediction, sampler, 0.0)
 
     def test_the_least_wins(self):
         ranked = rank(

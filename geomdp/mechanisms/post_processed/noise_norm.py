@@ -13,7 +13,11 @@ from geomdp.bodies import MappedElliptope
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
+from geomdp.mechanisms.post_processed.projected import (
+    is_relaxed,
+    reachable_body,
+    tried_projector,
+)
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
@@ -41,10 +45,10 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
     span = answer_hull(inner.workload, inner.guarantee.adjacency).basis
     values, vectors = np.linalg.eigh(span.T @ inner.noise.covariance() @ span)
     if values[0] >= (1 - EQUAL) * values[-1]:
-        return Projector(body)
+        return tried_projector(body)
     scales = np.sqrt(values[-1] / np.maximum(values, LEAST_SHARE * values[-1]))
     whitening = np.asarray((scales * vectors).T @ span.T)
-    return WhitenedNorm(whitening, Projector(body, whitening))
+    return WhitenedNorm(whitening, tried_projector(body, whitening))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Self
+
+import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import MappedElliptope, moment_relaxation, sensitivity_polytope
+from geomdp._validation import whole
+from geomdp.bodies import (
+    MappedElliptope,
+    Product,
+    Simplex,
+    moment_relaxation,
+    sensitivity_polytope,
+)
 from geomdp.bodies.base import Body
+from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
 from geomdp.geometry.projection.projector import Projector
 from geomdp.geometry.results import Projection
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.post_processed.base import PostProcessedNoise
-from geomdp.mechanisms.post_processed.support_bound import SupportBound, expected_support_bound
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, ExpectedSupport
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
@@ -37,7 +48,13 @@ class Projected(PostProcessedNoise):
     sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, whose polytope is out
     of reach, K is the larger `moment_relaxation`, an image of the elliptope.
 
-    `inner` must be an additive mechanism, ``ValueError`` otherwise.
+    Parameters
+    ----------
+    inner : AdditiveMechanism
+        Which noise to use; ``ValueError`` for another mechanism.
+    draws : int
+        Most public draws behind E h_K(Z) in the prediction: with fewer the bound is looser and
+        takes less time. Releases do not depend on it.
 
     Notes
     -----
@@ -58,6 +75,14 @@ class Projected(PostProcessedNoise):
     JL-A1, JL-L13, JL-L13b.
     """
 
+    def __init__(self, inner: AdditiveMechanism, *, draws: int = MAX_DRAWS) -> None:
+        super().__init__(inner)
+        self._draws = whole(draws, "draws", minimum=2)
+
+    def with_workload(self, workload: Workload) -> Self:
+        """The same post-processing of the same family of mechanism for another workload."""
+        return type(self)(self.inner.with_workload(workload), draws=self._draws)
+
     @cached_property
     def body(self) -> Body:
         """K: the sensitivity polytope, or a relaxation where that is out of reach."""
@@ -65,11 +90,11 @@ class Projected(PostProcessedNoise):
 
     @cached_property
     def _projector(self) -> Projector:
-        return Projector(self.body)
+        return tried_projector(self.body)
 
     @cached_property
-    def _support(self) -> SupportBound:
-        return expected_support_bound(self.inner.noise, self.body)
+    def _support(self) -> ExpectedSupport:
+        return ExpectedSupport(self.inner.noise, self.body, self._draws)
 
     @cached_property
     def diameter(self) -> float:
@@ -86,15 +111,18 @@ class Projected(PostProcessedNoise):
         gap = GAP_SHARE * additive
         bounds = {
             f"E||Z||^2 / n^2 (JL-L13){noise_limit_source(self.inner)}": additive + 2 * gap,
-            f"E h_K(Z) / n (JL-L13b), {self._support.source}": self._support.value / self.n + gap,
             "diameter of K": self.diameter**2,
         }
+        if not self._support.exceeds(min(bounds.values()) * self.n):
+            support = self._support.bound
+            bounds[f"E h_K(Z) / n (JL-L13b), {support.source}"] = support.value / self.n + gap
         source = min(bounds, key=bounds.__getitem__)
         return Prediction(math.sqrt(bounds[source] / m), PredictionKind.UPPER_BOUND, source)
 
     def set_up(self) -> None:
-        """Set up `inner` and the geometry."""
+        """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
         super().set_up()
+        # The draws behind the bound of the support are taken when a prediction first needs them.
         _ = self._projector, self._support, self.diameter
 
     def process(self, noisy: FloatArray) -> FloatArray:
@@ -119,8 +147,24 @@ def is_relaxed(workload: Workload) -> bool:
 
 
 def reachable_body(workload: Workload) -> Body:
-    """The sensitivity polytope, or a relaxation that holds it where that is out of reach."""
+    """The sensitivity polytope, or a relaxation that holds it where that is out of reach.
+
+    Of one-way tables it is a product of simplices, whatever the number of columns.
+    """
+    if isinstance(workload, MarginalTables) and workload.k == 1:
+        return Product([Simplex(np.eye(count)) for count in workload.levels])
     return (moment_relaxation if is_relaxed(workload) else sensitivity_polytope)(workload)
+
+
+def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
+    """`Projector` of a body through a matrix, after one call of its oracle where that may refuse.
+
+    A universe may be too large for the oracle. That must be known before a ledger pays.
+    """
+    projector = Projector(body, matrix)
+    if isinstance(body, WorkloadPolytope):
+        body.extreme_point(np.eye(1, body.dimension))
+    return projector
 
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:

@@ -16,6 +16,7 @@ from geomdp.mechanisms.post_processed.projected import (
     reachable_body,
     relative_tolerance,
     squared_noise_limit,
+    tried_projector,
 )
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.workloads import MarginalTables, Workload, explicit_answers
@@ -61,7 +62,7 @@ class Shrunk(PostProcessedNoise):
 
     @cached_property
     def _projector(self) -> Projector:
-        return Projector(reachable_body(self.workload))
+        return tried_projector(reachable_body(self.workload))
 
     @property
     def factor(self) -> float:
@@ -84,7 +85,7 @@ class Shrunk(PostProcessedNoise):
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
     def set_up(self) -> None:
-        """Set up `inner` and the geometry."""
+        """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
         super().set_up()
         _ = self._ball, self._projector
 

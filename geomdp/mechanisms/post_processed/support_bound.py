@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.special
@@ -24,6 +25,8 @@ MIN_DRAWS = 32
 MAX_NUMBERS = 1 << 21
 #: Chance that a simulated upper confidence limit lies below the mean it bounds.
 LEVEL = 1e-6
+#: Draws that decide whether a bound can matter at all, and their standard errors for that.
+PILOT_DRAWS, PILOT_ERRORS = 8, 6.0
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,46 @@ class SupportBound:
     source: str
 
 
-def expected_support_bound(noise: Noise, body: Body) -> SupportBound:
+@dataclass(frozen=True, eq=False)
+class ExpectedSupport:
+    """E h_K(Z) of one noise and body, computed no more precisely than is asked for.
+
+    Parameters
+    ----------
+    noise : Noise
+        Symmetric noise Z on R^m.
+    body : Body
+        K in R^m, with a support function.
+    draws : int
+        Most draws behind the bound.
+    """
+
+    noise: Noise
+    body: Body
+    draws: int
+
+    @cached_property
+    def bound(self) -> SupportBound:
+        """`expected_support_bound`."""
+        return expected_support_bound(self.noise, self.body, self.draws)
+
+    @cached_property
+    def _pilot(self) -> float:
+        """A lower confidence limit from 8 public draws."""
+        draws = self.noise.sample(np.random.default_rng(PUBLIC_SEED), PILOT_DRAWS)
+        values = self.body.breadth(draws) / 2
+        return float(values.mean() - PILOT_ERRORS * values.std(ddof=1) / math.sqrt(PILOT_DRAWS))
+
+    def exceeds(self, limit: float) -> bool:
+        """Whether E h_K(Z) is so far above `limit` that 8 draws tell.
+
+        An upper bound on a minimum that leaves it out is still an upper bound, so a wrong answer
+        costs accuracy of the bound, not its truth.
+        """
+        return self._pilot > limit
+
+
+def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
     """Upper bound on E h_K(Z), Z drawn from `noise`, by public computation alone.
 
     Gaussian noise sigma g in a space that holds the directions of K: sigma w(K), by the Gaussian
@@ -52,13 +94,15 @@ def expected_support_bound(noise: Noise, body: Body) -> SupportBound:
         Symmetric noise on R^m.
     body : Body
         K in R^m, with a support function.
+    most : int
+        Most draws of an estimate.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)
         how = "closed form" if width.samples == 0 else f"upper limit, {width.samples} draws"
         return SupportBound(noise.scale * width.interval[1], f"sigma w(K), w {how}")
     rng = np.random.default_rng(PUBLIC_SEED)
-    draws = min(MAX_DRAWS, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
+    draws = min(most, max(MIN_DRAWS, MAX_NUMBERS // noise.dimension))
     if isinstance(noise, KNormNoise):
         points = noise.uniform.draw(rng, draws)
         factor = (noise.effective_dimension + 1) / noise.epsilon

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from geomdp._typing import FloatArray
+from geomdp.cache import recalled
 
 #: Random starting points besides the even split. Measured on the pair tables of ten binary columns:
 #: an error of 0.0067, 0.0065 and 0.0062 with 6, 20 and 60 of them, in half a second.
@@ -74,16 +75,18 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
         return float(np.log(value)), shares * (slope - slope @ shares) / value
 
     count = overlap.shape[0]
-    rng = np.random.default_rng(START_SEED)
-    starts = [np.zeros(count), *rng.normal(size=(STARTS, count))]
-    best = min(
-        (
-            minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS})
-            for x in starts
-        ),
-        key=lambda result: float(result.fun),
-    )
-    shares = _without_tiny(np.exp(best.x - best.x.max()), transposed)
+
+    def descend() -> FloatArray:
+        rng = np.random.default_rng(START_SEED)
+        starts = [np.zeros(count), *rng.normal(size=(STARTS, count))]
+        options = {"maxiter": MAX_ITERATIONS}
+        found = [minimize(objective, x, jac=True, method="L-BFGS-B", options=options) for x in starts]
+        return np.asarray(min(found, key=lambda result: float(result.fun)).x)
+
+    inputs = (costs, overlap.indptr, overlap.indices, overlap.data)
+    logs = recalled("budget-split", inputs, (count,), descend)
+    # Whatever the logarithms are, these are shares with sum 1 that measure every quantity.
+    shares = _without_tiny(np.exp(logs - logs.max()), transposed)
     return Split(shares, float((costs / (transposed @ shares**2)).sum()))
 
 

@@ -1,0 +1,71 @@
+"""Predictions of additive noise that an earlier process computed, for any n and epsilon."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+
+import numpy as np
+
+from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp.cache import recalled
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, PredictionKind, Recursive
+from geomdp.privacy import Exact, PureDP, SamplerStatus
+from geomdp.workloads import Workload, explicit_answers
+
+#: Numbers hashed to tell workloads apart: all answers of smaller ones.
+HASHED = 1 << 22
+#: Elements of larger workloads whose answers are hashed, at most.
+ELEMENTS = 64
+
+
+def predicted(name: str, mechanism: Mechanism) -> tuple[Prediction, SamplerStatus]:
+    """Prediction of the mechanism called `name`, and the status of its sampler.
+
+    The error of noise for pure privacy is proportional to 1 / (n epsilon), and its factor is kept
+    on disk: then the noise is not set up.
+    """
+
+    def directly() -> tuple[Prediction, SamplerStatus]:
+        return mechanism.predicted_rmse, mechanism.guarantee.sampler
+
+    if not isinstance(mechanism, AdditiveMechanism) or not isinstance(mechanism.privacy, PureDP):
+        return directly()
+    scale = mechanism.n * mechanism.privacy.epsilon
+
+    def factors() -> FloatArray:
+        prediction, sampler = directly()
+        exact = sampler == Exact() and prediction.kind is PredictionKind.EXACT
+        return np.array([prediction.value * scale, prediction.stderr * scale, exact])
+
+    inputs = (name, workload_hash(mechanism.workload), mechanism.adjacency.value)
+    value, stderr, exact = recalled("prediction", inputs, (3,), factors, least=0.0).tolist()
+    if not exact:
+        return directly()
+    source = "E||Z||^2 of the noise (JL-L14)" + ("; from public draws" if stderr else "")
+    return Prediction(value / scale, PredictionKind.EXACT, source, stderr / scale), Exact()
+
+
+def recursive_levels(mechanism: Recursive) -> int:
+    """Number of levels of the noise of a `Recursive` mechanism without a body of its own."""
+    inputs = (workload_hash(mechanism.workload), mechanism.adjacency.value)
+
+    def levels() -> FloatArray:
+        return np.array(float(len(mechanism.noise.levels)))
+
+    return int(recalled("recursive-levels", inputs, (), levels, least=1.0))
+
+
+@functools.lru_cache(maxsize=2)
+def workload_hash(workload: Workload) -> str:
+    """Hash of what a workload asks: of all its answers, or of those of 64 public elements."""
+    universe, m = workload.universe, workload.n_queries
+    digest = hashlib.sha256(f"{type(workload).__name__} {m} {universe!r}".encode())
+    if universe.size is not None and universe.size * m <= HASHED:
+        answers = explicit_answers(workload)
+    else:
+        count = max(1, min(ELEMENTS, HASHED // m))
+        answers = workload.evaluate(universe.sample(count, np.random.default_rng(PUBLIC_SEED)))
+    digest.update(np.ascontiguousarray(answers).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,2 @@
+from .files import CacheFiles as CacheFiles
+from .recall import recalled as recalled

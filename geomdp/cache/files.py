@@ -1,0 +1,144 @@
+"""The folder of cached arrays: one npz file each, the least recently used deleted first."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+
+#: Variable of the environment that names the folder; by default the user's cache folder.
+FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
+#: Variable of the environment for the most mebibytes kept; 0 turns the cache off.
+LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
+#: Name of the array in a file, and endings of finished and of half-written files.
+ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
+
+logger = logging.getLogger("geomdp.cache")
+
+
+@dataclass(frozen=True)
+class CacheFiles:
+    """Arrays on disk by name. Several processes may read, write and delete at the same time.
+
+    A file is written under a temporary name and then renamed, so a reader sees all of it or
+    nothing. A file that cannot be read counts as absent, with a logged warning, and so does a
+    folder that cannot be written to.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are; made on the first write.
+    limit : float
+        Most bytes that all files together may take; with 0 nothing is read or written.
+    """
+
+    folder: Path
+    limit: float
+
+    @classmethod
+    def of_user(cls) -> Self:
+        """The cache that the environment asks for.
+
+        Raises
+        ------
+        ValueError
+            If GEOMDP_CACHE_MIB is no number, or negative.
+        """
+        folder = os.environ.get(FOLDER_VARIABLE)
+        if not folder:
+            import platformdirs
+
+            folder = platformdirs.user_cache_dir("geomdp", appauthor=False)
+        text = os.environ.get(LIMIT_VARIABLE, "")
+        try:
+            mebibytes = float(text) if text else DEFAULT_LIMIT
+        except ValueError:
+            mebibytes = math.nan
+        # `not >=` also refuses nan.
+        if not mebibytes >= 0:
+            raise ValueError(f"{LIMIT_VARIABLE} must be a number of MiB, at least 0, got {text!r}")
+        return cls(Path(folder), mebibytes * 2**20)
+
+    def read(self, name: str, shape: tuple[int, ...]) -> FloatArray | None:
+        """The array stored under `name`, or None where there is none of this shape."""
+        path = self._path(name)
+        if self.limit == 0 or not path.is_file():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                array = stored[ARRAY]
+            if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
+                raise ValueError(f"expected finite float64 of shape {shape}")
+        except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
+            logger.warning("ignored the unreadable cache file %s: %s", path, error)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used now: deleted last
+        return np.asarray(array)
+
+    def write(self, name: str, array: FloatArray) -> None:
+        """Store `array` under `name`, then delete old files while all are above the limit."""
+        if self.limit == 0:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=self.folder, suffix=UNFINISHED)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    np.savez(file, allow_pickle=False, **{ARRAY: array})
+                os.replace(temporary, self._path(name))
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
+            self._shrink()
+        except OSError as error:
+            logger.warning("could not write to the cache %s: %s", self.folder, error)
+
+    def size(self) -> tuple[int, int]:
+        """Number of files, and the bytes that they take together."""
+        sizes = [size for _, size, _ in self._listed()]
+        return len(sizes), sum(sizes)
+
+    def clear(self) -> int:
+        """Delete all files of the cache, and no other; returns how many."""
+        paths = [path for _, _, path in self._listed()]
+        for path in paths:
+            path.unlink(missing_ok=True)
+        return len(paths)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}{FINISHED}"
+
+    def _listed(self) -> list[tuple[float, int, Path]]:
+        """Time of last use, bytes and path of each file, oldest first."""
+        found = []
+        try:
+            paths = [*self.folder.iterdir()]
+        except OSError:
+            return []
+        for path in paths:
+            if path.suffix in (FINISHED, UNFINISHED):
+                with contextlib.suppress(OSError):  # another process may have deleted it
+                    status = path.stat()
+                    found.append((status.st_mtime, status.st_size, path))
+        return sorted(found)
+
+    def _shrink(self) -> None:
+        files = self._listed()
+        total = sum(size for _, size, _ in files)
+        for _, size, path in files:
+            if total <= self.limit:
+                return
+            path.unlink(missing_ok=True)
+            total -= size

@@ -1,0 +1,81 @@
+"""Computing a public array once: looked up by all that it depends on, else computed and stored."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from geomdp._typing import FloatArray
+from geomdp.cache.files import CacheFiles
+
+#: What a computation depends on: numbers, words and arrays.
+Input: TypeAlias = str | float | tuple[int, ...] | npt.NDArray[Any]
+
+
+def recalled(
+    kind: str,
+    inputs: tuple[Input, ...],
+    shape: tuple[int, ...],
+    compute: Callable[[], FloatArray],
+    *,
+    least: float = -math.inf,
+) -> FloatArray:
+    """The array that `compute` returns, from the user's cache where it was computed before.
+
+    Only computations on public inputs may be cached: nothing that depends on records, and no noise
+    of a release. What is read may have been written by anyone who can write to the folder, so a
+    caller must check it, or use it only where no value weakens a privacy claim.
+
+    Parameters
+    ----------
+    kind : str
+        What is computed; letters and hyphens.
+    inputs : tuple of str, float, tuple of int or array
+        Everything that the result depends on, besides the code.
+    shape : tuple of int
+        Shape of the result; a stored array of another shape is not used.
+    compute : callable
+        () -> a finite float64 array of that shape, the same in every process.
+    least : float
+        Stored entries below it show a damaged file, which is not used.
+    """
+    files = CacheFiles.of_user()
+    name = f"{kind}-{_digest(inputs)}"
+    stored = files.read(name, shape)
+    if stored is not None and (stored >= least).all():
+        return stored
+    array = np.asarray(compute(), dtype=np.float64)
+    if np.isfinite(array).all():
+        files.write(name, array)
+    return array
+
+
+def _digest(inputs: tuple[Input, ...]) -> str:
+    """Hash of the inputs, of the code of this package and of the versions of its libraries."""
+    digest = hashlib.sha256(_code().encode())
+    for part in inputs:
+        if isinstance(part, np.ndarray):
+            digest.update(f"array {part.dtype.str} {part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).tobytes())
+        else:
+            digest.update(f"{type(part).__name__} {part!r};".encode())
+    return digest.hexdigest()[:40]
+
+
+@functools.cache
+def _code() -> str:
+    """Hash of all modules of this package, with the versions of numpy and scipy."""
+    digest = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
+    root = Path(__file__).parents[1]
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
