@@ -23,6 +23,7 @@ from geomdp.advice.steps import PROJECTED, SHRUNK, Step
 from geomdp.bodies import MissingOracle
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Projected
 from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.mechanisms.post_processed.projected import reachable_body, tried_projector
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MIN_DRAWS
 from geomdp.noise import GaussianNoise
 from geomdp.privacy import Exact, SamplerStatus
@@ -201,8 +202,8 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     for noisy in noises[:1]:
         trials.attempt_after(noisy, SHRUNK, partial(_shrunk, noisy, setting))
-    size = setting.workload.universe.size
-    large = size is not None and size > MAX_PROJECTED_UNIVERSE
+    size = setting.workload.universe.size or 0
+    large = size > MAX_PROJECTED_UNIVERSE and breadth_work(setting.workload) > 0
     for noisy in noises:
         best = noisy is noises[0]
         # The best noise is projected even where the bound does not show by how much that helps.
@@ -247,8 +248,13 @@ def _projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
 
 
 def _check_projection(noisy: Built, setting: Setting) -> None:
-    """Raise `UntriedError` if the projection of one release would take long."""
+    """Raise `UntriedError` if the projection of one release would take long.
+
+    ``WorkloadSizeError`` if there is no projection: there are too many kinds of records for the
+    oracle of the workload.
+    """
     workload = setting.workload
+    tried_projector(reachable_body(workload))
     spread = noisy.prediction.value * math.sqrt(workload.n_queries) / workload.l2_diameter()
     setting.check_cost("projection in each release", work=projection_work(workload, spread))
 

@@ -35,6 +35,8 @@ from geomdp.mechanisms import (
     Shrunk,
     TightCone,
 )
+from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
 from geomdp.workloads import (
     Explicit,
@@ -84,13 +86,26 @@ def test_the_table_is_complete_and_ranked(advice):
     assert (table["set-up seconds"].iloc[: len(known)] >= 0).all()
 
 
+def assert_least(result):
+    """Nothing with other noise is predicted to err less; the noise itself is, by its own limit."""
+    table, best = result.table, result.best.predicted_rmse.value
+    noise = getattr(result.best, "inner", result.best)
+    name = table["mechanism"][0]
+    inside = name.partition("(")[2][:-1] if name.startswith(("Projected(", "Shrunk(")) else name
+    others = table[~table["mechanism"].isin([inside, f"Projected({inside})", f"Shrunk({inside})"])]
+    least = others["predicted_rmse"].min()
+    assert not best > least * (1 + WORTHWHILE) + 3 * noise.predicted_rmse.stderr
+    own = table.loc[table["mechanism"] == inside, "predicted_rmse"]
+    limit = own + STANDARD_ERRORS * noise.predicted_rmse.stderr
+    assert (best <= limit * (1 + 1e-5)).all()
+
+
 def test_the_best_has_the_least_prediction_up_to_ties(advice):
     _, result = advice
     first = result.table.iloc[0]
     predicted = result.best.predicted_rmse
     assert predicted.value == first["predicted_rmse"]
-    least = result.table["predicted_rmse"].min()
-    assert predicted.value <= least * (1 + WORTHWHILE) + 1e-12 or predicted.stderr > 0
+    assert_least(result)
     assert str(result.best.guarantee.sampler) == first["sampler"]
 
 
@@ -132,7 +147,7 @@ def test_other_definitions_get_gaussian_noise(privacy):
     # With little data the projection is what makes the answers useful.
     assert isinstance(few.best, Projected | Shrunk)
     # Shaped by the least-trace ellipsoid, it never errs more than the isotropic one.
-    assert many.table.iloc[0]["mechanism"] == "Matrix"
+    assert many.table.iloc[0]["mechanism"] == "Projected(Matrix)"
     refused = many.table[many.table["predicted_rmse"].isna()].set_index("mechanism")["why"]
     assert {"Laplace", "Ball", "Ellipsoid", "KNorm", JL} <= set(refused.index)
     assert refused[["Laplace", "Ball", "Ellipsoid", "KNorm", JL]].str.contains("pure").all()
@@ -179,7 +194,7 @@ class TestBounded:
 
 
 def test_large_universes_are_refined_by_no_slabs_and_projected_once():
-    workload = MarginalTables([2] * 15, 1)  # 2^15 elements in dimension 15
+    workload = MarginalTables([2] * 15, 2)  # 2^15 elements in dimension 120
     table = advise(workload, n=1000, privacy=PureDP(1.0)).table
     tried = table[table["predicted_rmse"].notna()]["mechanism"]
     assert tried.str.startswith("Projected").sum() == 1
@@ -230,7 +245,7 @@ def test_every_workload_of_the_accuracy_table_is_advised(name, privacy, adjacenc
         table = result.table
         known = table["predicted_rmse"].dropna().to_numpy()
         first = table.iloc[0]["mechanism"]
-        assert known[0] <= known.min() * (1 + WORTHWHILE) + 1e-12
+        assert_least(result)
         assert (np.diff(known[1:]) >= 0).all()
         assert table["mechanism"].is_unique
         assert (table["why"].str.len() > 0).all()
@@ -247,7 +262,7 @@ def test_every_workload_of_the_accuracy_table_is_advised(name, privacy, adjacenc
 def test_the_winner_is_explained(name):
     kind, word = WINNERS[name]
     result = advise(TABLE[name], n=10**6, privacy=PureDP(1.0), exact_only=True)
-    assert isinstance(result.best, kind)
+    assert isinstance(additive_within(result.best), kind)
     assert word in " ".join(result.reasons)
 
 
@@ -358,7 +373,7 @@ class TestTable:
         )
         monkeypatch.setattr("geomdp.advice.trials.CANDIDATES", (*CANDIDATES, row))
         result = advise(WORKLOADS["tables"], **PURE, exact_only=True)
-        assert isinstance(result.best, Quiet)
+        assert isinstance(additive_within(result.best), Quiet)
         assert "It is made up." in result.reasons
 
 
@@ -440,7 +455,8 @@ class TestCosts:
         monkeypatch.setattr("geomdp.advice.trials.SMALL_WORK", 0)
         workload = MarginalTables([2, 3, 4, 2, 3], 2)
         few, many = (advise(workload, n=n, privacy=PureDP(1.0)) for n in (5, 10**5))
-        name = f"Projected({many.table.mechanism[0]})"
+        assert many.table.mechanism[0] == "Projected(TightCone)"
+        name = "Projected(Cone)"
         why = many.table.set_index("mechanism").loc[name, "why"]
         found = re.fullmatch(r"it cannot be the best: its bound is ([\d.e-]+) or more, .*", why)
         assert found

@@ -28,6 +28,9 @@ from geomdp.workloads.structure.sign_products import sign_products
 
 #: Most sets of columns that are all considered; beyond it only those of at most k columns are.
 MAX_SETS = 1 << 11
+#: Most cells of the table of all columns for the same. The answers of larger tables hardly help, yet
+#: each that is measured needs a map with as many columns as it has cells.
+MAX_CELLS = 1 << 24
 #: Most pairs of a measured and a wanted set: 2^22 are split in seconds.
 MAX_OVERLAP = 1 << 22
 #: Random elements on which the measurements must rebuild the answers: a missing interaction shows
@@ -41,8 +44,8 @@ Columns = tuple[int, ...]
 class WeightedMarginals:
     """Marginal tables of sets of columns, each with its share of the budget.
 
-    The sets are all subsets of the columns where there are at most 2^11, else those of at most k
-    columns. Every measured set that contains the columns of an interaction
+    The sets are all subsets of the columns where there are at most 2^11, and at most 2^24 cells in
+    the table of all columns, else those of at most k columns. Every measured set that contains the columns of an interaction
     (`MarginalTables.blocks`) gives an estimate of it; least squares weighs the estimates by their
     precision. Each table is measured by `cells`.
 
@@ -97,7 +100,8 @@ class _Layout:
     def __init__(self, workload: MarginalTables, adjacency: Adjacency) -> None:
         self.workload, self.adjacency = workload, adjacency
         varying = [i for i, levels in enumerate(workload.levels) if levels > 1]
-        largest = len(varying) if 2 ** len(varying) <= MAX_SETS else workload.k
+        few = 2 ** len(varying) <= MAX_SETS and math.prod(workload.levels) <= MAX_CELLS
+        largest = len(varying) if few else workload.k
         # The empty set is the number of records, known under replace-one.
         least = 1 if adjacency is Adjacency.REPLACE_ONE else 0
         self.wanted = _subsets(varying, least, min(workload.k, len(varying)))
