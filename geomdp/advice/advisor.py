@@ -37,11 +37,14 @@ class Advice:
         kind, sampler, set-up seconds, why.
     reasons : list of str
         The choice in words.
+    flag : str
+        The best mechanism's name on the command line.
     """
 
     best: Mechanism
     table: pd.DataFrame
     reasons: list[str]
+    flag: str
 
     def __repr__(self) -> str:
         """The choice in one line."""
@@ -127,7 +130,9 @@ def advise_on(setting: Setting) -> Advice:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
         raise ValueError(f"workload must have a mechanism that applies to it: {why}")
     said = reasons(ranked, trials, setting)
-    return Advice(ranked[0].mechanism, _table(ranked, trials.refused), said)
+    first = ranked[0]
+    flag = (first.step.prefix if first.step else "") + first.candidate.flag
+    return Advice(first.mechanism, _table(ranked, trials.refused), said, flag)
 
 
 def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:

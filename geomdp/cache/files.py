@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import tempfile
+import time
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
 #: Name of the array in a file, and endings of finished and of half-written files.
 ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
+#: Seconds after which a half-written file was left behind.
+ABANDONED = 3600.0
 
 logger = logging.getLogger("geomdp.cache")
 
@@ -73,13 +76,16 @@ class CacheFiles:
     def read(self, name: str, shape: tuple[int, ...]) -> FloatArray | None:
         """The array stored under `name`, or None where there is none of this shape."""
         path = self._path(name)
-        if self.limit == 0 or not path.is_file():
+        if self.limit == 0:
             return None
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            # Opened here: numpy leaves a damaged file open.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 array = stored[ARRAY]
             if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
                 raise ValueError(f"expected finite float64 of shape {shape}")
+        except FileNotFoundError:
+            return None
         except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, zlib.error) as error:
             logger.warning("ignored the unreadable cache file %s: %s", path, error)
             return None
@@ -128,9 +134,11 @@ class CacheFiles:
         except OSError:
             return []
         for path in paths:
-            if path.suffix in (FINISHED, UNFINISHED):
-                with contextlib.suppress(OSError):  # another process may have deleted it
-                    status = path.stat()
+            with contextlib.suppress(OSError):  # another process may have deleted it
+                status = path.stat()
+                # Half-written files are those of other processes, unless these were killed.
+                left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
+                if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))
         return sorted(found)
 

@@ -37,7 +37,7 @@ from geomdp.mechanisms import (
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.mechanisms.post_processed.projected import STANDARD_ERRORS
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, PureDP
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Heuristic, Ledger, PureDP
 from geomdp.workloads import (
     Explicit,
     Histogram,
@@ -48,6 +48,7 @@ from geomdp.workloads import (
     RandomSigns,
     Ranges,
     SecondMoment,
+    WorkloadSizeError,
 )
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
@@ -384,7 +385,7 @@ class TestCosts:
         ("levels", "left_out", "why"),
         [
             ([42] * 14, "Cone", "too much memory"),
-            ([9] * 4 + [8] * 3, "Projected(Matrix)", "cannot be the best"),
+            ([9] * 4 + [8] * 3, "Coarse(Projected)", "at most 2^26 answers"),
         ],
     )
     def test_large_one_way_tables_are_advised(self, levels, left_out, why):
@@ -465,6 +466,65 @@ class TestCosts:
         monkeypatch.undo()
         all_built = advise(workload, n=5, privacy=PureDP(1.0))
         assert few.best.predicted_rmse == all_built.best.predicted_rmse
+
+
+class TestProjection:
+    """Projected wherever one projection fits the effort, and nowhere that it cannot be done."""
+
+    def test_eleven_columns_of_eight_levels_are_released_without_a_projection(self):
+        workload = MarginalTables([8] * 11, 2)
+        result = advise(workload, n=50, privacy=PureDP(1.0), exact_only=True)
+        table = result.table.set_index("mechanism")
+        steps = table[table.index.str.contains(r"Shrunk|Projected\(")]
+        assert len(steps) >= 2
+        assert steps["predicted_rmse"].isna().all()
+        assert steps["why"].str.contains("at most 2^24 level combinations", regex=False).all()
+        released = result.best.release(workload.universe.sample(50, 0))
+        assert released.answers.shape == (workload.n_queries,)
+        assert released.predicted_rmse == result.best.predicted_rmse
+
+    @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+    def test_a_release_that_cannot_project_fails_before_the_ledger_pays(self, step):
+        workload = MarginalTables([2] * 9 + [3] * 11, 2)
+        ledger = Ledger(PureDP(1.0))
+        mechanism = step.kind(Laplace(workload, n=5, privacy=PureDP(1.0)))
+        with pytest.raises(WorkloadSizeError, match="level combinations|at most"):
+            mechanism.release(workload.universe.sample(5, 0), ledger=ledger)
+        assert ledger.spends == ()
+
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+    def test_the_best_noise_is_projected_where_that_is_affordable(self, epsilon):
+        workload = MarginalTables([2, 3, 4], 2)
+        result = advise(workload, n=10**5, privacy=PureDP(epsilon), exact_only=True)
+        assert isinstance(result.best, Projected)
+        assert result.best.predicted_rmse.kind is PredictionKind.UPPER_BOUND
+        assert result.table.kind[0] == "upper_bound"
+        assert "never adds error" in " ".join(result.reasons)
+
+    def test_the_projection_of_many_kinds_of_records_depends_on_the_noise(self):
+        # Small noise leaves the answers near a face of high dimension, and the search long.
+        workload = MarginalTables([7, 5, 2, 6, 6, 2, 6, 2, 2, 2], 2)
+        setting = {"n": 20190, "exact_only": True}
+        large, small = (advise(workload, privacy=PureDP(e), **setting) for e in (0.1, 1.0))
+        assert large.table.mechanism[0] == "Projected(TightCone)"
+        assert small.table.mechanism[0] == "TightCone"
+        words = " ".join(small.reasons)
+        assert "Projected(TightCone) is left out: its projection in each release" in words
+        patient = advise(workload, privacy=PureDP(1.0), **setting, effort=100.0)
+        assert patient.table.mechanism[0] == "Projected(TightCone)"
+
+    def test_one_way_tables_are_projected_whatever_their_number(self):
+        workload = MarginalTables([5] * 14, 1)
+        result = advise(workload, n=100, privacy=PureDP(1.0), exact_only=True)
+        answers = result.best.release(workload.universe.sample(100, 0), rng=0).answers
+        assert isinstance(result.best, Projected | Shrunk)
+        np.testing.assert_allclose(answers.reshape(14, 5).sum(axis=1), 1.0, rtol=1e-9)
+        assert answers.min() >= -1e-12
+
+    def test_a_wrong_effort_is_refused(self):
+        for effort in (0.0, -1.0, math.nan, math.inf):
+            with pytest.raises(ValueError, match="effort must be"):
+                advise(Marginals(2, 1), n=5, privacy=PureDP(1.0), effort=effort)
 
 
 class TestBadInput:

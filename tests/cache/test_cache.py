@@ -1,0 +1,252 @@
+"""The cache of public set-ups: found again, bounded, safe among processes, never trusted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from geomdp.advice import advise
+from geomdp.bodies import TableMoments
+from geomdp.cache import CacheFiles, recalled
+from geomdp.mechanisms import Hierarchical, Matrix, TightCone
+from geomdp.mechanisms.strategies import weights
+from geomdp.privacy import PureDP
+from geomdp.workloads import MarginalTables
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("GEOMDP_CACHE_MIB", raising=False)
+    return tmp_path / "cache"
+
+
+def counted(result):
+    calls = []
+
+    def compute():
+        calls.append(1)
+        return np.asarray(result, dtype=float)
+
+    return calls, compute
+
+
+def test_the_same_inputs_are_computed_once():
+    calls, compute = counted([1.0, 2.0])
+    inputs = ("a", 1.5, (2, 3), np.arange(4))
+    for _ in range(3):
+        np.testing.assert_array_equal(recalled("test", inputs, (2,), compute), [1.0, 2.0])
+    assert len(calls) == 1
+    assert CacheFiles.of_user().size()[0] == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("b", 1.5, (2, 3), np.arange(4)),
+        ("a", 1.25, (2, 3), np.arange(4)),
+        ("a", 1.5, (3, 2), np.arange(4)),
+        ("a", 1.5, (2, 3), np.arange(4)[::-1]),
+        ("a", 1.5, (2, 3), np.arange(4.0)),
+        ("a", 1.5, (2, 3), np.arange(4).reshape(2, 2)),
+    ],
+)
+def test_other_inputs_and_kinds_are_computed_again(other):
+    calls, compute = counted(1.0)
+    inputs = ("a", 1.5, (2, 3), np.arange(4))
+    recalled("test", inputs, (), compute)
+    recalled("test", other, (), compute)
+    recalled("other", inputs, (), compute)
+    assert len(calls) == 3
+
+
+def test_another_version_of_the_code_computes_again(monkeypatch):
+    calls, compute = counted(1.0)
+    recalled("test", (), (), compute)
+    monkeypatch.setattr("geomdp.cache.recall._code", lambda: "another")
+    recalled("test", (), (), compute)
+    assert len(calls) == 2
+
+
+def damage(path, how):
+    match how:
+        case "cut":
+            path.write_bytes(path.read_bytes()[:-30])
+        case "flipped":
+            content = bytearray(path.read_bytes())
+            content[content.index(b"NUMPY") + 130] ^= 1
+            path.write_bytes(bytes(content))
+        case "empty":
+            path.write_bytes(b"")
+        case "pickle":
+            with path.open("wb") as file:
+                np.savez(file, value=np.array([print], dtype=object))
+        case "shape":
+            with path.open("wb") as file:
+                np.savez(file, value=np.ones(5))
+        case "nan":
+            with path.open("wb") as file:
+                np.savez(file, value=np.full(3, np.nan))
+        case "name":
+            with path.open("wb") as file:
+                np.savez(file, other=np.ones(3))
+
+
+@pytest.mark.parametrize("how", ["cut", "flipped", "empty", "pickle", "shape", "nan", "name"])
+def test_a_damaged_file_is_logged_ignored_and_rewritten(how, folder, caplog):
+    calls, compute = counted([1.0, 2.0, 3.0])
+    recalled("test", (), (3,), compute)
+    (path,) = folder.iterdir()
+    damage(path, how)
+    with caplog.at_level(logging.WARNING, "geomdp.cache"):
+        np.testing.assert_array_equal(recalled("test", (), (3,), compute), [1.0, 2.0, 3.0])
+    assert "unreadable cache file" in caplog.text
+    assert len(calls) == 2
+    recalled("test", (), (3,), compute)
+    assert len(calls) == 2
+
+
+def test_entries_below_the_least_are_not_used(folder):
+    calls, compute = counted(1.0)
+    recalled("test", (), (), compute)
+    (path,) = folder.iterdir()
+    with path.open("wb") as file:
+        np.savez(file, value=np.array(-1.0))
+    assert recalled("test", (), (), compute, least=0.0) == 1.0
+    assert len(calls) == 2
+
+
+def test_the_least_recently_used_are_deleted_first(folder):
+    array = np.zeros(1000)
+    files = CacheFiles(folder, limit=3 * 9000.0)
+    for name in "abc":
+        files.write(name, array)
+    for age, name in enumerate("abc"):
+        os.utime(folder / f"{name}.npz", (age, age))
+    assert files.read("a", (1000,)) is not None  # used now
+    files.write("d", array)
+    assert {path.stem for path in folder.iterdir()} == {"a", "c", "d"}
+    assert files.size()[1] <= files.limit
+
+
+def test_only_files_of_the_cache_are_deleted(folder):
+    files = CacheFiles(folder, limit=1e6)
+    files.write("a", np.zeros(3))
+    (folder / "notes.txt").write_text("mine")
+    assert files.clear() == 1
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+def test_a_limit_of_zero_turns_the_cache_off(folder, monkeypatch):
+    monkeypatch.setenv("GEOMDP_CACHE_MIB", "0")
+    calls, compute = counted(1.0)
+    for _ in range(2):
+        recalled("test", (), (), compute)
+    assert len(calls) == 2
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "much"])
+def test_bad_limits(text, monkeypatch):
+    monkeypatch.setenv("GEOMDP_CACHE_MIB", text)
+    with pytest.raises(ValueError, match="GEOMDP_CACHE_MIB must be a number of MiB"):
+        CacheFiles.of_user()
+
+
+def test_a_folder_that_cannot_be_written_is_logged(folder, caplog):
+    folder.write_text("a file")
+    calls, compute = counted(1.0)
+    with caplog.at_level(logging.WARNING, "geomdp.cache"):
+        assert recalled("test", (), (), compute) == 1.0
+    assert "could not write to the cache" in caplog.text
+    assert len(calls) == 1
+
+
+WRITER = """
+import numpy as np
+from pathlib import Path
+from geomdp.cache import CacheFiles
+files = CacheFiles(Path(__import__("sys").argv[1]), limit=200_000.0)
+for i in range(300):
+    name = f"n{i % 7}"
+    stored = files.read(name, (5000,))
+    assert stored is None or (stored == i % 7).all()
+    files.write(name, np.full(5000, float(i % 7)))
+"""
+
+
+def test_several_processes_share_a_folder(folder):
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(folder)]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
+    errors = [process.communicate(timeout=100)[1].decode() for process in processes]
+    assert errors == ["", "", ""]  # neither a crash nor a warning about half-written files
+    assert not [path for path in folder.iterdir() if path.suffix != ".npz"]
+    assert CacheFiles(folder, limit=200_000.0).size()[1] <= 200_000
+
+
+class TestSetUps:
+    workload = MarginalTables([3, 2, 3, 2], 2)
+
+    @pytest.mark.parametrize("kind", [TightCone, Hierarchical, Matrix])
+    def test_another_n_and_epsilon_draw_and_descend_no_more(self, kind, monkeypatch):
+        first = kind(self.workload, n=500, privacy=PureDP(1.0)).predicted_rmse
+
+        def fail(*_, **__):
+            raise AssertionError("computed again")
+
+        monkeypatch.setattr(TableMoments, "sample_uniform", fail)
+        monkeypatch.setattr(weights, "minimize", fail)
+        other = kind(self.workload, n=700, privacy=PureDP(0.3)).predicted_rmse
+        np.testing.assert_allclose(other.value * 700 * 0.3, first.value * 500, rtol=1e-12)
+
+    def test_predictions_of_an_earlier_process_set_up_the_best_noise_only(self, monkeypatch):
+        first = advise(self.workload, n=500, privacy=PureDP(1.0), exact_only=True)
+        assert isinstance(first.best.inner, TightCone)
+        name = "geomdp.mechanisms.additive_noise.hierarchical.hierarchical_strategies"
+        monkeypatch.setattr("geomdp.advice.trials.PROJECTED", None)  # else all are set up
+
+        def fail(*_):
+            raise AssertionError("computed again")
+
+        monkeypatch.setattr(name, fail)
+        again = advise(self.workload, n=900, privacy=PureDP(0.5), exact_only=True)
+        rows = [run.table.set_index("mechanism").predicted_rmse for run in (first, again)]
+        ratio = rows[1]["Hierarchical"] / rows[0]["Hierarchical"]
+        np.testing.assert_allclose(ratio, 500 / (900 * 0.5), rtol=1e-12)
+
+    def test_advice_is_the_same_with_and_without_a_cache(self, monkeypatch):
+        setting = {"n": 500, "privacy": PureDP(1.0), "exact_only": True}
+        cached = [advise(self.workload, **setting) for _ in range(2)]
+        monkeypatch.setenv("GEOMDP_CACHE_MIB", "0")
+        plain = advise(self.workload, **setting)
+        columns = ["mechanism", "predicted_rmse", "kind", "sampler", "why"]
+        for run in cached:
+            assert run.table[columns].equals(plain.table[columns])
+            assert run.reasons == plain.reasons
+
+    def test_made_up_shares_still_measure_everything(self, folder):
+        exact = Hierarchical(self.workload, n=500, privacy=PureDP(1.0)).predicted_rmse.value
+        splits = [path for path in folder.iterdir() if path.name.startswith("budget-split")]
+        assert splits
+        for path in splits:
+            size = np.load(path)["value"].shape
+            with path.open("wb") as file:
+                np.savez(file, value=-1000.0 * np.arange(size[0]))
+        # A release that left out a part of the answers, or overspent, would be refused.
+        forged = Hierarchical(self.workload, n=500, privacy=PureDP(1.0))
+        shares = [part.noise.epsilon for part in forged.noise.parts]
+        assert sum(shares) <= 1 + 1e-12
+        assert forged.predicted_rmse.value > exact
+
+    def test_no_record_enters(self, folder):
+        mechanism = advise(self.workload, n=500, privacy=PureDP(1.0), exact_only=True).best
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        time.sleep(0.01)
+        mechanism.release(self.workload.universe.sample(500, 0))
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
