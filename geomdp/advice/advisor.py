@@ -111,7 +111,8 @@ def advise(
     Raises
     ------
     ValueError
-        For a bad n, privacy, adjacency or effort, a constant workload, or one that no mechanism applies to.
+        For a bad n, privacy, adjacency or effort, a constant workload, or one that no mechanism
+        applies to.
     """
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
@@ -129,7 +130,7 @@ def advise_on(setting: Setting) -> Advice:
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
         raise ValueError(f"workload must have a mechanism that applies to it: {why}")
-    said = reasons(ranked, trials, setting)
+    said = reasons(ranked, trials)
     first = ranked[0]
     flag = (first.step.prefix if first.step else "") + first.candidate.flag
     return Advice(first.mechanism, _table(ranked, trials.refused), said, flag)

@@ -22,7 +22,7 @@ DROWNED = 0.5
 NAMED = 3
 
 
-def reasons(ranked: list[Built], trials: Trials, setting: Setting) -> list[str]:
+def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     """The choice in words: how large, why, by how much, with what guarantee, and what is open."""
     best = ranked[0]
     said = [

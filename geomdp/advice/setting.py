@@ -9,7 +9,6 @@ from geomdp._validation import positive
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Workload
 
-
 #: Operations of a fast transform in a second of one core.
 OPERATIONS_A_SECOND = 1 << 30
 
@@ -40,7 +39,6 @@ class Budget:
 
     memory: float
     work: float
-
 
     @classmethod
     def of_seconds(cls, effort: float) -> Budget:

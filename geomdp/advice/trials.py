@@ -293,9 +293,9 @@ def rank(built: list[Built]) -> list[Built]:
     # Stable: `built` is in order of simplicity.
     leader = min(tied, key=lambda trial: not trial.exact)
     noise = _with_step(built, leader, None)
-    if leader.step is SHRUNK and noise is not None:
-        if noise.prediction.value <= leader.prediction.value * (1 + WORTHWHILE):
-            leader = noise
+    limit = leader.prediction.value * (1 + WORTHWHILE)
+    if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
+        leader = noise
     if leader.step is None:
         leader = _with_step(built, leader, PROJECTED) or leader
     rest = sorted(built, key=lambda trial: trial.prediction.value)

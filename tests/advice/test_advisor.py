@@ -195,7 +195,7 @@ class TestBounded:
 
 
 def test_large_universes_are_refined_by_no_slabs_and_projected_once():
-    workload = MarginalTables([2] * 15, 2)  # 2^15 elements in dimension 120
+    workload = MarginalTables([2] * 18, 2)  # 2^18 elements in dimension 171
     table = advise(workload, n=1000, privacy=PureDP(1.0)).table
     tried = table[table["predicted_rmse"].notna()]["mechanism"]
     assert tried.str.startswith("Projected").sum() == 1
@@ -488,9 +488,9 @@ class TestProjection:
         workload = MarginalTables([2] * 9 + [3] * 11, 2)
         ledger = Ledger(PureDP(1.0))
         mechanism = step.kind(Laplace(workload, n=5, privacy=PureDP(1.0)))
-        with pytest.raises(WorkloadSizeError, match="level combinations|at most"):
+        with pytest.raises(WorkloadSizeError, match="level combinations"):
             mechanism.release(workload.universe.sample(5, 0), ledger=ledger)
-        assert ledger.spends == ()
+        assert not ledger.spends()
 
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
     def test_the_best_noise_is_projected_where_that_is_affordable(self, epsilon):

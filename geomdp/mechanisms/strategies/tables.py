@@ -28,7 +28,7 @@ from geomdp.workloads.structure.sign_products import sign_products
 
 #: Most sets of columns that are all considered; beyond it only those of at most k columns are.
 MAX_SETS = 1 << 11
-#: Most cells of the table of all columns for the same. The answers of larger tables hardly help, yet
+#: Most cells of the table of all columns for the same. Measuring large tables hardly helps, yet
 #: each that is measured needs a map with as many columns as it has cells.
 MAX_CELLS = 1 << 24
 #: Most pairs of a measured and a wanted set: 2^22 are split in seconds.
@@ -45,9 +45,9 @@ class WeightedMarginals:
     """Marginal tables of sets of columns, each with its share of the budget.
 
     The sets are all subsets of the columns where there are at most 2^11, and at most 2^24 cells in
-    the table of all columns, else those of at most k columns. Every measured set that contains the columns of an interaction
-    (`MarginalTables.blocks`) gives an estimate of it; least squares weighs the estimates by their
-    precision. Each table is measured by `cells`.
+    the table of all columns, else those of at most k columns. Every measured set that contains the
+    columns of an interaction (`MarginalTables.blocks`) gives an estimate of it; least squares
+    weighs the estimates by their precision. Each table is measured by `cells`.
 
     References
     ----------

@@ -79,8 +79,10 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     def descend() -> FloatArray:
         rng = np.random.default_rng(START_SEED)
         starts = [np.zeros(count), *rng.normal(size=(STARTS, count))]
-        options = {"maxiter": MAX_ITERATIONS}
-        found = [minimize(objective, x, jac=True, method="L-BFGS-B", options=options) for x in starts]
+        found = [
+            minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS})
+            for x in starts
+        ]
         return np.asarray(min(found, key=lambda result: float(result.fun)).x)
 
     inputs = (costs, overlap.indptr, overlap.indices, overlap.data)
