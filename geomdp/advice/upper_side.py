@@ -132,6 +132,7 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
     if size is not None and size > MAX_PROJECTED_UNIVERSE:
         noises = [min(noises, key=lambda trial: trial.prediction.value)]
     for noisy in noises:
+        assert isinstance(noisy.mechanism, AdditiveMechanism)
         trials.attempt_after(noisy, PROJECTED, partial(PROJECTED.kind, noisy.mechanism))
     trials.attempt(next(row for row in CANDIDATES if row.kind is SecondMoment))
     built, refused = {}, trials.refused
