@@ -297,7 +297,10 @@ def rank(built: list[Built]) -> list[Built]:
     if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
         leader = noise
     if leader.step is None:
-        leader = _with_step(built, leader, PROJECTED) or leader
+        # Of noises that tie, the one whose error is known best: then its bound is the lowest.
+        equal = [leader, *(t for t in tied if t.step is None and t.exact == leader.exact)]
+        projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
+        leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)
     rest = sorted(built, key=lambda trial: trial.prediction.value)
     return [leader, *(trial for trial in rest if trial is not leader)]
 
