@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from geomdp.workloads.base import Workload
 from geomdp.workloads.boolean import Marginals, Parities
+from geomdp.workloads.chosen_tables import ChosenTables
 from geomdp.workloads.explicit import Explicit
 from geomdp.workloads.finite import Histogram, Prefixes, Ranges
 from geomdp.workloads.tables import MarginalTables
@@ -39,3 +40,8 @@ def _(workload: Workload) -> bool:
 def _(workload: Explicit) -> bool:
     entries = sp.find(workload.matrix)[2]  # those that are not 0
     return bool((entries == np.rint(entries)).all())
+
+
+@has_whole_answers.register
+def _(workload: ChosenTables) -> bool:
+    return bool((workload.table_weights == np.rint(workload.table_weights)).all())
