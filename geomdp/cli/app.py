@@ -6,6 +6,7 @@ that help and version come at once.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,9 @@ from geomdp.cli.advise import advise
 from geomdp.cli.bracket import bracket
 from geomdp.cli.check_bound import check_bound
 from geomdp.cli.curve import curve
+from geomdp.cli.ledger import ledger
 from geomdp.cli.lists import mechanisms, workloads
+from geomdp.cli.progress import logged_to
 from geomdp.cli.release import release
 from geomdp.cli.smooth import app as smooth
 from geomdp.cli.width import width
@@ -23,7 +26,6 @@ from geomdp.cli.width import width
 app = typer.Typer(
     help="Private answers to a fixed set of queries about a table of records.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -36,6 +38,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def geomdp(
+    context: typer.Context,
     *,
     version: Annotated[
         bool,
@@ -43,8 +46,16 @@ def geomdp(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log", metavar="FILE", help="Append the steps of the command, with times, to FILE."
+        ),
+    ] = None,
 ) -> None:
     """Private answers to a fixed set of queries about a table of records."""
+    del version  # its callback has printed it
+    context.with_resource(logged_to(log))
 
 
 app.command()(release)
@@ -53,6 +64,7 @@ app.command()(bracket)
 app.command()(curve)
 app.command()(check_bound)
 app.add_typer(smooth, name="smooth")
+app.command()(ledger)
 app.command()(width)
 app.command()(mechanisms)
 app.command()(workloads)

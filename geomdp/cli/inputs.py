@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from geomdp.cli.questions import Question
 from geomdp.data import (
     Sample,
     Schema,
@@ -18,8 +19,7 @@ from geomdp.data import (
     rand_health_insurance,
     read_chunks,
 )
-from geomdp.tabulation.columns import chosen_columns
-from geomdp.tabulation.specs import Task, parse_workload, takes_reals
+from geomdp.tabulation.specs import Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,13 +59,13 @@ class RecordSource:
         The schema of the records.
     name : str
         What to call them.
-    chunks : callable
-        From column names to chunks of those columns.
+    table : Path or DataFrame
+        The records, with the labels that the schema declares.
     """
 
     described: PublicSchema
     name: str
-    chunks: Callable[[Sequence[str]], Iterable[pd.DataFrame]]
+    table: Path | pd.DataFrame
 
     def __repr__(self) -> str:
         """Where the records are, and their columns."""
@@ -73,41 +73,22 @@ class RecordSource:
 
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
         """Chunks of records in the encoding of the task's universe; errors name row and column."""
-        schema = self.described.schema.select(task.columns)
-        return encode(self.chunks(task.columns), schema, task.workload.universe)
-
-    def count(self, task: Task) -> int:
-        """Number of records, after checking that every one fits the schema."""
-        return sum(len(chunk) for chunk in self.records(task))
+        schema, table = self.described.schema.select(task.columns), self.table
+        chunks = read_chunks(table, task.columns) if isinstance(table, Path) else table
+        return encode(chunks, schema, task.workload.universe)
 
 
 def asked_records(
-    data: Path | None,
-    sample: str | None,
-    schema: Path | None,
-    infer: bool,
-    workload: str,
-    columns: str | None,
+    data: Path | None, sample: str | None, schema: Path | None, infer: bool, question: Question
 ) -> tuple[RecordSource, Task]:
-    """The records that DATA or --sample names, and what --workload asks about them."""
-    names = split_columns(columns)
-    source = record_source(data, sample, schema, infer, names)
-    return source, _task(workload, source.described.schema, names)
+    """The records that DATA or --sample names, and what is asked about them."""
+    source = record_source(data, sample, schema, infer, question.columns)
+    return source, question.task(source.described.schema)
 
 
-def planned_task(
-    workload: str, columns: str | None, sample: str | None, schema: Path | None
-) -> Task:
-    """What --workload asks about the columns of a bundled sample or a schema file."""
-    return _task(workload, described_schema(sample, schema).schema, split_columns(columns))
-
-
-def _task(workload: str, schema: Schema, names: Sequence[str] | None) -> Task:
-    columns = chosen_columns(schema, names, real=takes_reals(workload))
-    try:
-        return parse_workload(workload, columns)
-    except ValueError as error:
-        raise ValueError(f"--workload {workload}: {error}") from error
+def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
+    """What is asked about the columns of a bundled sample or a schema file."""
+    return question.task(described_schema(sample, schema).schema)
 
 
 def record_source(
@@ -131,13 +112,9 @@ def record_source(
         if infer:
             raise ValueError("--infer-schema does not go with --sample, which has a schema")
         described, frame = described_schema(sample, schema), _sample(sample).frame
-        return RecordSource(described, f"sample {sample}", lambda names: [frame[list(names)]])
+        return RecordSource(described, f"sample {sample}", frame)
     assert data is not None
-    return RecordSource(
-        _schema_of_file(data, schema, infer, columns),
-        str(data),
-        lambda names: read_chunks(data, names),
-    )
+    return RecordSource(_schema_of_file(data, schema, infer, columns), str(data), data)
 
 
 def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
@@ -153,11 +130,6 @@ def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
     except ValueError as error:
         raise ValueError(f"--schema {schema}: {error}") from error
     return PublicSchema(read, f"declared in {schema}")
-
-
-def split_columns(text: str | None) -> tuple[str, ...] | None:
-    """The names in a comma-separated list; None for no list."""
-    return None if text is None else tuple(name.strip() for name in text.split(","))
 
 
 def _schema_of_file(
