@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from geomdp.mechanisms import Mechanism
     from geomdp.tabulation import Task
 
+#: Relative difference of errors that is not worth a word.
+SAME = 1e-3
 #: Largest number of records, times those asked about, that is tried for half of the error.
 MOST_TIMES = 1 << 20
 
@@ -107,8 +110,8 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
 
 
 def _compared(value: float, best: float) -> str:
-    if best <= 0:
-        return ""
+    if math.isclose(value, best, rel_tol=SAME):
+        return ", the same"
     if value < best:
         return f", {1 - value / best:.1%} less: not worth its price"
     return f", {value / best - 1:.1%} more" if value < 2 * best else f", {value / best:.2g} times"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn, TypeVar, cast
 
 import typer
@@ -37,6 +38,17 @@ def check_together(
     if errors:
         raise errors[0]
     return cast("First", results[0]), cast("Second", results[1])
+
+
+@contextmanager
+def naming_flags(*parameters: str) -> Iterator[None]:
+    """Name the flags of these parameters in errors of the library, which begin with parameters."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error).partition(" ")[0] in parameters:
+            raise ValueError(f"--{error}") from error
+        raise
 
 
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from geomdp.cli import display
-from geomdp.cli.errors import check_together
+from geomdp.cli.errors import check_together, naming_flags
 from geomdp.cli.options import (
     AUTO,
     AdjacencyOption,
@@ -96,7 +96,11 @@ def release(
         display.warn(source.described.caveat)
     chosen = Choice(mechanism, exact)
     provenance = Provenance(question.spec, source.described, chosen.by, n, seed, confidence)
-    with opened_ledger(ledger, budget, relation) as account, working("checking the request"):
+    with (
+        opened_ledger(ledger, budget, relation) as account,
+        working("checking the request"),
+        naming_flags("n"),
+    ):
         answers = released(
             source.table,
             source.described.schema,
@@ -123,7 +127,9 @@ def _summary(
     """What was released, by whom, how private and how exact it is, and where it stands."""
     from geomdp.cli.record import mechanism_name
 
-    intervals = f", with {provenance.confidence:.4g} intervals" if answers.has_intervals else ""
+    intervals = (
+        f", with {100 * provenance.confidence:.6g}% intervals" if answers.has_intervals else ""
+    )
     return [
         ("records", f"{answers.mechanism.n} ({provenance.n_source}), {source}"),
         answers.task.row,

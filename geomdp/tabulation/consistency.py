@@ -7,7 +7,6 @@ answers are in every set projected on here, so no projection moves the answers f
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 from dataclasses import replace
 from functools import cached_property
@@ -109,8 +108,7 @@ class Consistency:
     @property
     def _tables_share_nothing(self) -> bool:
         """Whether K is the product of the simplices of the tables."""
-        columns = list(itertools.chain(*(table.columns for table in self.task.tables)))
-        return bool(columns) and len(set(columns)) == len(columns)
+        return bool(self.task.tables) and not self.task.tables_share_columns
 
     @cached_property
     def _projector(self) -> Projector | None:

@@ -70,15 +70,12 @@ class Tabulation:
         """What holds of the answers, in words."""
         if not self.integers:
             return self.form.value
-        adds_up = self.form in (Form.CONSISTENT, Form.EACH_TABLE)
-        if not adds_up:
+        if self.form not in (Form.CONSISTENT, Form.EACH_TABLE):
             return f"whole counts, each rounded by itself; before that, {self.form.value}"
-        several = len(self.task.tables) > 1 and self.form is Form.CONSISTENT
-        rest = "; rounded, tables differ by some records where they share columns"
-        if self.form is Form.EACH_TABLE:
-            rest = "; tables may disagree on shared columns"
         said = f"whole counts: no cell is negative, each table adds up to {self.mechanism.n}"
-        return said + rest * (several or self.form is Form.EACH_TABLE)
+        if self.task.tables_share_columns:
+            said += "; tables may differ where they share columns"
+        return said
 
     @property
     def guarantee(self) -> Guarantee:

@@ -88,6 +88,12 @@ class Task:
         """The queries in words, as a row to print."""
         return ("queries", f"{self.workload.n_queries}: {self.description}")
 
+    @property
+    def tables_share_columns(self) -> bool:
+        """Whether a column is crossed by two tables, which then can disagree about it."""
+        columns = [name for table in self.tables for name in table.columns]
+        return len(set(columns)) < len(columns)
+
 
 @dataclass(frozen=True)
 class WorkloadKind:

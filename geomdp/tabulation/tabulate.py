@@ -178,7 +178,7 @@ def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int)
     if adjacency is Adjacency.ADD_REMOVE and declared is not None:
         return whole(declared, "n")
     if counted == 0:
-        raise ValueError("records must number at least 1, got 0")
+        raise ValueError("records must hold at least 1 record, got 0")
     if declared not in (None, counted):
         raise ValueError(f"n must be the number of records, {counted}, got {declared}")
     return counted
