@@ -95,7 +95,7 @@ def curve(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    exact: ExactOption = False,
+    exact: ExactOption = True,
     out: FigureOption = Path("curve.png"),
     force: ForceOption = False,
 ) -> None:
@@ -178,10 +178,9 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 
 def _least(table: pd.DataFrame, n: int) -> str:
-    """The least predicted error with n records, and whose it is."""
-    from geomdp.advice import Quantity
+    """The least predicted error with n records, and whose it is; the figure marks it by a star."""
+    from geomdp.plotting import least_predicted
 
-    there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
-    best = there.iloc[int(there.rmse.argmin())]
+    best = least_predicted(table, n)
     heuristic = "" if best.sampler == str(Exact()) else ", heuristic"
     return f"{display.number(best.rmse)} with {n} records ({best.curve}{heuristic})"

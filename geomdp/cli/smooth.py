@@ -1,19 +1,4 @@
-"""The commands `smooth summarize` and `smooth answer`: any smooth query from one released file.
-
-The file of ``--query`` holds one query, or a list of them, as JSON objects: the name of a class
-under ``"kind"`` and its parameters under their names. Variables are those of the summary, in
-order, in the units of the cube: a column with bounds low and high has x = -1 at low and 1 at high.
-
-.. code-block:: json
-
-    [
-      {"kind": "GaussianMixture", "centres": [[0.2, -0.5]], "weights": [1.0], "bandwidth": 0.4},
-      {"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5},
-      {"kind": "Polynomial", "exponents": [[2, 1]], "coefficients": [1.0]}
-    ]
-
-Kinds and parameters are the classes of `geomdp.workloads.smooth` with `to_dict`.
-"""
+"""The commands `smooth summarize` and `smooth answer`: any smooth query from one released file."""
 
 from __future__ import annotations
 
@@ -23,26 +8,33 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from geomdp.cli import display
+from geomdp.cli.errors import check_together
 from geomdp.cli.options import (
     PRIVACY,
     QUERIES,
     RECORDS,
     RESULT,
     AdjacencyOption,
+    BudgetOption,
     CountOption,
     DeltaOption,
     EpsilonOption,
     ForceOption,
+    LedgerOption,
     RhoOption,
     SeedOption,
+    check_normaliser,
     check_whole,
     whole_number,
 )
-from geomdp.cli.output_files import check_free, check_place, write_together
+from geomdp.cli.output_files import CSV, PARQUET, check_free, check_place, encoded, write_together
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
-from geomdp.privacy import Adjacency
+from geomdp.cli.progress import working
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from geomdp.cli.smooth_inputs import NamedQuery
     from geomdp.mechanisms import SmoothRelease
 
 app = typer.Typer(
@@ -100,11 +92,46 @@ QueryOption: TypeAlias = Annotated[
     typer.Option(
         "--query",
         metavar="FILE",
-        help="A query or a list of them (JSON): kernels, logistic functions, polynomials, in the "
-        "units of the cube, -1 at LOW and 1 at HIGH.",
+        help="A query or a list of them, as JSON; the format is below.",
         rich_help_panel=QUERIES,
     ),
 ]
+UnitsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--cube-units/--original-units",
+        help="Whether queries are in the units of the cube, where each column goes from -1 at LOW "
+        "to 1 at HIGH, or in those of the columns. A bandwidth or width is always in those of the "
+        "cube: half ranges.",
+        rich_help_panel=QUERIES,
+    ),
+]
+AnswersOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write the answers as well (.csv or .parquet), one row a query.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+#: Each line is a paragraph of the help.
+FORMAT_HELP = """
+The file of --query holds one object or a list of them; "name" may be left out.
+
+Arrays have one entry for each column of the summary, in its order.
+
+{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}
+
+{"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5}: 1 / (1 + exp(-<w, x> - b))
+
+{"kind": "Polynomial", "exponents": [[2, 1]], "coefficients": [1.0]}: the mean of x1^2 x2
+
+{"kind": "GaussianMixture", "centres": [[0.2, -0.5]], "weights": [1.0], "bandwidth": 0.4}
+
+{"kind": "Waves", "frequencies": [[1.0, 0.0]], "amplitudes": [1.0], "phases": [0.0]}
+"""
 
 
 @app.command()
@@ -119,62 +146,78 @@ def summarize(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    ledger: LedgerOption = None,
+    budget: BudgetOption = None,
     out: FileOption,
     seed: SeedOption = None,
     force: ForceOption = False,
 ) -> None:
     """Release noisy Chebyshev moments of the records in DATA as one file."""
+    from geomdp.cli.ledger_flags import check_payment, in_words, opened_ledger
     from geomdp.cli.smooth_inputs import counted, parse_bounds
     from geomdp.data import encode, read_chunks
     from geomdp.mechanisms import SmoothSummary
+    from geomdp.privacy import Exact, Guarantee
 
-    check_place(out, ".npz")
-    check_free([out], force)
-    schema = parse_bounds(bounds)
-    privacy, relation = parse_privacy(epsilon, delta, rho), adjacency.relation()
-    check_whole("--smoothness", smoothness, minimum=1)
-    check_whole("--seed", seed, minimum=0)
-    check_whole("--n", n, minimum=1)
-    if n is None and relation is Adjacency.ADD_REMOVE:
-        raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
+    relation = adjacency.relation()
+    schema, privacy = check_together(
+        lambda: parse_bounds(bounds),
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: check_whole("--smoothness", smoothness, minimum=1),
+        lambda: check_whole("--seed", seed, minimum=0),
+        lambda: check_normaliser(n, relation),
+        lambda: check_payment(ledger, budget, provable=seed is None),
+        lambda: check_place(out, ".npz"),
+        lambda: check_free([out], force, inputs=(data, ledger)),
+    )
     source = "declared" if n is not None else "counted"
-    if n is None:
-        with display.working("reading records"):
-            n = counted(data, schema)
-    with display.working("preparing the summary"):
+    with opened_ledger(ledger, budget, relation) as account, working("reading records"):
+        if account is not None:
+            account.require(Guarantee(privacy, relation, Exact()), "SmoothSummary")
         summary = SmoothSummary(
             len(schema.columns),
-            n=n,
+            n=counted(data, schema) if n is None else n,
             smoothness=smoothness,
             privacy=privacy,
             degree=degree,
             adjacency=relation,
             schema=schema,
         )
-    with display.working("releasing"):
         points = encode(read_chunks(data, schema.names), schema, summary.workload.universe)
-        released = summary.release(points, rng=seed)
+        released = summary.release(points, rng=seed, ledger=account)
         write_together({out: released.to_bytes()})
+        left = [] if account is None else [("budget", in_words(account))]
     display.print_rows(
         [
-            ("records", f"{n} ({source}), {data}"),
+            ("records", f"{released.n} ({source}), {data}"),
             ("moments", f"{released.moments.size - 1}: {_degrees(released)}"),
             ("privacy", str(released.guarantee)),
             ("noise", _noise(released)),
             ("summary", str(out)),
+            *left,
         ]
     )
 
 
-@app.command()
-def answer(summary: SummaryArgument, *, query: QueryOption) -> None:
+@app.command(epilog=FORMAT_HELP)
+def answer(
+    summary: SummaryArgument,
+    *,
+    query: QueryOption,
+    cube: UnitsOption = True,
+    out: AnswersOption = None,
+    force: ForceOption = False,
+) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
     from geomdp.cli.smooth_inputs import read_queries
     from geomdp.mechanisms import SmoothRelease
 
-    release = SmoothRelease.load(summary)
-    queries = read_queries(query)
-    answers = [release.answer(each) for each in queries]
+    release, queries = check_together(
+        lambda: SmoothRelease.load(summary),
+        lambda: read_queries(query),
+        lambda: _check_answers(out, force, inputs=(summary, query)),
+    )
+    answers = _answers(release, queries, cube=cube)
     names = [] if release.schema is None else list(release.schema.names)
     display.print_rows(
         [
@@ -188,15 +231,38 @@ def answer(summary: SummaryArgument, *, query: QueryOption) -> None:
     display.print_table(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
         [
-            (
-                type(each).__name__,
-                # As many digits as the privacy noise of any summary leaves meaningful.
-                f"{found.value:.8g}",
-                *(display.number(error) for error in found[1:]),
-            )
-            for each, found in zip(queries, answers, strict=True)
+            # As many digits as the privacy noise of any summary leaves meaningful.
+            (row.query, f"{row.answer:.8g}", *map(display.number, row[3:]))
+            for row in answers.itertuples(index=False)
         ],
     )
+    if out is not None:
+        write_together({out: encoded(answers, out)})
+        print(f"\nwritten to {out}")
+
+
+def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> None:
+    if out is not None:
+        check_place(out, CSV, PARQUET)
+        check_free([out], force, inputs)
+
+
+def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
+    """One row a query: its name and kind, its answer, and what may be wrong with that."""
+    import pandas as pd
+
+    from geomdp.cli.smooth_units import in_cube
+
+    if not cube and release.schema is None:
+        raise ValueError("--original-units needs a summary with the bounds of its columns")
+    rows = []
+    for each in queries:
+        asked = each.query
+        if not cube and release.schema is not None:
+            asked = in_cube(asked, release.schema)
+        rows.append((each.name, type(asked).__name__, *release.answer(asked)))
+    columns = ["query", "kind", "answer", "noise_std", "approximation_error", "error_bound"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _noise(release: SmoothRelease) -> str:
