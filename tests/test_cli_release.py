@@ -269,3 +269,51 @@ def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
     with working("quick"):
         pass
     assert "quick" not in capsys.readouterr().err
+
+
+# --- schema -------------------------------------------------------------------------------------
+
+
+def test_a_draft_of_a_schema_looks_at_no_value(call):
+    Path("survey.csv").write_text("region,age\nSECRET,not a number\n")
+    code, out, err = call("schema survey.csv --out draft.json")
+    assert (code, err) == (0, "")
+    assert "edit the file" in out
+    draft = json.loads(Path("draft.json").read_text())
+    assert [column["name"] for column in draft["columns"]] == ["region", "age"]
+    assert "SECRET" not in Path("draft.json").read_text()
+    code, _, err = call(
+        "release survey.csv --schema draft.json --tables age --epsilon 1 --out a.csv"
+    )
+    assert (code, "column 'region': kind must be one of" in err) == (2, True)
+    code, _, err = call("schema survey.csv --out survey.csv --force")
+    assert (code, "--out must name a file ending in .json" in err) == (2, True)
+    Path("link.json").symlink_to("survey.csv")
+    code, _, err = call("schema survey.csv --out link.json --force")
+    assert (code, "would overwrite the input" in err) == (2, True)
+
+
+def test_a_look_at_the_values_is_called_what_it_is(call):
+    code, out, err = call("schema survey.csv --look")
+    assert code == 0
+    assert "which is not private" in err
+    columns = json.loads(out)["columns"]
+    assert columns[0] == {"name": "region", "kind": "categorical", "categories": ["north", "south"]}
+
+
+def test_rows_say_where_they_count_from(call):
+    Path("survey.csv").write_text("region,smoker,retired\nnorth,true,true\nwest,true,true\n")
+    code, _, err = call(f"{TABLES} --out a.csv")
+    assert code == 2
+    assert "row 1, column 'region' is not (rows count from 0, the header does not count)" in err
+
+
+def test_completion_is_offered(call):
+    _, out, _ = call("--help")
+    assert "--install-completion" in out
+
+
+def test_a_seed_of_a_width_speaks_of_directions(call):
+    _, out, _ = call("width --help")
+    assert "Draw the same directions again" in out
+    assert "noise" not in out

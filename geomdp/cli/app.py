@@ -20,6 +20,7 @@ from geomdp.cli.ledger import ledger
 from geomdp.cli.lists import mechanisms, workloads
 from geomdp.cli.progress import logged_to
 from geomdp.cli.release import release
+from geomdp.cli.schema import schema
 from geomdp.cli.smooth import app as smooth
 from geomdp.cli.width import width
 
@@ -65,6 +66,7 @@ app.command()(curve)
 app.command()(check_bound)
 app.add_typer(smooth, name="smooth")
 app.command()(ledger)
+app.command()(schema)
 app.command()(width)
 app.command()(mechanisms)
 app.command()(workloads)

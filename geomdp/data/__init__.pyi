@@ -9,6 +9,7 @@ from .encoding import numeric_chunks as numeric_chunks
 from .inference import INFERENCE_WARNING as INFERENCE_WARNING
 from .inference import InferredSchema as InferredSchema
 from .inference import infer_schema as infer_schema
+from .readers import column_names as column_names
 from .readers import read_chunks as read_chunks
 from .samples import Sample as Sample
 from .samples import fair_affairs as fair_affairs

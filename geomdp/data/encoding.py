@@ -313,4 +313,7 @@ def _refuse(bad: BoolArray, wanted: str, name: str, rows: IntArray) -> None:
     """``ValueError`` naming the first of the records `rows` where `bad` (n,) is True."""
     if bad.any():
         row = int(rows[np.argmax(bad)])
-        raise ValueError(f"records must be {wanted}: row {row}, column {name!r} is not")
+        raise ValueError(
+            f"records must be {wanted}: row {row}, column {name!r} is not (rows count from 0, the "
+            "header does not count)"
+        )

@@ -180,3 +180,19 @@ def _parquet_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.Da
                     yield chunk
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: the Parquet file cannot be read: {error}") from error
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the columns of a CSV or Parquet file, from its header; no record is read.
+
+    Raises as `read_chunks` does at once.
+    """
+    path = Path(path)
+    if path.is_dir() or not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
+    if path.name.endswith(CSV_ENDINGS):
+        return _chosen(path, _csv_header(path), None)
+    if path.name.endswith(PARQUET_ENDINGS):
+        return _chosen(path, _parquet_header(path), None)
+    endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+    raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")
