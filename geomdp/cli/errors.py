@@ -15,7 +15,8 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-First, Second = TypeVar("First"), TypeVar("Second")
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 
 def check_together(

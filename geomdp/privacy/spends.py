@@ -49,9 +49,7 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
 
 
-def spent_parameters(
-    budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]
-) -> dict[str, float]:
+def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> dict[str, float]:
     """The sum of `spends` in each parameter of `budget`, by name; raises as `affordable`."""
     match budget:
         case PureDP():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from geomdp.workloads.closed_forms import diameters
 from geomdp.workloads.finite import FiniteWorkload
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
@@ -26,8 +29,9 @@ class Explicit(FiniteWorkload):
 
     Parameters
     ----------
-    matrix : (m, N) array or scipy.sparse matrix or array
-        Finite values; copied. A sparse matrix stays sparse.
+    matrix : (m, N) array, DataFrame, or scipy.sparse matrix or array
+        Finite values; copied. A sparse matrix stays sparse. The index of a DataFrame names the
+        queries.
 
     Raises
     ------
@@ -41,8 +45,11 @@ class Explicit(FiniteWorkload):
     diameters are bounds and there is no affine hull.
     """
 
-    def __init__(self, matrix: npt.ArrayLike | sp.sparray | sp.spmatrix) -> None:
+    def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
         # Held as (N, m): taking answer vectors of elements is then a contiguous read.
+        # Pandas is not imported for this: what has an index and columns is a frame.
+        is_frame = hasattr(matrix, "index") and hasattr(matrix, "columns")
+        self._labels = [str(label) for label in matrix.index] if is_frame else None
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
         if 0 in self._rows.shape:
             raise ValueError(f"matrix must have rows and columns, got shape {self.matrix.shape}")
@@ -51,6 +58,10 @@ class Explicit(FiniteWorkload):
     def matrix(self) -> Any:
         """The query matrix (m, N): a read-only array, or a scipy.sparse CSC array."""
         return self._rows.T
+
+    def labels(self) -> list[str]:
+        """The index of the DataFrame it was made from; else q0, q1, ..."""
+        return super().labels() if self._labels is None else list(self._labels)
 
     @property
     def universe(self) -> FiniteUniverse:
