@@ -116,6 +116,9 @@ AnswersOption: TypeAlias = Annotated[
     ),
 ]
 
+#: Columns of answers that say what may be wrong with them.
+ERRORS = ("noise_std", "approximation_error", "error_bound")
+
 #: Each line is a paragraph of the help.
 FORMAT_HELP = """
 The file of --query holds one object or a list of them; "name" may be left out.
@@ -232,8 +235,8 @@ def answer(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
         [
             # As many digits as the privacy noise of any summary leaves meaningful.
-            (row.query, f"{row.answer:.8g}", *map(display.number, row[3:]))
-            for row in answers.itertuples(index=False)
+            (row["query"], f"{row['answer']:.8g}", *(display.number(row[name]) for name in ERRORS))
+            for row in answers.to_dict("records")
         ],
     )
     if out is not None:
@@ -261,8 +264,7 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
         if not cube and release.schema is not None:
             asked = in_cube(asked, release.schema)
         rows.append((each.name, type(asked).__name__, *release.answer(asked)))
-    columns = ["query", "kind", "answer", "noise_std", "approximation_error", "error_bound"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=["query", "kind", "answer", *ERRORS])
 
 
 def _noise(release: SmoothRelease) -> str:

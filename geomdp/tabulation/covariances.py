@@ -113,9 +113,10 @@ def covariance(
         claim = Guarantee(privacy, adjacency, Exact())
         ledger.require(claim if rng is None else claim.as_seeded(), "Covariance")
     workload = SecondMoment(len(names))
-    is_path = isinstance(records, str | os.PathLike)
-    source = read_chunks(Path(records), names) if is_path else records
-    chunks = list(encode(source, chosen, workload.universe))
+    if isinstance(records, str | os.PathLike):
+        chunks = list(encode(read_chunks(Path(records), names), chosen, workload.universe))
+    else:
+        chunks = list(encode(records, chosen, workload.universe))
     counted = sum(map(len, chunks))
     if counted == 0:
         raise ValueError("records must hold at least 1 record, got 0")

@@ -47,9 +47,9 @@ class Explicit(FiniteWorkload):
 
     def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
         # Held as (N, m): taking answer vectors of elements is then a contiguous read.
-        # Pandas is not imported for this: what has an index and columns is a frame.
-        is_frame = hasattr(matrix, "index") and hasattr(matrix, "columns")
-        self._labels = [str(label) for label in matrix.index] if is_frame else None
+        # Pandas is not imported for this: what has columns and an index is a frame.
+        index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
+        self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
         if 0 in self._rows.shape:
             raise ValueError(f"matrix must have rows and columns, got shape {self.matrix.shape}")
@@ -61,7 +61,7 @@ class Explicit(FiniteWorkload):
 
     def labels(self) -> list[str]:
         """The index of the DataFrame it was made from; else q0, q1, ..."""
-        return super().labels() if self._labels is None else list(self._labels)
+        return list(self._labels) or super().labels()
 
     @property
     def universe(self) -> FiniteUniverse:
