@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
-from geomdp.cli.curve import NOT_PRIVATE, parse_range
+from geomdp.cli.planning.curve import NOT_PRIVATE, parse_range
 
 SCHEMA = {
     "format": "geomdp schema",

@@ -34,7 +34,7 @@ from geomdp.cli.progress import working
 if TYPE_CHECKING:
     import pandas as pd
 
-    from geomdp.cli.smooth_inputs import NamedQuery
+    from geomdp.cli.smooth_queries.inputs import NamedQuery
     from geomdp.mechanisms import SmoothRelease
 
 app = typer.Typer(
@@ -157,7 +157,7 @@ def summarize(
 ) -> None:
     """Release noisy Chebyshev moments of the records in DATA as one file."""
     from geomdp.cli.ledger_flags import check_payment, in_words, opened_ledger
-    from geomdp.cli.smooth_inputs import counted, parse_bounds
+    from geomdp.cli.smooth_queries.inputs import counted, parse_bounds
     from geomdp.data import encode, read_chunks
     from geomdp.mechanisms import SmoothSummary
     from geomdp.privacy import Exact, Guarantee
@@ -212,7 +212,7 @@ def answer(
     force: ForceOption = False,
 ) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
-    from geomdp.cli.smooth_inputs import read_queries
+    from geomdp.cli.smooth_queries.inputs import read_queries
     from geomdp.mechanisms import SmoothRelease
 
     release, queries = check_together(
@@ -254,7 +254,7 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
     """One row a query: its name and kind, its answer, and what may be wrong with that."""
     import pandas as pd
 
-    from geomdp.cli.smooth_units import in_cube
+    from geomdp.cli.smooth_queries.units import in_cube
 
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
