@@ -97,7 +97,8 @@ def test_unbiased_answers_are_the_noisy_ones(call):
 
 def test_tables_and_workloads_mix_with_weights(call):
     line = f"{ASK} --workload marginals:1 --tables smoker,region --out a.csv --unbiased"
-    assert call(f"{line} --weight 1 --weight 4")[0] == 0
+    code, out, _ = call(f"{line} --weight 1 --weight 4")
+    assert (code, "each error times its weight" in out) == (0, True)
     tidy = pd.read_csv("a.csv").set_index("table")
     assert list(tidy.index.unique()) == ["region", "smoker", "retired", "region x smoker"]
     errors = tidy.standard_error.groupby(level=0).first()

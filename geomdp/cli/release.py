@@ -127,6 +127,9 @@ def _summary(
     """What was released, by whom, how private and how exact it is, and where it stands."""
     from geomdp.cli.record import mechanism_name
 
+    weights = answers.task.weights
+    equal = weights is None or bool((weights == 1).all())
+    weighted = "" if equal else ", each error times its weight"
     intervals = (
         f", with {100 * provenance.confidence:.6g}% intervals" if answers.has_intervals else ""
     )
@@ -135,7 +138,7 @@ def _summary(
         answers.task.row,
         ("mechanism", f"{mechanism_name(answers.mechanism)}, chosen by {provenance.chosen_by}"),
         ("privacy", provenance.claim(answers)),
-        ("rmse", display.in_words(answers.predicted_rmse)),
+        ("rmse", display.in_words(answers.predicted_rmse) + weighted),
         ("answers", answers.statement),
         ("written to", f"{files.answers}{intervals}"),
         ("record", str(files.record)),

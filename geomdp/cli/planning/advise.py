@@ -93,7 +93,9 @@ def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, st
     applies = table[table.predicted_rmse.notna()]
     error = best.predicted_rmse
     said = display.in_words(error)
-    if task.tables:
+    if task.weights is not None and (task.weights != 1).any():
+        said += ", each error times its weight"
+    elif task.tables:
         said += f"; as a count {display.number(error.value * best.n)} of {best.n} records"
     rows = [
         ("best", f"{applies.mechanism.iloc[0]}, of {len(applies)} mechanisms that apply"),
