@@ -127,6 +127,6 @@ def covariance(
     half = np.array([(high - low) / 2 for low, high in (c.bounds for c in chosen.real_columns)])
     # A column is x = half * sqrt(d) * (coordinate) + middle.
     scales = half * np.sqrt(len(names))
-    matrix = mechanism.matrix(released) * np.outer(scales, scales)
+    matrix = workload.matrix(released.answers) * np.outer(scales, scales)
     frame = pd.DataFrame(matrix, index=list(names), columns=list(names))
     return CovarianceTable(frame, released.guarantee, released.predicted_rmse)
