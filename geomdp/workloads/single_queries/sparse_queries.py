@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
-from geomdp.workloads.base import Block, Totals, Workload
-from geomdp.workloads.explicit import Explicit
+from geomdp.workloads.base import Totals
+from geomdp.workloads.explicit import Explicit, ListedAnswers
 from geomdp.workloads.single_queries.single_query import SparseQuery
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.records import Records
@@ -21,7 +20,7 @@ from geomdp.workloads.universe.records import Records
 COUNT_ROWS = 1 << 16
 
 
-class SparseQueries(Workload):
+class SparseQueries(ListedAnswers):
     """A list of m sparse queries on all hashable elements, of no declared number.
 
     Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
@@ -107,31 +106,3 @@ class SparseQueries(Workload):
     def answers(self, records: Elements) -> FloatArray:
         """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are none."""
         return super().answers(cast("Records", records))  # `totals` takes any elements
-
-    def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best answer vectors (b, m) for directions (b, m): of the union of supports, and 0."""
-        return self.explicit.extreme_answers(directions)
-
-    def affine_hull(self) -> AffineHull:
-        """Affine hull of the answer vectors and 0."""
-        return self.explicit.affine_hull()
-
-    def blocks(self) -> tuple[Block, ...]:
-        """As `explicit`."""
-        return self.explicit.blocks()
-
-    def l1_diameter(self) -> float:
-        """Largest l1 distance of two answer vectors, 0 included; see `Explicit`."""
-        return self.explicit.l1_diameter()
-
-    def l2_diameter(self) -> float:
-        """Largest Euclidean distance of two answer vectors, 0 included; see `Explicit`."""
-        return self.explicit.l2_diameter()
-
-    def l1_radius(self) -> float:
-        """Largest l1 norm of an answer vector."""
-        return self.explicit.l1_radius()
-
-    def l2_radius(self) -> float:
-        """Largest Euclidean norm of an answer vector."""
-        return self.explicit.l2_radius()
