@@ -39,12 +39,8 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
 
     The maximum over a grid of N + 1 Chebyshev points in each variable, multiplied by
     1 / cos(pi (t - 1) / (2 N))^d, is at least the maximum over the cube (Ehlich and Zeller 1964,
-    one variable at a time). The bound is this or 2 sum of w_m, m != 0, whichever is less.
-
-    Parameters
-    ----------
-    weights : (t,) * d array
-        w_m >= 0; the weight of m = 0 is ignored.
+    one variable at a time). The bound is this or 2 sum of w_m, m != 0, whichever is less. Weights
+    (t,) * d are at least 0; that of m = 0 is ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()

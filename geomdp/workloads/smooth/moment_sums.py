@@ -64,11 +64,8 @@ class MomentTransform(abc.ABC):
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
         """Number of records and sums of moments (t,) * d; records are read once.
 
-        Parameters
-        ----------
-        chunks : iterable of (b, d) array
-            Points of the cube, already checked. How they are cut into chunks changes nothing, not
-            even the rounding.
+        Each chunk (b, d) holds points of the cube, already checked. How records are cut into chunks
+        changes nothing, not even the rounding.
         """
         count, held = 0, 0
         total, table, lost = self._empty(), self._empty(), self._empty()
