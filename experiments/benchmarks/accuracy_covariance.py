@@ -57,27 +57,13 @@ PEERS = (Method.LAPLACE, Method.EIGENVECTORS, Method.ZERO)
 
 @dataclass(frozen=True)
 class Config:
-    """One mechanism on one kind of data.
+    """One mechanism on one kind of data."""
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-    spectrum : Spectrum
-        Kind of data.
-    n : int
-        Number of records; a multiple of 10,000 above that.
-    method : Method
-        Mechanism.
-    releases_per_trial : int
-        Independent releases in one cell, of one data set.
-    """
-
-    d: int
-    spectrum: Spectrum
-    n: int
-    method: Method
-    releases_per_trial: int
+    d: int  # Dimension of the records
+    spectrum: Spectrum  # Kind of data
+    n: int  # Number of records; a multiple of 10,000 above that
+    method: Method  # Mechanism
+    releases_per_trial: int  # Independent releases in one cell, of one data set
 
 
 def explicit_bound(d: int, n: int) -> float:

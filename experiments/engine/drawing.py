@@ -23,21 +23,11 @@ BAND_ALPHA = 0.25
 
 @dataclass(frozen=True)
 class Look:
-    """How one curve looks, the same in every panel.
+    """How one curve looks, the same in every panel."""
 
-    Parameters
-    ----------
-    colour : str
-        From the palette of the style file ("C0", ...).
-    marker : str
-        Matplotlib marker; with the colour's lightness it tells curves apart in grey.
-    filled : bool
-        Whether the marker is filled.
-    """
-
-    colour: str
-    marker: str
-    filled: bool = True
+    colour: str  # From the palette of the style file ("C0", ...)
+    marker: str  # Matplotlib marker; with the colour's lightness it tells curves apart in grey
+    filled: bool = True  # Whether the marker is filled
 
     @property
     def face(self) -> str:

@@ -24,21 +24,11 @@ LEVEL = 1e-6
 
 @dataclass(frozen=True)
 class MeanSquare:
-    """A mean of squared errors over independent releases.
+    """A mean of squared errors over independent releases."""
 
-    Parameters
-    ----------
-    value : float
-        The mean, above 0.
-    stderr : float
-        Its standard error.
-    count : int
-        Number of releases, at least 2.
-    """
-
-    value: float
-    stderr: float
-    count: int
+    value: float  # The mean, above 0
+    stderr: float  # Its standard error
+    count: int  # Number of releases, at least 2
 
     def __post_init__(self) -> None:
         if not self.value > 0 or not math.isfinite(self.value):

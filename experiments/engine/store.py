@@ -66,18 +66,12 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """How many cells a store holds.
+    """How many cells a store holds."""
 
-    Parameters
-    ----------
-    completed, failed : int
-        Cells of the present sweep and code.
-    stale : int
-        Cells of other code, configurations or seeds; never read, kept until the file is deleted.
-    """
-
+    #: Cells of the present sweep and code.
     completed: int
     failed: int
+    #: Cells of other code, configurations or seeds; never read, kept until the file is deleted.
     stale: int
 
 

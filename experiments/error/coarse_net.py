@@ -46,21 +46,11 @@ WIDTH_SEED = 0
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    radius : float
-        Separation of the net, root mean square per query.
-    releases_per_cell : int
-        Releases in one cell.
-    """
-
-    n: int
-    radius: float
-    releases_per_cell: int
+    n: int  # Number of records
+    radius: float  # Separation of the net, root mean square per query
+    releases_per_cell: int  # Releases in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -67,27 +67,13 @@ ADDITIVE = (Family.LAPLACE, Family.BALL, Family.CONE)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-    spectrum : Spectrum
-        Records, drawn once per trial: every claim is for each data set by itself.
-    family : Family
-        Mechanism.
-    n : int
-        Number of records.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    d: int
-    spectrum: Spectrum
-    family: Family
-    n: int
-    releases_per_trial: int
+    d: int  # Dimension of the records
+    spectrum: Spectrum  # Records, drawn once per trial: every claim is for each data set by itself
+    family: Family  # Mechanism
+    n: int  # Number of records
+    releases_per_trial: int  # Independent releases in one cell
 
 
 @cache

@@ -70,27 +70,13 @@ class Panel(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    panel : Panel
-        Where it is shown.
-    family : Family
-        Mechanism and data.
-    n : int
-        Number of records.
-    size : int
-        Size N of the universe.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    panel: Panel
-    family: Family
-    n: int
-    size: int
-    releases_per_trial: int
+    panel: Panel  # Where it is shown
+    family: Family  # Mechanism and data
+    n: int  # Number of records
+    size: int  # Size N of the universe
+    releases_per_trial: int  # Independent releases in one cell
 
 
 @cache

@@ -67,27 +67,13 @@ ADDITIVE = (Family.LAPLACE, Family.BALL, Family.KNORM)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    queries : Queries
-        Workload.
-    data : Data
-        Records; drawn anew for each release.
-    family : Family
-        Mechanism.
-    n : int
-        Number of records.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    queries: Queries
-    data: Data
-    family: Family
-    n: int
-    releases_per_trial: int
+    queries: Queries  # Workload
+    data: Data  # Records; drawn anew for each release
+    family: Family  # Mechanism
+    n: int  # Number of records
+    releases_per_trial: int  # Independent releases in one cell
 
 
 def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:

@@ -76,33 +76,15 @@ FAR, MIDDLE, END = 32, 4, 1
 
 @dataclass(frozen=True)
 class Config:
-    """One way to answer one workload.
+    """One way to answer one workload."""
 
-    Parameters
-    ----------
-    family : Family
-        Workload.
-    size : int
-        Its size; see `jl_problems.workload`.
-    divisor : int
-        Effective dimension over epsilon n, rounded.
-    noise : Noise
-        Noise.
-    route : Route
-        Projection alone, or behind which map.
-    exchanges : int
-        Exchanges tried in one search.
-    releases_per_trial : int
-        Releases of the data found.
-    """
-
-    family: Family
-    size: int
-    divisor: int
+    family: Family  # Workload
+    size: int  # Its size; see `jl_problems.workload`
+    divisor: int  # Effective dimension over epsilon n, rounded
     noise: Noise
-    route: Route
-    exchanges: int
-    releases_per_trial: int
+    route: Route  # Projection alone, or behind which map
+    exchanges: int  # Exchanges tried in one search
+    releases_per_trial: int  # Releases of the data found
 
 
 #: Independent searches for bad data.

@@ -150,18 +150,10 @@ def squared_errors(
 
 @dataclass(frozen=True)
 class Judgement:
-    """Error and mean release of some records under noise that is common to all data.
+    """Error and mean release of some records under noise that is common to all data."""
 
-    Parameters
-    ----------
-    error : float
-        Mean squared error per query.
-    answers : array (m,)
-        Mean of the released answers.
-    """
-
-    error: float
-    answers: npt.NDArray[np.float64]
+    error: float  # Mean squared error per query
+    answers: npt.NDArray[np.float64]  # Mean of the released answers (m,)
 
 
 #: Releases that judge an exchange, all with the same noise.
@@ -187,25 +179,13 @@ class Search:
     error under common noise. Every other time the element is drawn at random. The other times it is
     the one among 64 that is furthest from the mean of the releases: if releases did not move, data
     there would have the largest error.
-
-    Parameters
-    ----------
-    family : Family
-        Workload.
-    size : int
-        Its size.
-    M : Mechanism
-        What is released.
-    exchanges : int
-        Exchanges tried from the worst start.
-    restarts : int
-        Independent searches; the result is the worst of theirs, judged by noise that none has used.
     """
 
-    family: Family
-    size: int
-    M: gd.mechanisms.Mechanism
-    exchanges: int
+    family: Family  # Workload
+    size: int  # Its size
+    M: gd.mechanisms.Mechanism  # What is released
+    exchanges: int  # Exchanges tried from the worst start
+    #: Independent searches; the result is the worst of theirs, judged by noise that none has used.
     restarts: int
 
     def worst(self, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -50,21 +50,11 @@ MECHANISMS = (Subject.CONE, Subject.LAPLACE)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    subject : Subject
-        Entry of a uniform matrix, or mechanism.
-    order : int
-        Order d of the matrices: number of coordinates of a record.
-    draws : int
-        Matrices, or releases.
-    """
-
-    subject: Subject
-    order: int
-    draws: int
+    subject: Subject  # Entry of a uniform matrix, or mechanism
+    order: int  # Order d of the matrices: number of coordinates of a record
+    draws: int  # Matrices, or releases
 
 
 @cache

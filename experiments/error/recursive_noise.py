@@ -54,24 +54,12 @@ VARIANTS = {Family.PROJECTED: Variant.PROJECTED, Family.INTRINSIC: Variant.INTRI
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    ratio : float
-        Ratio r of one half-width to the one before.
-    family : Family
-        Noise.
-    stop : int
-        Level at which the recursion stops, from 1; 0 for the best.
-    draws : int
-        Releases in one cell.
-    """
-
-    ratio: float
-    family: Family
-    stop: int
-    draws: int
+    ratio: float  # Ratio r of one half-width to the one before
+    family: Family  # Noise
+    stop: int  # Level at which the recursion stops, from 1; 0 for the best
+    draws: int  # Releases in one cell
 
 
 @cache

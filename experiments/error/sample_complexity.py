@@ -38,24 +38,12 @@ PLACES = {"one element": 1, "mix of ten": 10, "all equally": None}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    queries : int
-        Random sign queries k.
-    log_size : int
-        Binary logarithm of the universe's size N.
-    alpha : float
-        Target mean l2 error per query.
-    releases : int
-        Releases for each of the three data sets at the n of the upper bound.
-    """
-
-    queries: int
-    log_size: int
-    alpha: float
-    releases: int
+    queries: int  # Random sign queries k
+    log_size: int  # Binary logarithm of the universe's size N
+    alpha: float  # Target mean l2 error per query
+    releases: int  # Releases for each of the three data sets at the n of the upper bound
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

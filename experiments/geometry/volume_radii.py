@@ -51,24 +51,12 @@ class Part(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One body.
+    """One body."""
 
-    Parameters
-    ----------
-    part : Part
-        What is measured.
-    family : Family
-        Body.
-    size : int
-        Number of queries k; dimension of the records for second moments.
-    draws : int
-        Random subspaces, or Gaussian directions.
-    """
-
-    part: Part
-    family: Family
-    size: int
-    draws: int
+    part: Part  # What is measured
+    family: Family  # Body
+    size: int  # Number of queries k; dimension of the records for second moments
+    draws: int  # Random subspaces, or Gaussian directions
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

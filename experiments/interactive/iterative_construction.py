@@ -53,24 +53,12 @@ DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    privacy : str
-        Key of `PRIVACY`.
-    constants : Constants
-        Constants of the stopping rule.
-    n : int
-        Number of records.
-    runs : int
-        Independent runs in one cell.
-    """
-
-    privacy: str
-    constants: Constants
-    n: int
-    runs: int
+    privacy: str  # Key of `PRIVACY`
+    constants: Constants  # Constants of the stopping rule
+    n: int  # Number of records
+    runs: int  # Independent runs in one cell
 
 
 @dataclass(frozen=True)

@@ -52,30 +52,14 @@ class Rule(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    panel : Panel
-        Where it is shown.
-    rule : Rule
-        Update rule.
-    n : int
-        Number of records.
-    sparsity : int
-        Sparsity m of the queries.
-    universe : int
-        Number of elements; the sparse rule is not told.
-    runs : int
-        Independent runs in one cell.
-    """
-
-    panel: Panel
-    rule: Rule
-    n: int
-    sparsity: int
-    universe: int
-    runs: int
+    panel: Panel  # Where it is shown
+    rule: Rule  # Update rule
+    n: int  # Number of records
+    sparsity: int  # Sparsity m of the queries
+    universe: int  # Number of elements; the sparse rule is not told
+    runs: int  # Independent runs in one cell
 
 
 def data(size: int) -> np.ndarray:

@@ -55,24 +55,12 @@ class Along(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    along : Along
-        The row of panels.
-    width : int
-        l.
-    attributes : int
-        d.
-    alpha : float
-        Mean l2 error per query.
-    """
-
-    along: Along
-    width: int
-    attributes: int
-    alpha: float
+    along: Along  # The row of panels
+    width: int  # l
+    attributes: int  # d
+    alpha: float  # Mean l2 error per query
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -58,24 +58,12 @@ class Regime(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    regime : Regime
-        The panel.
-    queries : int
-        k.
-    bits : int
-        The universe has N = 2^bits elements.
-    alpha : float
-        Mean l2 error per query.
-    """
-
-    regime: Regime
-    queries: int
-    bits: int
-    alpha: float
+    regime: Regime  # The panel
+    queries: int  # k
+    bits: int  # The universe has N = 2^bits elements
+    alpha: float  # Mean l2 error per query
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

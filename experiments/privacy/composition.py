@@ -67,18 +67,10 @@ class Step(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One number of steps.
+    """One number of steps."""
 
-    Parameters
-    ----------
-    steps : int
-        T.
-    draws : int
-        Simulated compositions of T Laplace steps.
-    """
-
-    steps: int
-    draws: int
+    steps: int  # T
+    draws: int  # Simulated compositions of T Laplace steps
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -64,21 +64,11 @@ TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    flaw : Flaw
-        What is wrong.
-    size : float
-        Total variation tau, width h of a step, or scale of the noise.
-    draws : int
-        Simulated draws; 0 for steps, where all is exact.
-    """
-
-    flaw: Flaw
-    size: float
-    draws: int
+    flaw: Flaw  # What is wrong
+    size: float  # Total variation tau, width h of a step, or scale of the noise
+    draws: int  # Simulated draws; 0 for steps, where all is exact
 
 
 def limit(flaw: Flaw, tau: float) -> float:

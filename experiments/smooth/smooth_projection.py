@@ -64,24 +64,12 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    d : int
-        Number of variables.
-    method : Method
-        Post-processing.
-    n : int
-        Number of records.
-    draws : int
-        Releases in one cell, each of records at new places.
-    """
-
-    d: int
-    method: Method
-    n: int
-    draws: int
+    d: int  # Number of variables
+    method: Method  # Post-processing
+    n: int  # Number of records
+    draws: int  # Releases in one cell, each of records at new places
 
 
 @cache

@@ -77,24 +77,12 @@ CLOCK = 0.3
 
 @dataclass(frozen=True)
 class Config:
-    """One point.
+    """One point."""
 
-    Parameters
-    ----------
-    measure : Measure
-        What is measured.
-    smoothness : int
-        K.
-    n : int
-        Number of records.
-    repetitions : int
-        Releases for an error, repetitions for a time.
-    """
-
-    measure: Measure
-    smoothness: int
-    n: int
-    repetitions: int
+    measure: Measure  # What is measured
+    smoothness: int  # K
+    n: int  # Number of records
+    repetitions: int  # Releases for an error, repetitions for a time
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

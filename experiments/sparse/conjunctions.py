@@ -49,28 +49,15 @@ class Route(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    route : Route
-        Which.
-    d, k : int
-        Bits, and bits that a conjunction leaves free.
-    n : int
-        Number of records.
-    rows : int
-        Rows T of the projection; 0 for the interactive route.
-    runs : int
-        Independent runs in one cell.
-    """
-
-    route: Route
+    route: Route  # Which
+    #: Bits, and bits that a conjunction leaves free.
     d: int
     k: int
-    n: int
-    rows: int
-    runs: int
+    n: int  # Number of records
+    rows: int  # Rows T of the projection; 0 for the interactive route
+    runs: int  # Independent runs in one cell
 
 
 @cache

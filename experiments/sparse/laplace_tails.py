@@ -59,21 +59,11 @@ class Weights(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """Sums of one length.
+    """Sums of one length."""
 
-    Parameters
-    ----------
-    weights : Weights
-        Coefficients.
-    rows : int
-        Number of terms T.
-    draws : int
-        Simulated sums.
-    """
-
-    weights: Weights
-    rows: int
-    draws: int
+    weights: Weights  # Coefficients
+    rows: int  # Number of terms T
+    draws: int  # Simulated sums
 
 
 def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:

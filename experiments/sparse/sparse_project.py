@@ -64,30 +64,14 @@ class Noise(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    panel : Panel
-        Where it is shown.
-    noise : Noise
-        Noise of the summary.
-    n : int
-        Number of records.
-    sparsity : int
-        Sparsity of the queries.
-    rows : int
-        Number of rows T.
-    releases_per_trial : int
-        Independent keys and releases in one cell.
-    """
-
-    panel: Panel
-    noise: Noise
-    n: int
-    sparsity: int
-    rows: int
-    releases_per_trial: int
+    panel: Panel  # Where it is shown
+    noise: Noise  # Noise of the summary
+    n: int  # Number of records
+    sparsity: int  # Sparsity of the queries
+    rows: int  # Number of rows T
+    releases_per_trial: int  # Independent keys and releases in one cell
 
 
 def balanced_rows(n: int) -> int:
