@@ -79,6 +79,14 @@ class Workload(abc.ABC):
     def n_queries(self) -> int:
         """Number of queries m."""
 
+    @property
+    def whole_answers(self) -> bool:
+        """Whether Q(x) is whole for every element x, and `totals` adds whole numbers only.
+
+        Sums below 2^53 are then exact in float64. False where this is not known.
+        """
+        return False
+
     @abc.abstractmethod
     def evaluate(self, records: Records) -> FloatArray:
         """Answer vectors Q(x), one row per record: (n, m).

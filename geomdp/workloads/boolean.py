@@ -32,6 +32,7 @@ class _SubsetQueries(Workload):
     so a query is `_values[bit]` for a single bit: the bits of x_S combined by `_word_operation`.
     """
 
+    whole_answers: ClassVar[bool] = True
     d: int
     k: int
     _values: ClassVar[tuple[float, float]]

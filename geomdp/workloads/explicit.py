@@ -63,6 +63,12 @@ class Explicit(FiniteWorkload):
         """Number of queries m."""
         return int(self._rows.shape[1])
 
+    @property
+    def whole_answers(self) -> bool:
+        """Whether all entries of the matrix are whole numbers."""
+        entries = sp.find(self.matrix)[2]  # those that are not 0
+        return bool((entries == np.rint(entries)).all())
+
     def evaluate(self, records: Records) -> FloatArray:
         """Columns of the matrix at the records, as rows (n, m)."""
         return self._take(self.universe.validate(records))

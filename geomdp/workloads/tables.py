@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +45,7 @@ class MarginalTables(Workload):
         Number of columns in a table, from 1 to the number of columns.
     """
 
+    whole_answers: ClassVar[bool] = True
     names: tuple[str, ...]
     levels: tuple[int, ...]
     k: int

@@ -71,11 +71,6 @@ class SparseQueries(ListedAnswers):
         """The union of the supports, in the order of first mention: (u,)."""
         return tuple(self._number_of)
 
-    @property
-    def sparsity(self) -> int:
-        """Largest sparsity of a query."""
-        return max(query.sparsity for query in self.queries)
-
     @cached_property
     def explicit(self) -> Explicit:
         """The same queries on {0, ..., u}: `support` in order, then one element of answer 0."""

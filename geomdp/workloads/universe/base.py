@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,11 +29,6 @@ class Universe(abc.ABC):
     @abc.abstractmethod
     def record_shape(self) -> tuple[int, ...]:
         """Shape of one record: () for single codes, (d,) for rows."""
-
-    @property
-    def dimension(self) -> int:
-        """Number of columns of a record array (1 for single codes)."""
-        return math.prod(self.record_shape)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
