@@ -127,7 +127,8 @@ class MarginalTables(Workload):
     @cached_property
     def _first_levels(self) -> IntArray:
         """Number of the first level of each column among the levels of all columns."""
-        return np.cumsum(self.levels) - self.levels
+        levels = np.array(self.levels)
+        return np.cumsum(levels) - levels
 
     @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:

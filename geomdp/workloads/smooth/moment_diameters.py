@@ -17,6 +17,7 @@ D = sum_{r<t} cos(r a) <= t, and its minimum takes D to its negative minimum in 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import scipy.fft
@@ -54,11 +55,13 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
     return min(crude, (total - lowest) * grid_factor(degree, intervals) ** d * ROUND_UP)
 
 
+@cache
 def l1_diameter(d: int, size: int) -> float:
     """S(t, d) = t^(d-1) S(t, 1), rounded up; below 2 (t^d - 1) for t >= 3 (SM-A1)."""
     return float(size ** (d - 1)) * weighted_l1_diameter(np.ones(size))
 
 
+@cache
 def l2_diameter(d: int, size: int) -> float:
     """Upper bound on max ||Q(x) - Q(x')||_2, attained for even t and for d = 1.
 
