@@ -128,7 +128,7 @@ class MarginalTables(Workload):
     def _first_levels(self) -> IntArray:
         """Number of the first level of each column among the levels of all columns."""
         levels = np.array(self.levels)
-        return np.cumsum(levels) - levels
+        return np.asarray(np.cumsum(levels) - levels)
 
     @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:
