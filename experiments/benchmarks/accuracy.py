@@ -72,7 +72,7 @@ DATA = {Stage.BEFORE: Data.UNIFORM, Stage.REAL: Data.REAL, Stage.UNIFORM: Data.U
 class Config:
     """One mechanism."""
 
-    family: Family  # Which
+    family: Family
     releases_per_trial: int  # Independent releases in one cell
     slabs: int | None = None  # Budget of the outer slab body; None for the other mechanisms
 

@@ -51,7 +51,7 @@ class Route(enum.StrEnum):
 class Config:
     """One point of the figure."""
 
-    route: Route  # Which
+    route: Route
     #: Bits, and bits that a conjunction leaves free.
     d: int
     k: int
