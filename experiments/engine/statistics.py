@@ -187,3 +187,8 @@ def pooled_by(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...],
         )
         for key, rows in groups
     }
+
+
+def pooled_along(table: pd.DataFrame, x: str) -> dict[float, MeanSquare]:
+    """Pooled mean squares of the rows of a curve by the values of one column."""
+    return {position: mean for (position,), mean in pooled_by(table, [x]).items()}

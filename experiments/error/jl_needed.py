@@ -309,7 +309,7 @@ def draw_family(axes: Axes, points: dict[tuple[int, str, int], MeanSquare]) -> N
             if mine:
                 filled = Look(look.colour, look.marker, filled=noise is Noise.KNORM)
                 label = f"{noise}, {REGIMES[divisor]}"
-                draw_measured(axes, [*mine], [*mine.values()], filled, label)
+                draw_measured(axes, mine, filled, label)
     draw_theory(axes, [*ms], [1.0] * len(ms), "black", EQUAL)
     axes.set_xticks(ms, [str(m) for m in ms])
     axes.minorticks_off()

@@ -29,7 +29,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along
 
 #: Records of one release.
 N = 100
@@ -154,10 +154,8 @@ def plot(table: pd.DataFrame) -> Figure:
             mine = table[table.subject == subject]
             exact = mine.groupby("order").predicted.first()
             draw_theory(axes, exact.index, exact, "black", theory)
-            means = pooled_by(mine, ["order"])
-            draw_measured(
-                axes, [d for (d,) in means], [*means.values()], LOOKS[subject], subject, False
-            )
+            means = pooled_along(mine, "order")
+            draw_measured(axes, means, LOOKS[subject], subject, joined=False)
         axes.set_xlabel("order $d$ of the matrices")
         axes.set_xticks(sorted(table.order.unique()))
     left.set_ylim(0, 1)

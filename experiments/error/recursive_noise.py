@@ -31,7 +31,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, stopped
 
@@ -232,15 +232,13 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw(axes: Axes, table: pd.DataFrame, x: str) -> None:
     """All families with their exact errors."""
     draw_theory(axes, [], [], "black", EXACT)
-    means = pooled_by(table, ["family", x])
     for family, look in LOOKS.items():
         mine = table[table.family == family]
         if mine.empty:
             continue
         predicted = mine.groupby(x).predicted.first()
         draw_theory(axes, predicted.index, predicted, look.colour, label="_")
-        found = {position: mean for (name, position), mean in means.items() if name == family}
-        draw_measured(axes, [*found], [*found.values()], look, family, joined=False)
+        draw_measured(axes, pooled_along(mine, x), look, family, joined=False)
 
 
 def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, ...]:

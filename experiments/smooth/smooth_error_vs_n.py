@@ -38,7 +38,7 @@ from experiments.engine.drawing import (
     log_axes,
     shared_legend,
 )
-from experiments.engine.statistics import Slope, pooled_by
+from experiments.engine.statistics import Slope, pooled_along, pooled_by
 from experiments.smooth import smooth_exponents
 from experiments.smooth.smooth_releases import SPREAD, Config, Method, worst_errors
 
@@ -173,9 +173,9 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
         rows = table[(table.method == method) & (table.smoothness == K)]
         if rows.empty:
             continue
-        means = {n: mean for (n,), mean in pooled_by(rows, ["n"]).items()}
+        means = pooled_along(rows, "n")
         look = Look(COLOURS[K], MARKERS[method], filled=method is Method.WEIGHTED)
-        draw_measured(axes, [*means], [*means.values()], look, label="_")
+        draw_measured(axes, means, look, label="_")
         if method in THEORY:
             n = np.array([min(means), max(means)], dtype=float)
             exponent = THEORY[method](int(rows.d.iloc[0]), K)

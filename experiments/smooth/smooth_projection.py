@@ -34,7 +34,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.smooth.smooth_problems import (
     kernel_family,
     random_places,
@@ -184,8 +184,7 @@ def plot(table: pd.DataFrame) -> Figure:
     ):
         rows = table[(table.d == d) & (table.method == method)]
         if not rows.empty:
-            means = {n: mean for (n,), mean in pooled_by(rows, ["n"]).items()}
-            draw_measured(axes, [*means], [*means.values()], look, method)
+            draw_measured(axes, pooled_along(rows, "n"), look, method)
     shared_legend(figure, panels, {"answers from": [str(method) for method in LOOKS]})
     return figure
 

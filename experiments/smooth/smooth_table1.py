@@ -44,7 +44,7 @@ from experiments.engine.drawing import (
     log_axes,
     shared_legend,
 )
-from experiments.engine.statistics import MeanSquare, Slope, pooled_by
+from experiments.engine.statistics import MeanSquare, Slope, pooled_along
 from experiments.smooth import smooth_exponents
 from experiments.smooth import smooth_releases as releases
 from experiments.smooth.smooth_problems import kernel_family, random_places, records_at
@@ -236,11 +236,11 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
     draw_theory(axes, [], [], "0.3", RATE)
     for K, colour in COLOURS.items():
         axes.plot([], [], color=colour, label=f"$K={K}$")
-        means = {n: mean for (n,), mean in pooled_by(table[table.smoothness == K], ["n"]).items()}
+        means = pooled_along(table[table.smoothness == K], "n")
         if not means:
             continue
         if measure in METHODS:
-            draw_measured(axes, [*means], [*means.values()], Look(colour, marker, filled), "_")
+            draw_measured(axes, means, Look(colour, marker, filled), "_")
         else:  # a band for the mean of five times would say little
             times = [mean.root for mean in means.values()]
             draw_points(axes, [*means], times, Look(colour, marker, filled), "_")
