@@ -57,8 +57,8 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
     Random signs are on four times as many elements. Stretched: half of all rows are copies of the
     first; row i is divided by i^(1/2); all rows but the first (long query), or but the first
     eighth (glued blocks: a long body beside a wide one), are divided by m^(1/2), so that their
-    directions together weigh as much as the first. The needle is a ball of radius m^(-1/2) but for
-    its first axis, of length 1.
+    directions together weigh as much as the first. The needle is a ball of radius m^(-1/2),
+    stretched along its first axis to length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
         Family.SIGNS: lambda: shared.workload(Kind.SIGNS, size, 4 * size),
@@ -126,7 +126,7 @@ def noisy(family: Family, size: int, noise: Noise, n: int) -> gd.mechanisms.Addi
 def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.mechanisms.Mechanism:
     """The noise projected, or behind a public map.
 
-    The theorem's map has ceil(epsilon n) rows. That minimises its bound but for constants, so a
+    The theorem's map has ceil(epsilon n) rows. That minimises its bound up to constants, so a
     quarter of them is tried too, and the number whose error is predicted to be least.
     """
     inner = noisy(family, size, noise, n)
@@ -185,7 +185,7 @@ class Search:
     size: int  # Its size
     M: gd.mechanisms.Mechanism  # What is released
     exchanges: int  # Exchanges tried from the worst start
-    #: Independent searches; the result is the worst of theirs, judged by noise that none has used.
+    #: Independent searches. The result is the worst data of all, judged by noise that no search used.
     restarts: int
 
     def worst(self, rng: np.random.Generator) -> npt.NDArray[Any]:

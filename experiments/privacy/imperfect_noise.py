@@ -13,7 +13,7 @@ exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). All of th
 arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1 by any
 draw, so every privacy record of float64 noise carries that caveat.
 
-Exact but for simulated frequencies. Run time on one core: quick 2 s, full 20 s.
+All numbers are exact except simulated frequencies. Run time on one core: quick 2 s, full 20 s.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[An
 
 @cache
 def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
-    """The mechanism for one record; `with_n` gives the others but for JL."""
+    """The mechanism for one record; `with_n` gives the others, except for JL."""
     Q, M = line_workload(line), gd.mechanisms
     builders: Mapping[Method, Callable[[], gd.mechanisms.Mechanism]] = {
         Method.LAPLACE: lambda: M.Laplace(Q, n=1, privacy=PRIVACY),

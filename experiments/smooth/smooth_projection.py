@@ -11,7 +11,7 @@ kernel mixtures in C^1_1; the figure shows the largest error over them. Records 
 places, drawn anew for each release, whose moments are on the boundary of the body.
 
 Claims: no release is further from the exact moments, in the norm of the noise, after the
-semidefinite projection; the worst error of an answer falls, the more the fewer the records.
+semidefinite projection; the worst error of an answer falls, and falls most with few records.
 
 Run time on one core: quick 3 s, full 1 minute.
 """

@@ -12,8 +12,9 @@ Claims: with truncated series and K <= 2d the error falls at least as fast as in
 t is 2 to 4 at all n here, too small for a rate, and the measured one is only shown. The direct
 summary takes time of the table's exponent at most, the library's less than that, as it does not
 depend on t per record; an answer takes time of at most the table's exponent, since one cosine
-transform replaces quadrature. The Jackson operator of the paper is shown beside: where
-t <= (K + 3) / 2 it answers by the query's mean over the cube: at K = 8 its error does not fall.
+transform replaces quadrature. The Jackson operator of the paper is also shown. Where
+t <= (K + 3) / 2 it answers with the mean of the query over the cube, so that its error does not
+fall at K = 8.
 
 Run time on one core: quick 4 s, full 30 s.
 """

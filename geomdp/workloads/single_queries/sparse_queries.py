@@ -35,7 +35,7 @@ class SparseQueries(ListedAnswers):
     Raises
     ------
     ValueError
-        For no queries, or something else than a SparseQuery.
+        For no queries, or an item that is no SparseQuery.
     """
 
     def __init__(self, queries: Iterable[SparseQuery]) -> None:
@@ -47,11 +47,8 @@ class SparseQueries(ListedAnswers):
                 kind = type(query).__name__
                 raise ValueError(f"queries must be SparseQuery, number {position} is a {kind}")
         self.queries = tuple(query for query in listed if isinstance(query, SparseQuery))
-        number_of: dict[Hashable, int] = {}
-        for query in self.queries:
-            for element in query.support:
-                number_of.setdefault(element, len(number_of))
-        self._number_of = number_of
+        elements = dict.fromkeys(x for query in self.queries for x in query.support)
+        self._number_of = {element: number for number, element in enumerate(elements)}
 
     def _summary(self) -> str:
         return f"{self.n_queries} queries on {len(self._number_of)} listed elements"

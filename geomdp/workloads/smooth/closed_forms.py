@@ -238,7 +238,7 @@ class SoftRange(ClosedForm):
         return largest_product(np.repeat(factors[:, None], self.dimension, axis=1))
 
 
-#: What a file of queries may hold, by the name it stands under.
+#: The kinds of query that a file may hold, by name.
 KINDS: dict[str, type[ClosedForm]] = {
     kind.__name__: kind for kind in (GaussianMixture, Polynomial, Logistic, Waves, SoftRange)
 }

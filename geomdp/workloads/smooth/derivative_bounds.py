@@ -10,8 +10,8 @@ import scipy.special
 
 from geomdp._typing import FloatArray
 
-#: Highest order of derivatives that queries bound. No answer with noise can use so many, and 60!
-#: squared stays within float64.
+#: Highest order of derivatives that queries bound: noisy answers gain nothing from higher ones, and
+#: 60! squared is within float64.
 MAX_ORDER = 60
 
 

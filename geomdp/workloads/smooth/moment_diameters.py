@@ -28,8 +28,8 @@ from geomdp._typing import FloatArray
 GRID_POINTS = 1 << 20
 #: Most intervals per degree in each variable; the bound is then within 2e-6 of the maximum.
 FINEST = 1024
-#: Fewest intervals per degree for which the grid is used; the bound is then 1.09 per variable above
-#: the maximum over the grid.
+#: Fewest intervals per degree for which the grid is used. The bound is then at most 1.09 times the
+#: maximum over the grid, once for each variable.
 COARSEST = 4
 #: Share by which bounds are rounded up, above the rounding of the transforms.
 ROUND_UP = 1 + 1e-11

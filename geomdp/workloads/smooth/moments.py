@@ -87,7 +87,7 @@ class NonUniformFFT(MomentTransform):
 
     @property
     def amplification(self) -> float:
-        """2.5 per axis: the largest factor that corrects the damping by spreading to the grid."""
+        """About 2.5 per axis: the largest factor that undoes the damping by the kernel."""
         return 16.0
 
     def _empty(self) -> FloatArray:
