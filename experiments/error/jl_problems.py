@@ -94,7 +94,7 @@ def repeated(m: int) -> gd.workloads.Workload:
 
 
 def elements(family: Family, size: int, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Elements (count, ...) drawn at random; of the needle, its two ends as often as all others."""
+    """Elements (count, ...) drawn at random; half of those of the needle are its ends."""
     if family is not Family.NEEDLE:
         return np.asarray(workload(family, size).universe.sample(count, rng))
     points = rng.standard_normal((count, size))
@@ -185,7 +185,7 @@ class Search:
     size: int  # Its size
     M: gd.mechanisms.Mechanism  # What is released
     exchanges: int  # Exchanges tried from the worst start
-    #: Independent searches. The result is the worst data of all, judged by noise that no search used.
+    #: Independent searches. Their results are compared by noise that none of them has used.
     restarts: int
 
     def worst(self, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", sectio
 Claim: one-way marginals of 16 attributes, the i-th scaled by r^i, have the box of half-widths r^i
 for their differences. With the best split of the budget and the best level to stop at, recursive
 noise errs exactly as predicted and never more than K-norm noise: on the cube (r = 1) it is K-norm
-noise, and the shorter the box gets the more it gains, both with K-norm noise of the shadow on each
+noise, and the smaller r is, the more it gains, both with K-norm noise of the shadow on each
 level's subspace V ("intrinsic") and with noise of the larger subspace W projected on V
 ("projected", as in the published proof). At r = 1/2 the squared errors of all stop levels are those
 of the formula sheet; the full recursion on the cube costs 1.3 (intrinsic) and 2.2 (projected) times
@@ -148,7 +148,7 @@ def predictions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def never_worse(best: pd.DataFrame) -> Claim:
-    """Both variants err at most as K-norm noise everywhere, and are it on the cube."""
+    """Both variants never err more than K-norm noise, and equal it on the cube."""
     errors = predictions(best)
     shares = pd.concat([errors[family] / errors[Family.KNORM] for family in VARIANTS])
     on_cube = best[(best.ratio == 1) & best.family.isin(VARIANTS)].levels

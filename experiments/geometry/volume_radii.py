@@ -6,8 +6,9 @@ sheet JL-L17, JL-L20, JL-URY.
 Claim: the mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j), V a random subspace of
 dimension j, fall with j from Q_1 = w(K) / mu_k to Q_k = vr(K). That is Alexandrov and Fenchel's
 inequality; within the largest projection on i dimensions it is Lemma 17, and from end to end it is
-Urysohn's inequality vr(K) <= w(K) / mu_k: balls have equality, and the ratio of
-the two sides falls to e^(-1/2) for cubes and to 0 for long bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) in every dimension (Lemma 20).
+Urysohn's inequality vr(K) <= w(K) / mu_k: balls have equality, and the ratio of the two sides
+falls to e^(-1/2) for cubes and to 0 for long bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) in every
+dimension (Lemma 20).
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces, widths have certified intervals where they have no closed form. Run time on one

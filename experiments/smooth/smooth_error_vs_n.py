@@ -9,9 +9,9 @@ reads, up to 10^7 in one variable. The figure shows the largest error over the q
 
 Claims: the paper's summary (uniform Laplace noise of the corrected scale, t = n^(1/(2d+K))) errs
 no worse than n^(-K/(2d+K)) with truncated series, and less than with the paper's Jackson operator,
-at d = 1 and 2. Weighted noise with t chosen by prediction errs less still; its exponents stand beside
-the hypothesis min(1, K/(1.5 d)). For d = 3 the degrees are too small for a fit. Every single answer
-is within the error stated with it: proved bound on the approximation, and noise.
+at d = 1 and 2. Weighted noise with t chosen by prediction errs less still; its exponents are shown
+with the hypothesis min(1, K/(1.5 d)). For d = 3 the degrees are too small for a fit. Every single
+answer is within the error stated with it: proved bound on the approximation, and noise.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
