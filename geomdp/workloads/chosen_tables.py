@@ -91,6 +91,11 @@ class ChosenTables(Workload):
         """Number of cells of all tables."""
         return int(self.slices[-1].stop)
 
+    @property
+    def whole_answers(self) -> bool:
+        """Whether all weights are whole: an answer is 0 or the weight of its table."""
+        return bool((self.table_weights == np.rint(self.table_weights)).all())
+
     @cached_property
     def weights(self) -> FloatArray:
         """The weight of each query (m,): that of its table."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, whole
-from geomdp.workloads.base import MAX_ENTRIES
+from geomdp.workloads.base import MAX_ENTRIES, Workload
 from geomdp.workloads.closed_forms import diameters
 from geomdp.workloads.finite import FiniteWorkload
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
@@ -72,6 +73,12 @@ class Explicit(FiniteWorkload):
     def n_queries(self) -> int:
         """Number of queries m."""
         return int(self._rows.shape[1])
+
+    @property
+    def whole_answers(self) -> bool:
+        """Whether all entries of the matrix are whole numbers."""
+        entries = sp.find(self.matrix)[2]  # those that are not 0
+        return bool((entries == np.rint(entries)).all())
 
     def evaluate(self, records: Records) -> FloatArray:
         """Columns of the matrix at the records, as rows (n, m)."""
@@ -149,6 +156,44 @@ class Explicit(FiniteWorkload):
     def l2_radius(self) -> float:
         """Largest Euclidean norm of a column."""
         return float(np.sqrt((self._rows * self._rows).sum(axis=1).max()))
+
+
+class ListedAnswers(Workload):
+    """A workload with the answer vectors of an explicit one, which computes its geometry."""
+
+    @property
+    @abc.abstractmethod
+    def explicit(self) -> Explicit:
+        """A workload whose columns are the different answer vectors."""
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries m."""
+        return self.explicit.n_queries
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Best answer vectors (b, m) for directions (b, m), the first listed among ties."""
+        return self.explicit.extreme_answers(directions)
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the listed answers, by a singular value decomposition."""
+        return self.explicit.affine_hull()
+
+    def l1_diameter(self) -> float:
+        """Largest l1 distance of two listed answers; see `Explicit`."""
+        return self.explicit.l1_diameter()
+
+    def l2_diameter(self) -> float:
+        """Largest Euclidean distance of two listed answers; see `Explicit`."""
+        return self.explicit.l2_diameter()
+
+    def l1_radius(self) -> float:
+        """Largest l1 norm of a listed answer."""
+        return self.explicit.l1_radius()
+
+    def l2_radius(self) -> float:
+        """Largest Euclidean norm of a listed answer."""
+        return self.explicit.l2_radius()
 
 
 class RandomSigns(Explicit):

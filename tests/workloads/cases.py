@@ -6,9 +6,23 @@ All stated diameters and radii of these are exact, and all blocks attain their d
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from geomdp import workloads as wl
+
+
+def check_reach(workload: wl.Workload, answers: np.ndarray) -> None:
+    """The stated diameters and radii are those of the answer vectors."""
+    differences = answers[:, None] - answers[None]
+    expected = {
+        "l1_diameter": np.abs(differences).sum(axis=2).max(),
+        "l2_diameter": np.linalg.norm(differences, axis=2).max(),
+        "l1_radius": np.abs(answers).sum(axis=1).max(),
+        "l2_radius": np.linalg.norm(answers, axis=1).max(),
+    }
+    stated = {name: getattr(workload, name)() for name in expected}
+    assert stated == pytest.approx(expected, rel=1e-13)
 
 
 def _matrix(m: int, N: int, seed: int) -> np.ndarray:

@@ -9,7 +9,6 @@ import pytest
 
 import geomdp as gd
 from geomdp.workloads import ChosenTables, Histogram, MarginalTables, Prefixes, SecondMoment, Union
-from geomdp.workloads.structure.whole_answers import has_whole_answers
 
 COLUMNS = {"a": 2, "b": 3, "c": 4}
 
@@ -33,7 +32,7 @@ def test_weights_multiply_answers_and_diameters():
     np.testing.assert_allclose(chosen.answers(records) / chosen.weights, plain.answers(records))
     assert chosen.l1_diameter() == 2 * (1 + 3)
     assert chosen.l2_diameter() == pytest.approx(math.sqrt(2 * (1 + 9)))
-    assert has_whole_answers(chosen)
+    assert chosen.whole_answers
     assert not has_whole_answers(ChosenTables(COLUMNS, [["a"]], [0.5]))
 
 
