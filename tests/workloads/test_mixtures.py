@@ -33,7 +33,7 @@ def test_weights_multiply_answers_and_diameters():
     assert chosen.l1_diameter() == 2 * (1 + 3)
     assert chosen.l2_diameter() == pytest.approx(math.sqrt(2 * (1 + 9)))
     assert chosen.whole_answers
-    assert not has_whole_answers(ChosenTables(COLUMNS, [["a"]], [0.5]))
+    assert not ChosenTables(COLUMNS, [["a"]], [0.5]).whole_answers
 
 
 def test_a_larger_weight_makes_a_table_more_accurate():
