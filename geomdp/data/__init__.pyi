@@ -4,6 +4,9 @@ from .columns import Column as Column
 from .columns import DiscreteColumn as DiscreteColumn
 from .columns import NumericColumn as NumericColumn
 from .columns import RealColumn as RealColumn
+from .counting.count import EncodedRecords as EncodedRecords
+from .counting.count import count_records as count_records
+from .counting.tallies import CountedRecords as CountedRecords
 from .encoding import encode as encode
 from .encoding import numeric_chunks as numeric_chunks
 from .inference import INFERENCE_WARNING as INFERENCE_WARNING
@@ -15,3 +18,6 @@ from .samples import Sample as Sample
 from .samples import fair_affairs as fair_affairs
 from .samples import rand_health_insurance as rand_health_insurance
 from .schema import Schema as Schema
+from .sources.choice import source_of as source_of
+from .sources.queries import Query as Query
+from .sources.source import Source as Source
