@@ -4,37 +4,36 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy.typing as npt
 
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice import advise
-from geomdp.data import Schema, encode, read_chunks
+from geomdp.data import Schema, Source, count_records, source_of
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.tabulation.consistency import Consistency, Form
 from geomdp.tabulation.mixtures import Asked, task_of
 from geomdp.tabulation.results import RESERVED, Tabulation
-from geomdp.tabulation.specs import Task
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import pandas as pd
     import polars as pl
+    import pyarrow as pa
+    from distributed import Client
 
-    Frame = pd.DataFrame | pl.DataFrame
+    Frame = pd.DataFrame | pl.DataFrame | pa.Table | dd.DataFrame
 
 #: Names each step when it starts.
 LOG = logging.getLogger(__name__)
 
 
 def release(
-    records: Frame | str | os.PathLike[str],
+    records: Frame | str | os.PathLike[str] | Source,
     schema: Schema,
     workload: str | Sequence[Asked],
     *,
@@ -48,14 +47,16 @@ def release(
     unbiased: bool = False,
     integers: bool = False,
     ledger: Ledger | None = None,
+    client: Client | None = None,
     rng: RandomState = None,
 ) -> Tabulation:
     """Private answers about a table of records, with labels, errors and intervals.
 
     Parameters
     ----------
-    records : DataFrame of pandas or polars, or path
-        One record a row, with the labels that `schema` declares; or a CSV or Parquet file of them.
+    records : DataFrame of pandas, polars or Dask, Arrow table, path, or Source
+        One record a row, with the labels that `schema` declares. A path is a CSV or Parquet file, a
+        folder of them or a pattern; `gd.data.Query` is a source for SQL.
     schema : Schema
         Public declaration of the columns.
     workload : str, or sequence of str and of sequences of str
@@ -85,6 +86,8 @@ def release(
         Whether counts are rounded to whole ones; consistent tables then still add up.
     ledger : Ledger, optional
         Asked before a record is read; pays once all are found valid, before noise meets them.
+    client : distributed.Client, optional
+        A Dask cluster that counts files or partitions; the counts are the same.
     rng : Generator, int or None
         None draws from the operating system's entropy; a seed makes the release reproducible and
         takes the guarantee away.
@@ -119,8 +122,9 @@ def release(
         claim = Guarantee(wanted, adjacency, Exact())
         ledger.require(claim if rng is None else claim.as_seeded(), "release")
     LOG.info("reading records")
-    chunks = _encoded(records, schema.select(task.columns), task)
-    chosen_n = _number_of_records(n, adjacency, sum(map(len, chunks)))
+    declared = schema.select(task.columns)
+    counted = count_records(source_of(records), declared, task.workload, client=client)
+    chosen_n = _number_of_records(n, adjacency, counted.count)
     LOG.info("preparing the mechanism")
     choose = _advised if mechanism is None else mechanism
     chosen = choose(task.workload, n=chosen_n, privacy=wanted, adjacency=adjacency)
@@ -130,7 +134,7 @@ def release(
         last = Consistency(task, chosen, adjacency)
         last.set_up()
     LOG.info("releasing")
-    released = chosen.release(chunks, rng=rng, ledger=ledger)
+    released = chosen.release(counted, rng=rng, ledger=ledger)
     if last is None:
         return Tabulation(released, task, chosen, Form.NOISY, integers)
     return Tabulation(last.applied(released), task, chosen, last.form, integers)
@@ -159,18 +163,6 @@ def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
         return privacy
     assert epsilon is not None
     return PureDP(epsilon)
-
-
-def _encoded(
-    records: Frame | str | os.PathLike[str], schema: Schema, task: Task
-) -> list[npt.NDArray[Any]]:
-    """Records in the encoding of the task's universe, in chunks."""
-    source: Frame | Iterable[pd.DataFrame]
-    if isinstance(records, str | os.PathLike):
-        source = read_chunks(Path(records), task.columns)
-    else:
-        source = records
-    return list(encode(source, schema, task.workload.universe))
 
 
 def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:

@@ -333,4 +333,6 @@ def test_a_duckdb_file_is_opened_for_reading_only(tmp_path):
     counted = count_records(Query("FROM t", str(path)), schema, gd.workloads.Histogram(1))
     assert counted.count == 7
     with pytest.raises(ValueError, match="the query"):
-        count_records(Query("SELECT 1; DELETE FROM t", str(path)), schema, gd.workloads.Histogram(1))
+        count_records(
+            Query("SELECT 1; DELETE FROM t", str(path)), schema, gd.workloads.Histogram(1)
+        )

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,19 @@ MAX_LEVELS = (1 << 16) - 2
 MAX_CELLS = 1 << 26
 #: Elements of a universe evaluated at a time.
 ELEMENTS = 1 << 12
+
+
+@runtime_checkable
+class WeightedTables(Protocol):
+    """A workload whose answers are the cells of chosen tables, each times its weight."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Column numbers of each table."""
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """The weight of each cell of all tables: (m,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +138,10 @@ class CountedRecords:
     def _sums(self, workload: Workload) -> npt.NDArray[np.float64]:
         table = self.tallies.table
         match workload:
-            case MarginalTables():
+            case MarginalTables() | WeightedTables():
                 parts = [table(columns).ravel() for columns in workload.tables]
-                return np.concatenate(parts).astype(np.float64)
+                sums = np.concatenate(parts).astype(np.float64)
+                return sums * workload.weights if isinstance(workload, WeightedTables) else sums
             case Marginals() | Parities():
                 ones = np.array([_ones(workload, table(tuple(s))) for s in workload.subsets])
                 low, high = workload._values
@@ -161,7 +175,7 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
         Numbers of levels of the columns that make up a record.
     """
     match workload, workload.universe:
-        case MarginalTables(), _:
+        case ((MarginalTables() | WeightedTables()), _):
             tables: list[Table] = list(workload.tables)
         case ((Marginals() | Parities()), _):
             tables = [tuple(map(int, subset)) for subset in workload.subsets]
