@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from geomdp._version import __version__
+from geomdp.cli.ask import ask
 from geomdp.cli.ledger import ledger
 from geomdp.cli.planning.advise import advise
 from geomdp.cli.planning.bracket import bracket
@@ -61,6 +62,7 @@ def geomdp(
 
 app.command()(release)
 app.command()(advise)
+app.command()(ask)
 app.command()(bracket)
 app.command()(curve)
 app.command()(check_bound)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +12,23 @@ import numpy.typing as npt
 
 from geomdp.cli.questions import Question
 from geomdp.data import (
+    Query,
     Sample,
     Schema,
-    encode,
+    Source,
     fair_affairs,
     infer_schema,
     rand_health_insurance,
-    read_chunks,
+    source_of,
 )
+from geomdp.data.counting.count import encode_source
 from geomdp.tabulation.specs import Task
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from distributed import Client
 
+#: Seconds to wait for the scheduler of a cluster.
+CONNECT_SECONDS = 10
 #: Bundled tables by the names of --sample.
 SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affairs": fair_affairs}
 
@@ -59,13 +64,13 @@ class RecordSource:
         The schema of the records.
     name : str
         What to call them.
-    table : Path or DataFrame
+    table : Source
         The records, with the labels that the schema declares.
     """
 
     described: PublicSchema
     name: str
-    table: Path | pd.DataFrame
+    table: Source
 
     def __repr__(self) -> str:
         """Where the records are, and their columns."""
@@ -73,16 +78,20 @@ class RecordSource:
 
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
         """Chunks of records in the encoding of the task's universe; errors name row and column."""
-        schema, table = self.described.schema.select(task.columns), self.table
-        chunks = read_chunks(table, task.columns) if isinstance(table, Path) else table
-        return encode(chunks, schema, task.workload.universe)
+        schema = self.described.schema.select(task.columns)
+        return encode_source(self.table, schema, task.workload.universe)
 
 
 def asked_records(
-    data: Path | None, sample: str | None, schema: Path | None, infer: bool, question: Question
+    data: Path | None,
+    sample: str | None,
+    schema: Path | None,
+    infer: bool,
+    question: Question,
+    query: Query | None = None,
 ) -> tuple[RecordSource, Task]:
-    """The records that DATA or --sample names, and what is asked about them."""
-    source = record_source(data, sample, schema, infer, question.columns)
+    """The records that DATA, --sample or --sql names, and what is asked about them."""
+    source = record_source(data, sample, schema, infer, question.columns, query)
     return source, question.task(source.described.schema)
 
 
@@ -97,14 +106,19 @@ def record_source(
     schema: Path | None,
     infer: bool,
     columns: Sequence[str] | None,
+    query: Query | None = None,
 ) -> RecordSource:
-    """The records that DATA or --sample names.
+    """The records that DATA, --sample or --sql names.
 
     Raises
     ------
     ValueError
         If the flags contradict each other or leave the schema open.
     """
+    if query is not None:
+        if infer or data is not None or sample is not None:
+            raise ValueError("--sql goes with --schema, not with DATA, --sample or --infer-schema")
+        return RecordSource(described_schema(None, schema), query.name, query)
     if (data is None) == (sample is None):
         given = "neither" if data is None else "both"
         raise ValueError(f"give either a DATA file or --sample, got {given}")
@@ -112,9 +126,37 @@ def record_source(
         if infer:
             raise ValueError("--infer-schema does not go with --sample, which has a schema")
         described, frame = described_schema(sample, schema), _sample(sample).frame
-        return RecordSource(described, f"sample {sample}", frame)
+        return RecordSource(described, f"sample {sample}", source_of(frame))
     assert data is not None
-    return RecordSource(_schema_of_file(data, schema, infer, columns), str(data), data)
+    table = source_of(data)
+    return RecordSource(_schema_of_file(data, schema, infer, columns), table.name, table)
+
+
+def sql_query(sql: str | None, database: str | None) -> Query | None:
+    """The query of --sql and --database, if any."""
+    if sql is None and database is not None:
+        raise ValueError("--database goes with --sql, got it alone")
+    return None if sql is None else Query(sql, database)
+
+
+@contextmanager
+def connected(scheduler: str | None) -> Iterator[Client | None]:
+    """The cluster of --scheduler, if any."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ValueError(
+            '--scheduler needs the extra "cluster": pip install "geomdp[cluster]"'
+        ) from error
+    try:
+        client = Client(scheduler, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {scheduler} does not answer: {error}") from error
+    with client:
+        yield client
 
 
 def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:

@@ -170,7 +170,8 @@ DataArgument: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
-        help="Records, one a row, with a header: .csv, .csv.gz or .parquet.",
+        help="Records, one a row, with a header: .csv, .csv.gz or .parquet; a folder of such "
+        "files, or a quoted pattern.",
         show_default=False,
     ),
 ]
@@ -265,5 +266,34 @@ BudgetOption: TypeAlias = Annotated[
         metavar="NAME=X,...",
         help="Create the ledger with this total: epsilon=3, epsilon=3,delta=1e-6 or rho=0.5.",
         rich_help_panel=PRIVACY,
+    ),
+]
+SqlOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="Instead of DATA: the rows of a SELECT. In DuckDB it may name files: SELECT * FROM "
+        "'a/*.parquet'.",
+        rich_help_panel=RECORDS,
+    ),
+]
+DatabaseOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="WHERE",
+        help="Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file.",
+        rich_help_panel=RECORDS,
+    ),
+]
+SchedulerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Count files on a Dask cluster, for instance tcp://host:8786; its workers must reach "
+        "them under the same paths.",
+        rich_help_panel=RECORDS,
     ),
 ]

@@ -14,6 +14,7 @@ from geomdp.cli.options import (
     ConfidenceOption,
     CountOption,
     DataArgument,
+    DatabaseOption,
     DeltaOption,
     EpsilonOption,
     ExactOption,
@@ -25,8 +26,10 @@ from geomdp.cli.options import (
     OutOption,
     RhoOption,
     SampleOption,
+    SchedulerOption,
     SchemaOption,
     SeedOption,
+    SqlOption,
     TablesOption,
     UnbiasedOption,
     WeightOption,
@@ -47,8 +50,11 @@ def release(
     data: DataArgument = None,
     *,
     sample: SampleOption = None,
+    sql: SqlOption = None,
+    database: DatabaseOption = None,
     schema: SchemaOption = None,
     infer_schema: InferSchemaOption = False,
+    scheduler: SchedulerOption = None,
     n: CountOption = None,
     workload: WorkloadOption = None,
     tables: TablesOption = None,
@@ -71,7 +77,7 @@ def release(
 ) -> None:
     """Release private answers about the records in DATA, with their privacy record."""
     from geomdp._validation import probability
-    from geomdp.cli.inputs import asked_records
+    from geomdp.cli.inputs import asked_records, connected, sql_query
     from geomdp.cli.ledger_flags import check_payment, in_words, opened_ledger
     from geomdp.cli.mechanism_flags import Choice
     from geomdp.cli.output_files import OutputFiles
@@ -91,12 +97,14 @@ def release(
         lambda: check_payment(ledger, budget, provable=not inexact),
         lambda: files.check(force, inputs=(data, schema, ledger)),
     )
-    source, _ = asked_records(data, sample, schema, infer_schema, question)
+    query = sql_query(sql, database)
+    source, _ = asked_records(data, sample, schema, infer_schema, question, query)
     if source.described.caveat is not None:
         display.warn(source.described.caveat)
     chosen = Choice(mechanism, exact)
     provenance = Provenance(question.spec, source.described, chosen.by, n, seed, confidence)
     with (
+        connected(scheduler) as client,
         opened_ledger(ledger, budget, relation) as account,
         working("checking the request"),
         naming_flags("n"),
@@ -114,6 +122,7 @@ def release(
             unbiased=not consistent,
             integers=integers,
             ledger=account,
+            client=client,
             rng=seed,
         )
         files.write(answers.to_frame(confidence), provenance.record(answers))
