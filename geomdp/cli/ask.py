@@ -48,13 +48,12 @@ from geomdp.cli.progress import working
 from geomdp.privacy import Adjacency, ApproxDP, BudgetExhausted, Exact, Guarantee, PureDP
 
 if TYPE_CHECKING:
-    from geomdp.mechanisms import OnlineConstruction
-    from geomdp.mechanisms.interactive.stream import SparseVectorStream
+    from geomdp.mechanisms import AboveThreshold, NumericSparse, OnlineConstruction, Sparse
     from geomdp.mechanisms.interactive.transcript import Answer
     from geomdp.privacy import Ledger
     from geomdp.workloads.single_queries.single_query import DenseQuery
 
-    _Mechanism: TypeAlias = OnlineConstruction[DenseQuery] | SparseVectorStream
+    _Mechanism: TypeAlias = OnlineConstruction[DenseQuery] | AboveThreshold | Sparse | NumericSparse
 
 #: Largest number of level combinations: a query is a vector with an entry for each.
 MAX_ELEMENTS = 1 << 20
@@ -165,6 +164,7 @@ def ask(
     from geomdp.workloads import Histogram
 
     relation, privacy = adjacency.relation(), parse_privacy(epsilon, delta, None)
+    assert isinstance(privacy, PureDP | ApproxDP)  # without --rho
     check_normaliser(n, relation)
     check_payment(ledger, budget, provable=True)
     setting = _Setting(technique, threshold, cutoff, questions, privacy, relation)
@@ -191,7 +191,7 @@ def ask(
         if n == 0:
             raise ValueError(f"{source.name} must hold at least 1 record, got 0")
         assert isinstance(counted, CountedRecords)
-        histogram = counted.totals(workload).sums
+        histogram = counted.totals(workload).sums.astype(np.int64)
         mechanism = setting.mechanism(table.size, n, account)
 
         # Whole numbers below 2^53 add up exactly, so a share of all records is at most 1.
@@ -223,6 +223,9 @@ class _Setting:
             if (value is not None) != wanted:
                 verb = "needs" if wanted else "does not take"
                 raise ValueError(f"--technique {self.technique} {verb} {flag}")
+        first_only = self.technique is Technique.ABOVE_THRESHOLD
+        if first_only and not isinstance(self.privacy, PureDP):
+            raise ValueError("--technique above-threshold does not take --delta")
         check_whole("--cutoff", self.cutoff, minimum=1)
         check_whole("--questions", self.questions, minimum=1)
 
@@ -242,7 +245,14 @@ class _Setting:
             return OnlineConstruction(rule, n=n, queries=self.questions, **shared)
         assert self.threshold is not None
         if self.cutoff is None:
-            return AboveThreshold(self.threshold, sensitivity=1 / n, **shared)
+            assert isinstance(self.privacy, PureDP)  # checked above
+            return AboveThreshold(
+                self.threshold,
+                sensitivity=1 / n,
+                privacy=self.privacy,
+                adjacency=self.adjacency,
+                ledger=ledger,
+            )
         kind = Sparse if self.technique is Technique.SPARSE else NumericSparse
         return kind(self.threshold, cutoff=self.cutoff, sensitivity=1 / n, **shared)
 
@@ -288,7 +298,13 @@ Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 
 @contextmanager
 def _lines(place: str, table: _Table) -> Iterator[Lines]:
-    """The questions: of a file, all read and checked at once; of standard input, one by one."""
+    """The questions: of a file, all read and checked at once; of standard input, one by one.
+
+    Yields
+    ------
+    iterable of (str, DenseQuery)
+        Questions as written and as queries.
+    """
     if place == "-":
         yield _streamed(sys.stdin, table)
         return
@@ -318,6 +334,11 @@ def _exclusive(state: Path) -> Iterator[TextIO]:
 
     A file that is there belongs to another run, which is going on or over: it is refused. If
     nothing was answered, for instance because the ledger could not pay, it is removed again.
+
+    Yields
+    ------
+    TextIO
+        The open file.
     """
     try:
         record = state.open("x", encoding="utf-8")
@@ -339,7 +360,10 @@ def _answer_all(
     lines: Lines, mechanism: _Mechanism, truth: Callable[[DenseQuery], float], record: TextIO
 ) -> None:
     """Answer the questions until they end or the mechanism does."""
-    started = {"claim": str(mechanism.guarantee), "mechanism": type(mechanism).__name__}
+    started: dict[str, object] = {
+        "claim": str(mechanism.guarantee),
+        "mechanism": type(mechanism).__name__,
+    }
     _written(record, started)
     for number, (text, query) in enumerate(lines):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from geomdp._typing import RandomState
 from geomdp._validation import whole
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from distributed import Client
 
-    Frame = pd.DataFrame | pl.DataFrame | pa.Table | dd.DataFrame
+    Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table | dd.DataFrame
 
 #: Names each step when it starts.
 LOG = logging.getLogger(__name__)

@@ -119,11 +119,13 @@ def _grouped(relation: duckdb.DuckDBPyRelation, coding: _Coding) -> Tallies | No
     sets = ", ".join(f"({name})" for name in names)
     codes = ", ".join(f"{code} AS c{i}" for i, code in enumerate(coding.expressions))
     # The bit of a column in GROUPING is 0 in the rows that count its values.
-    rows = relation.query(
+    grouped = relation.query(
         "records",
         f"SELECT {codes}, number, grouped FROM (SELECT {', '.join(names)}, count(*) AS number, "
         f"GROUPING({', '.join(names)}) AS grouped FROM records GROUP BY GROUPING SETS ({sets}))",
-    ).fetchnumpy()
+    )
+    assert grouped is not None  # a SELECT has a result
+    rows = grouped.fetchnumpy()
     levels = _levels(coding.columns)
     cells: dict[Table, IntArray] = {}
     everything = (1 << len(names)) - 1

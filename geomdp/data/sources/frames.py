@@ -68,7 +68,8 @@ def is_frame(records: object) -> bool:
 
 
 def _names(frame: Any) -> Sequence[str]:
-    return frame.column_names if type(frame).__name__ == "Table" else frame.columns
+    names: Sequence[str] = frame.column_names if type(frame).__name__ == "Table" else frame.columns
+    return names
 
 
 def _pandas_rows(frame: Any, columns: list[str], start: int) -> pd.DataFrame:

@@ -30,7 +30,8 @@ class Partitions(Source):
     @property
     def parts(self) -> tuple[Source, ...]:
         """The partitions, each computed when it is read."""
-        delayed = self.frame.to_delayed()
+        frame: Any = self.frame  # Dask's methods carry no types
+        delayed = frame.to_delayed()
         return tuple(Partition(number, part) for number, part in enumerate(delayed))
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:

@@ -46,6 +46,11 @@ class Source(abc.ABC):
         """The records as a DuckDB relation, in any order; None where DuckDB may read differently.
 
         A value of the relation must be the value that `chunks` yields, up to its type.
+
+        Yields
+        ------
+        DuckDBPyRelation or None
+            Valid inside the context.
         """
         del columns
         yield None
