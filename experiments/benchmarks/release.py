@@ -43,7 +43,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.script import Needs
 
-NEEDS = Needs(("mbi", "jax", "opendp", "diffprivlib"), extra="bench")
+NEEDS = Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")
 TIMED = "commands and counts"
 
 
