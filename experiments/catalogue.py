@@ -43,4 +43,5 @@ SCRIPTS = (
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",
     "experiments.benchmarks.smooth",
+    "experiments.benchmarks.release",
 )

@@ -13,7 +13,7 @@ exponential, tau = epsilon h / 2, loses exactly epsilon h ceil(1 / h). All of th
 arithmetic only. In float64, four of five noisy answers to 0 cannot arise from the answer 1 by any
 draw, so every privacy record of float64 noise carries that caveat.
 
-Exact but for simulated frequencies. Run time on one core: quick 2 s, full 20 s.
+All numbers are exact except simulated frequencies. Run time on one core: quick 2 s, full 20 s.
 """
 
 from __future__ import annotations
@@ -64,21 +64,11 @@ TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    flaw : Flaw
-        What is wrong.
-    size : float
-        Total variation tau, width h of a step, or scale of the noise.
-    draws : int
-        Simulated draws; 0 for steps, where all is exact.
-    """
-
-    flaw: Flaw
-    size: float
-    draws: int
+    flaw: Flaw  # What is wrong
+    size: float  # Total variation tau, width h of a step, or scale of the noise
+    draws: int  # Simulated draws; 0 for steps, where all is exact
 
 
 def limit(flaw: Flaw, tau: float) -> float:

@@ -20,7 +20,6 @@ from geomdp.noise.exact import RoundedNoise, public_grid
 from geomdp.privacy import Adjacency, Guarantee, Privacy
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
-from geomdp.workloads.structure.whole_answers import has_whole_answers
 
 #: Whole numbers below this are exact in float64.
 LARGEST_SUM = 2**53
@@ -89,7 +88,7 @@ class AdditiveMechanism(Mechanism):
         None if they draw it in float64: where the sums of answers are not exact whole numbers, or
         the parameters of the noise are rounded.
         """
-        if not (self._proved_as_computed() and has_whole_answers(self.workload)):
+        if not (self._proved_as_computed() and self.workload.whole_answers):
             return None
         return public_grid(self.noise) if self._sums_are_exact else None
 
