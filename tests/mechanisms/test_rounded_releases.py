@@ -173,7 +173,7 @@ def test_outputs_of_neighbours_are_the_same_grid():
 
 #: Mechanisms whose parameters are rounded, or whose sums are not exact.
 IN_FLOAT64 = {
-    "gaussian": lambda: Gaussian(Histogram(4), n=N, privacy=ZCDP(0.5)),
+    "gaussian of fractions": lambda: Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5)),
     "real answers": lambda: Laplace(Means(2), n=N, privacy=ONE),
     "fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=N, privacy=ONE),
     "linear map": lambda: Laplace(LinearMap(Histogram(3), np.eye(3)), n=N, privacy=ONE),
@@ -185,7 +185,7 @@ IN_FLOAT64 = {
         body=KNorm(Parities(2, 1), n=N, privacy=ONE).noise.body,
     ),
     "too many records": lambda: Laplace(Histogram(2), n=2**53, privacy=ONE),
-    "shrunk": lambda: Shrunk(Gaussian(Marginals(2, 1), n=N, privacy=ZCDP(0.5))),
+    "shrunk": lambda: Shrunk(Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5))),
 }
 
 
