@@ -12,6 +12,18 @@ from geomdp._validation import positive, real_number
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
+#: What a record says of noise on single numbers that is compared and rounded exactly (X-GRID).
+DECIDED_ARITHMETIC = (
+    "noise compared and rounded exactly, true answers taken as given; random bits from the "
+    "operating system"
+)
+
+#: The same, of true answers that the mechanism itself adds up in float64.
+FLOAT64_TRUTHS = (
+    "noise compared and rounded exactly, true answers computed in float64; random bits from the "
+    "operating system"
+)
+
 
 def rounded_arithmetic(grid: int) -> str:
     """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID)."""

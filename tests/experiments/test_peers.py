@@ -20,7 +20,7 @@ from experiments.engine.script import ComparesWithPeers, Needs, load
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 #: Extras that the first command of the README does not install.
-OTHERS = ("bench", "cluster", "secure")
+OTHERS = ("bench", "cluster")
 #: The command line with packages hidden: an import of a module that is None in `sys.modules` fails.
 HIDDEN = """
 import sys

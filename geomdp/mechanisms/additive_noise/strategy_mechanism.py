@@ -116,12 +116,12 @@ class StrategyMechanism(AdditiveMechanism):
     @cached_property
     def _public_part(self) -> FloatArray:
         """What the measurements leave of the answers to one record, the same for every record."""
-        design, told = self._design, 0.0
-        for part in self._measurements:
-            told = told + np.asarray(part.matrix @ part.rows)
         if self.adjacency is Adjacency.ADD_REMOVE:
             return np.zeros(self.workload.n_queries)
-        return np.asarray((design.answers.T - told).mean(axis=1))
+        rest = self._design.answers.T
+        for part in self._measurements:
+            rest = rest - np.asarray(part.matrix @ part.rows)
+        return np.asarray(rest.mean(axis=1))
 
     def set_up(self) -> None:
         """Also what the answers need besides the measurements."""

@@ -76,10 +76,15 @@ def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Frac
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
-        if part.changes is None or not isinstance(noise, LaplaceNoise | KNormNoise):
+        if part.changes is None:
             return None
-        laplace = isinstance(noise, LaplaceNoise)
-        rate = 1 / Fraction(noise.scale) if laplace else Fraction(noise.epsilon)
+        match noise:
+            case LaplaceNoise():
+                rate = 1 / Fraction(noise.scale)
+            case KNormNoise():
+                rate = Fraction(noise.epsilon)
+            case _:
+                return None
         own = [Fraction(change) * rate for change in part.changes.tolist()]
         count = max(len(own), len(cases))
         cases = [cases[i % len(cases)] + own[i % len(own)] for i in range(count)]

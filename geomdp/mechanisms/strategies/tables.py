@@ -180,7 +180,8 @@ class _Layout:
         S = list(self.measured[s])
         if not S:  # of the empty set all records are in the one cell
             return np.zeros(len(records), dtype=np.int64)
-        return np.ravel_multi_index(tuple(records[:, S].T), self.workload.shape(S))
+        columns = tuple(records[:, S].T)
+        return np.asarray(np.ravel_multi_index(columns, self.workload.shape(S)))
 
     def _lifts(self) -> dict[Columns, FloatArray]:
         """From coordinates of an interaction to answers: (m, dimension) for each."""
