@@ -25,10 +25,16 @@ FLOAT64_TRUTHS = (
 )
 
 
-def rounded_arithmetic(grid: int) -> str:
-    """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID)."""
+def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
+    """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID).
+
+    `slack` is the share by which the noise was made larger, so that a body found in float64 is
+    proved to hold all differences of neighbours.
+    """
+    scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
-        f"noise correctly rounded to multiples of 2^-{grid}; random bits from the operating system"
+        f"noise correctly rounded to multiples of 2^-{grid}{scaled}; random bits from the "
+        "operating system"
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK, CertifiedRows
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
@@ -71,7 +72,8 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
-        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid)
+        slack = 0.0 if self._rows is None else SLACK
+        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid, slack)
         return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
 
     def _proved_as_computed(self) -> bool:
@@ -89,9 +91,17 @@ class AdditiveMechanism(Mechanism):
         None if they draw it in float64: where the sums of answers are not exact whole numbers, or
         the parameters of the noise are rounded.
         """
-        if not (self._proved_as_computed() and has_whole_answers(self.workload)):
+        if not self._sums_are_exact:
             return None
-        return public_grid(self.noise) if self._sums_are_exact else None
+        if self._rows is not None:
+            return public_grid(self._rows.noise)
+        proved = self._proved_as_computed() and has_whole_answers(self.workload)
+        return public_grid(self.noise) if proved else None
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        """Answers that get rounded noise and determine the others; None if all of them get it."""
+        return None
 
     @property
     def _sums_are_exact(self) -> bool:
@@ -109,7 +119,8 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def _rounded(self) -> RoundedVector | RoundedParts | None:
-        return None if self.grid is None else RoundedNoise(self.noise, self.grid)
+        noise = self.noise if self._rows is None else self._rows.noise
+        return None if self.grid is None else RoundedNoise(noise, self.grid)
 
     def _claim(self) -> str:
         if "noise" in vars(self):
@@ -154,7 +165,9 @@ class AdditiveMechanism(Mechanism):
 
     def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
         """Means from the sums of `measured` and noise in whole multiples of 1 / unit."""
-        return quotients(sums, multiples, unit, self.n)
+        if self._rows is None:
+            return quotients(sums, multiples, unit, self.n)
+        return self._rows.answers(quotients(sums[self._rows.places], multiples, unit, self.n))
 
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:

@@ -16,7 +16,7 @@ from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity
 from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_design
 from geomdp.mechanisms.strategies.choice import enumerable
 from geomdp.noise import MappedNoise, Noise
-from geomdp.noise.exact import RoundedParts, public_grid
+from geomdp.noise.exact import RoundedParts, RoundedVector, public_grid
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import Totals
@@ -90,7 +90,9 @@ class StrategyMechanism(AdditiveMechanism):
         None if noise is drawn in float64: where a measurement is not a whole multiple of a unit, or
         sums of them are not exact. Answers follow from the measurements, so they may be real.
         """
-        if not (self._measurements and self._sums_are_exact):
+        if not self._measurements:
+            return super().grid
+        if not self._sums_are_exact:
             return None
         return max(self._unit.bit_length() - 1, *map(public_grid, self._noises))
 
@@ -107,11 +109,15 @@ class StrategyMechanism(AdditiveMechanism):
     @property
     def _sums_are_exact(self) -> bool:
         # Measurements of a record have entries of at most 1: indicators, shares and signs.
+        if not self._measurements:
+            return super()._sums_are_exact
         return self.n * self._unit < LARGEST_SUM
 
     @cached_property
-    def _rounded(self) -> RoundedParts | None:
-        return None if self.grid is None else RoundedParts(self._noises, self.grid)
+    def _rounded(self) -> RoundedVector | RoundedParts | None:
+        if self.grid is None or not self._measurements:
+            return super()._rounded
+        return RoundedParts(self._noises, self.grid)
 
     @cached_property
     def _public_part(self) -> FloatArray:
@@ -126,12 +132,12 @@ class StrategyMechanism(AdditiveMechanism):
     def set_up(self) -> None:
         """Also what the answers need besides the measurements."""
         super().set_up()
-        if self.grid is not None:
+        if self._measurements:
             _ = self._public_part
 
     def measured(self, records: Records | Iterable[Records]) -> Totals:
         """Number of records and the sums of all measurements, where their noise is rounded."""
-        if self.grid is None:
+        if not self._measurements:
             return self.totals(records)
         exact = [part.sums for part in self._measurements if part.sums is not None]
         count = 0
@@ -142,6 +148,8 @@ class StrategyMechanism(AdditiveMechanism):
         return Totals(count, sums)
 
     def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
+        if not self._measurements:
+            return super()._from_rounded(sums, multiples, unit)
         noisy = quotients(sums, multiples, unit, self.n, self._unit)
         answers, start = self._public_part, 0
         for part in self._measurements:
