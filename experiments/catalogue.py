@@ -42,5 +42,6 @@ SCRIPTS = (
     "experiments.benchmarks.sparse",
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",
+    "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
 )

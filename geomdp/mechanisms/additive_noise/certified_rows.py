@@ -85,7 +85,8 @@ def certified_rows(
     size = workload.universe.size
     if size is None or size > MAX_CHECKED or not has_whole_answers(workload):
         return None
-    places = scipy.linalg.qr(root.T, mode="r", pivoting=True)[1][: root.shape[1]]
+    pivots = scipy.linalg.qr(root.T, mode="r", pivoting=True)[1]
+    places = np.asarray(pivots[: root.shape[1]], dtype=np.int64)
     square = root[places] * (1 + SLACK)
     points = workload.evaluate(workload.universe.elements())[:, places]
     if not holds_differences(square, points, adjacency):
@@ -93,7 +94,7 @@ def certified_rows(
     offset = np.zeros(len(root))
     if adjacency is Adjacency.REPLACE_ONE:
         offset = answer_hull(workload, adjacency).offset
-    lift = np.linalg.solve(root[places].T, root.T).T
+    lift = np.asarray(np.linalg.solve(root[places].T, root.T).T, dtype=np.float64)
     return CertifiedRows(places, noise_of(square), lift, offset)
 
 
