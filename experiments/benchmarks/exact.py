@@ -201,8 +201,13 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def grid(columns: tuple[int, ...], releases: int) -> tuple[Config, ...]:
-    """All mechanisms at all sizes."""
-    return tuple(Config(kind, count, releases) for count in columns for kind in Kind)
+    """All mechanisms at all sizes; at 100 columns the basis of Gaussian noise is out of reach."""
+    return tuple(
+        Config(kind, count, releases)
+        for count in columns
+        for kind in Kind
+        if count < MANY_COLUMNS or kind is not Kind.GAUSSIAN
+    )
 
 
 QUICK = Sweep(grid((10, 30), 9), trials=1, seed=0)
