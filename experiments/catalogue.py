@@ -44,4 +44,5 @@ SCRIPTS = (
     "experiments.benchmarks.engine",
     "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
+    "experiments.benchmarks.release",
 )

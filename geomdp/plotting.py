@@ -184,6 +184,7 @@ def draw(table: pd.DataFrame, title: str) -> Figure:
             _draw_predicted(axes, points, looks[points.noise.iloc[0]])
         for _, points in measured.groupby("curve", sort=False):
             _draw_measured(axes, points, looks[points.noise.iloc[0]])
+        _draw_least(axes, table)
         _draw_excluded(axes, of[Quantity.EXCLUDED])
         axes.set_xlim(table.n.min() / EDGE, table.n.max() * EDGE)
         axes.set_xlabel("number of records $n$")
@@ -239,6 +240,23 @@ def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> N
         zorder=3,
         label="_measured",
     )
+
+
+def least_predicted(table: pd.DataFrame, n: int) -> pd.Series[Any]:
+    """The row of a table as from `geomdp.advice.error_table` that errs least with n records."""
+    there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
+    return there.iloc[int(there.rmse.argmin())]
+
+
+def _draw_least(axes: Axes, table: pd.DataFrame) -> None:
+    """A star, named in the legend, at the least predicted error of both ends."""
+    predicted = table[table.quantity == Quantity.PREDICTED.value]
+    for n in (predicted.n.min(), predicted.n.max()):
+        best = least_predicted(table, n)
+        label = f"least with {n} records:\n{best.curve}"
+        axes.plot(
+            [n], [best.rmse], marker="*", markersize=11, color="black", ls="", zorder=4, label=label
+        )
 
 
 def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:

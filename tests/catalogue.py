@@ -70,35 +70,18 @@ VERBS = (
 
 @dataclass(frozen=True)
 class BodyCase:
-    """One body and the truths about it.
+    """One body and the truths about it."""
 
-    Parameters
-    ----------
-    name : str
-        Test identifier.
-    build : callable
-        The body enlarged by the given factor about 0.
-    rank : int
-        Dimension of the affine hull.
-    verbs : str
-        Those of `VERBS` that it implements.
-    tolerance : float
-        Relative accuracy of its verbs.
-    volume, spread, width : float, optional
-        At scale 1: volume in the hull, E ||U||^2 for uniform U, and Gaussian width.
-    membership : bool
-        Whether points can be tested at all.
-    """
-
-    name: str
-    build: Callable[[float], Body]
-    rank: int
-    verbs: str
-    tolerance: float = CLOSED_FORM
+    name: str  # Test identifier
+    build: Callable[[float], Body]  # The body enlarged by the given factor about 0
+    rank: int  # Dimension of the affine hull
+    verbs: str  # Those of `VERBS` that it implements
+    tolerance: float = CLOSED_FORM  # Relative accuracy of its verbs
+    #: At scale 1: volume in the hull, E ||U||^2 for uniform U, and Gaussian width.
     volume: float | None = None
     spread: float | None = None
     width: float | None = None
-    membership: bool = True
+    membership: bool = True  # Whether points can be tested at all
 
     def has(self, verb: str) -> bool:
         """Whether the row lists the verb."""

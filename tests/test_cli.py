@@ -98,8 +98,25 @@ def survey() -> pd.DataFrame:
 RELEASE = ("release", "survey.csv", "--schema", "schema.json", "--out", "answers.csv")
 
 
+#: Columns of a release beside those of the records.
+NUMBERS = ["answer", "count", "standard_error", "low", "high"]
+
+
 def answers(path: str = "answers.csv") -> pd.Series[float]:
-    return pd.read_csv(path).set_index("query")["answer"]
+    """Answers by query; a cell is named by the levels of its table, such as a=x,b=y."""
+    tidy = pd.read_csv(path, dtype=dict.fromkeys(["smoker", "retired"], str))
+    if "query" in tidy:
+        return tidy.set_index("query")["answer"]
+    attributes = [name for name in tidy if name not in ("table", *NUMBERS)]
+    labels = [
+        ",".join(f"{name}={_level(row[name])}" for name in attributes if pd.notna(row[name]))
+        for row in tidy.to_dict("records")
+    ]
+    return tidy["answer"].set_axis(pd.Index(labels, name="query"))
+
+
+def _level(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def record(path: str = "answers.privacy.json") -> dict[str, object]:
@@ -228,12 +245,17 @@ def test_record_says_what_was_claimed_and_run(run: Run) -> None:
     assert content["schema"] == "declared in schema.json"
     assert content["seed"] is None
     assert set(content["versions"]) >= {"python", "geomdp", "numpy"}  # type: ignore[call-overload]
-    predicted = pd.read_csv("answers.csv")["predicted_rmse"].unique()
+    # Consistency adds at most the gap of its projection to the error of the noise.
+    errors = pd.read_csv("answers.csv")["standard_error"]
     np.testing.assert_allclose(
-        predicted,
-        [content["predicted_rmse"]["value"]],  # type: ignore[index]
-        rtol=1e-5,  # printed to six digits
+        np.sqrt((errors**2).mean()),
+        content["predicted_rmse"]["value"],  # type: ignore[index]
+        rtol=2e-3,
     )
+    assert content["answers"] == {
+        "form": "consistent: no cell is negative, each table adds up, tables agree",
+        "confidence": 0.95,
+    }
 
 
 @pytest.mark.parametrize(
@@ -419,7 +441,8 @@ def test_interrupted_writing_leaves_no_file(run: Run, monkeypatch: pytest.Monkey
 
 
 def test_advise_ranks_without_records(run: Run) -> None:
-    result = run("advise", "--schema", "schema.json", *QUERY, "--n", "400", "--epsilon", "1")
+    query = ("--schema", "schema.json", *QUERY, "--n", "400", "--epsilon", "1", "--verbose")
+    result = run("advise", *query)
     assert (result.code, result.err) == (0, "")
     for name in ("Laplace", "Ball", "KNorm"):
         assert name in result.out
@@ -502,6 +525,12 @@ def test_advice_is_explained(run: Run) -> None:
     query = ("--workload", "marginals:2", "--epsilon", "1", "--n", "200")
     result = run("advise", "--schema", "schema.json", *query)
     assert result.code == 0
+    assert len(result.out.splitlines()) <= 12
+    words = " ".join(result.out.split())
+    for part in ("best", "of 200 records", "half of it with", "next best", "--verbose"):
+        assert part in words
+    assert "left out" not in words
+    result = run("advise", "--schema", "schema.json", *query, "--verbose")
     words = " ".join(result.out.split())
     for part in ("least predicted error", "With 200 records", "Next is", "set-up", "left out"):
         assert part in words

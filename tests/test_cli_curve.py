@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from geomdp.cli import main
-from geomdp.cli.curve import NOT_PRIVATE, parse_range
+from geomdp.cli.planning.curve import NOT_PRIVATE, parse_range
 
 SCHEMA = {
     "format": "geomdp schema",
@@ -58,6 +58,16 @@ def test_a_schema_alone_gives_predictions(call) -> None:
     table = pd.read_csv("mine.csv")
     assert set(table.quantity) == {"predicted", "excluded"}
     assert (table.n.min(), table.n.max()) == (10, 1000)
+    # The winners it prints are drawn and named, and carry the guarantee unless asked otherwise.
+    figure = Path("mine.svg").read_text()
+    printed = " ".join(result.out.split())
+    for n in (10, 1000):
+        best = table[(table.quantity == "predicted") & (table.n == n)]
+        name = best.loc[best.rmse.idxmin(), "curve"]
+        assert f"with {n} records ({name})" in printed
+        assert f"least with {n} records:" in figure
+        assert name in figure
+    assert not table.sampler.fillna("").str.startswith("heuristic").any()
     # A second run overwrites nothing unasked.
     before = Path("mine.png").read_bytes()
     refused = call(*ASK, "--out", "mine.png")

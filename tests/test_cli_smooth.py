@@ -64,7 +64,9 @@ def test_almost_without_noise_answers_are_true_means(run, data):
     code, out, err = run("answer s.npz --query query.json")
     assert (code, err) == (0, "")
     assert "age, income" in out
-    rows = [line.split() for line in out.splitlines() if line.startswith(("Gauss", "Logi", "Poly"))]
+    # The first column, the kind and number of a query, has two words.
+    lines = [line for line in out.splitlines() if line.startswith(("Gauss", "Logi", "Poly"))]
+    rows = [line.split()[1:] for line in lines]
     for row, description in zip(rows, QUERIES, strict=True):
         truth = query_from_dict(description)(cube(table())).mean()
         assert float(row[1]) == pytest.approx(truth, abs=10 * float(row[2]) + float(row[3]) + 1e-7)
@@ -105,6 +107,67 @@ def test_a_single_query_and_a_declared_number(run):
     assert "400 (declared)" in out
     assert "add/remove" in out
     assert run("answer s.npz --query one.json")[0] == 0
+
+
+def test_queries_have_names_units_and_a_file(run):
+    privacy = "--smoothness 4 --epsilon 1e5 --degree 8"
+    run(f"summarize people.csv --bounds {BOUNDS} {privacy} --out s.npz")
+    original = [
+        {"kind": "Polynomial", "exponents": [[1, 0]], "coefficients": [1.0], "name": "mean age"},
+        {"kind": "Polynomial", "exponents": [[1, 1]], "coefficients": [1.0]},
+        {"kind": "Logistic", "weights": [0.01, -0.001], "bias": 0.2},
+        {"kind": "Waves", "frequencies": [[0.01, 0]], "amplitudes": [1.0], "phases": [0.3]},
+        {"kind": "SoftRange", "low": [30, 0], "high": [60, 500], "width": 1.0},
+        {"kind": "GaussianMixture", "centres": [[40, 300]], "weights": [1.0], "bandwidth": 1.5},
+    ]
+    Path("original.json").write_text(json.dumps(original))
+    line = "answer s.npz --query original.json --original-units --out answers.csv"
+    code, out, err = run(line)
+    assert (code, err) == (0, "")
+    assert "mean age" in out
+    answers = pd.read_csv("answers.csv").set_index("query")
+    assert list(answers.columns) == [
+        "kind", "answer", "noise_std", "approximation_error", "error_bound",
+    ]  # fmt: skip
+    frame, x = table(), cube(table())
+    truths = [
+        frame.age.mean(),
+        (frame.age * frame.income).mean(),
+        (1 / (1 + np.exp(-(0.01 * frame.age - 0.001 * frame.income + 0.2)))).mean(),
+        np.cos(0.01 * frame.age + 0.3).mean(),
+        query_from_dict(
+            {"kind": "SoftRange", "low": [-0.5, -0.8], "high": [0.0, 0.2], "width": 1.0}
+        )(x).mean(),
+        np.exp(-((x - [40 / 60 - 1, 400 / 500 - 1]) ** 2).sum(axis=1) / (2 * 1.5**2)).mean(),
+    ]
+    np.testing.assert_allclose(answers.answer, truths, rtol=2e-3)
+    assert run(line)[0] == 2  # nothing is overwritten unasked
+    run(f"{line} --force --out answers.parquet")
+    assert len(pd.read_parquet("answers.parquet")) == len(original)
+    code, _, err = run("answer s.npz --query query.json --out query.csv")
+    assert code == 0
+    Path("link.csv").symlink_to("query.json")
+    code, _, err = run("answer s.npz --query query.json --out link.csv --force")
+    assert (code, "would overwrite the input" in err) == (2, True)
+
+
+def test_a_ledger_pays_for_a_summary(run):
+    line = f"summarize people.csv --bounds {BOUNDS} --smoothness 2 --epsilon 1 --force --out s.npz"
+    code, out, err = run(f"{line} --ledger people.ledger --budget epsilon=1.5")
+    assert (code, err) == (0, "")
+    assert "epsilon 0.5 of 1.5 left" in out
+    Path("people.csv").unlink()  # refused before the records are read
+    code, _, err = run(f"{line} --ledger people.ledger")
+    assert (code, "does not fit" in err) == (2, True)
+    code, _, err = run(f"{line} --ledger people.ledger --seed 1")
+    assert (code, "no proved cost" in err) == (2, True)
+
+
+def test_the_format_of_queries_is_in_the_help(run):
+    code, out, _ = run("answer --help")
+    assert code == 0
+    for word in ("SoftRange", "Logistic", "Polynomial", "GaussianMixture", "Waves", '"name"'):
+        assert word in out
 
 
 SOUND = "summarize people.csv --smoothness 2 --epsilon 1 --out s.npz"

@@ -33,7 +33,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, log_axes
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along
 from experiments.shared.workloads import Kind, workload
 
 
@@ -64,8 +64,7 @@ def plot(table: pd.DataFrame) -> Figure:
     """Error against n."""
     figure = Figure(figsize=(3.6, 2.7))
     axes = figure.subplots()
-    means = {n: mean for (n,), mean in pooled_by(table, ["n"]).items()}
-    draw_measured(axes, [*means], [*means.values()], Look("C0", "o"), "ball")
+    draw_measured(axes, pooled_along(table, "n"), Look("C0", "o"), "ball")
     log_axes(axes)
     return figure
 

@@ -53,7 +53,7 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_command_line_example(tmp_path: Path) -> None:
     write_examples(tmp_path)
-    assert len(commands("geomdp")) == 6
+    assert len(commands("geomdp")) == 7
     for command in commands("geomdp"):
         program, *arguments = shlex.split(command)
         installed = Path(sys.executable).with_name(program)
@@ -61,9 +61,11 @@ def test_command_line_example(tmp_path: Path) -> None:
             [installed, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert (result.returncode, result.stderr) == (0, ""), command
-    for name in ("answers", "rand"):
-        assert (tmp_path / f"{name}.csv").exists()
-        assert (tmp_path / f"{name}.privacy.json").exists()
+    for name in ("answers.csv", "rand.parquet"):
+        answers = tmp_path / name
+        assert answers.exists()
+        assert answers.with_suffix(".privacy.json").exists()
+    assert (tmp_path / "survey.ledger").exists()
     assert (tmp_path / "bound.json").exists()
     assert (tmp_path / "curve.png").exists()
 

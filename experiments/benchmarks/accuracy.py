@@ -70,21 +70,11 @@ DATA = {Stage.BEFORE: Data.UNIFORM, Stage.REAL: Data.REAL, Stage.UNIFORM: Data.U
 
 @dataclass(frozen=True)
 class Config:
-    """One mechanism.
-
-    Parameters
-    ----------
-    family : Family
-        Which.
-    releases_per_trial : int
-        Independent releases in one cell.
-    slabs : int or None
-        Budget of the outer slab body; None for the other mechanisms.
-    """
+    """One mechanism."""
 
     family: Family
-    releases_per_trial: int
-    slabs: int | None = None
+    releases_per_trial: int  # Independent releases in one cell
+    slabs: int | None = None  # Budget of the outer slab body; None for the other mechanisms
 
 
 #: Seed of the slabs, which are public and the same in every trial.

@@ -32,7 +32,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, stays_below_prediction
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 
@@ -57,27 +57,13 @@ PEERS = (Method.LAPLACE, Method.EIGENVECTORS, Method.ZERO)
 
 @dataclass(frozen=True)
 class Config:
-    """One mechanism on one kind of data.
+    """One mechanism on one kind of data."""
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-    spectrum : Spectrum
-        Kind of data.
-    n : int
-        Number of records; a multiple of 10,000 above that.
-    method : Method
-        Mechanism.
-    releases_per_trial : int
-        Independent releases in one cell, of one data set.
-    """
-
-    d: int
-    spectrum: Spectrum
-    n: int
-    method: Method
-    releases_per_trial: int
+    d: int  # Dimension of the records
+    spectrum: Spectrum  # Kind of data
+    n: int  # Number of records; a multiple of 10,000 above that
+    method: Method  # Mechanism
+    releases_per_trial: int  # Independent releases in one cell, of one data set
 
 
 def explicit_bound(d: int, n: int) -> float:
@@ -230,10 +216,9 @@ def plot(table: pd.DataFrame) -> Figure:
             numbers = sorted(mine.n.unique())
             bounds = [explicit_bound(d, n) for n in numbers]
             draw_theory(axes, numbers, bounds, "black", EXPLICIT)
-            means = pooled_by(mine, ["method", "n"])
             for method, look in LOOKS.items():
-                found = {n: mean for (name, n), mean in means.items() if name == method}
-                draw_measured(axes, [*found], [*found.values()], look, method)
+                means = pooled_along(mine[mine.method == method], "n")
+                draw_measured(axes, means, look, method)
             axes.set_title(f"{spectrum}, $d={d}$")
             log_axes(axes)
     panels[0, 0].set_ylim(top=4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from experiments.shared.accuracy_lines import Config, Method
 from experiments.shared.workloads import Line
 
-#: Numbers of records at least this large are compared before projection, but for random signs:
-#: their noise exceeds the body by far.
+#: From this many records on, mechanisms are compared before projection. Random signs are the
+#: exception: their noise is far larger than the body, so that projection always helps.
 MANY = 1000
 
 

@@ -49,21 +49,11 @@ class Load(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One measured sweep.
+    """One measured sweep."""
 
-    Parameters
-    ----------
-    load : Load
-        What its cells do.
-    milliseconds : float
-        For how long.
-    cells : int
-        Their number.
-    """
-
-    load: Load
-    milliseconds: float
-    cells: int
+    load: Load  # What its cells do
+    milliseconds: float  # For how long
+    cells: int  # Their number
 
 
 @dataclass(frozen=True)

@@ -48,30 +48,15 @@ class Vertices(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One line of the benchmark: a problem, and how often each method solves it.
+    """One line of the benchmark: a problem, and how often each method solves it."""
 
-    Parameters
-    ----------
-    work : Work
-        What is timed.
-    vertices : Vertices
-        Kind of vertices.
-    dimension : int
-        Dimension m of the points; the number of attributes or the order for matrices and marginals.
-    count : int
-        Number of vertices or facets N; 0 where it does not apply.
-    operations : int
-        Operations of geomdp.
-    peer_operations : int
-        Operations of each peer; 0 leaves the peers out.
-    """
-
-    work: Work
-    vertices: Vertices
+    work: Work  # What is timed
+    vertices: Vertices  # Kind of vertices
+    #: Dimension m of the points; the number of attributes or the order for matrices and marginals.
     dimension: int
-    count: int
-    operations: int
-    peer_operations: int
+    count: int  # Number of vertices or facets N; 0 where it does not apply
+    operations: int  # Operations of geomdp
+    peer_operations: int  # Operations of each peer; 0 leaves the peers out
 
 
 def draw_vertices(config: Config, rng: np.random.Generator) -> Array:

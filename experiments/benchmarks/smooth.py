@@ -40,7 +40,7 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
 
 
 def ratios(table: pd.DataFrame, peer: Method) -> dict[tuple[int, int], float]:
-    """By (d, t), how many times the seconds of geomdp the peer takes."""
+    """Seconds of the peer over those of geomdp, by (d, t)."""
     summaries = table[table.task == Task.SUMMARY]
     seconds = summaries.set_index(["d", "size", "method"]).seconds
     return {

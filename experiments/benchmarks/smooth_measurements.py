@@ -51,25 +51,14 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One measurement.
+    """One measurement."""
 
-    Parameters
-    ----------
-    task : Task
-        What is measured.
-    d, size : int
-        Variables, and degrees t in each.
-    n : int
-        Records.
-    repetitions : int
-        Turns, of which the median counts.
-    """
-
-    task: Task
+    task: Task  # What is measured
+    #: Variables, and degrees t in each.
     d: int
     size: int
-    n: int
-    repetitions: int
+    n: int  # Records
+    repetitions: int  # Turns, of which the median counts
 
 
 def seconds_of(work: Callable[[], object]) -> float:

@@ -67,27 +67,13 @@ class Elements(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One measurement.
+    """One measurement."""
 
-    Parameters
-    ----------
-    task : Task
-        What is timed.
-    elements : Elements
-        Universe.
-    sparsity : int
-        Sparsity of the queries; 0 where it does not apply.
-    operations : int
-        Operations in one repetition.
-    repetitions : int
-        Repetitions, of which the median counts.
-    """
-
-    task: Task
-    elements: Elements
-    sparsity: int
-    operations: int
-    repetitions: int
+    task: Task  # What is timed
+    elements: Elements  # Universe
+    sparsity: int  # Sparsity of the queries; 0 where it does not apply
+    operations: int  # Operations in one repetition
+    repetitions: int  # Repetitions, of which the median counts
 
 
 SPARSE_TASKS = (Task.EVALUATE, Task.FIRST, Task.UPDATE)

@@ -74,21 +74,11 @@ def plain(value: object, name: str) -> Scalar:
 
 @dataclass(frozen=True)
 class Cell(Generic[C]):
-    """One trial of one configuration.
+    """One trial of one configuration."""
 
-    Parameters
-    ----------
-    configuration : frozen dataclass
-        What to compute.
-    trial : int
-        Number of the repetition, from 0.
-    sweep_seed : int
-        Seed of the sweep the cell belongs to.
-    """
-
-    configuration: C
-    trial: int
-    sweep_seed: int
+    configuration: C  # What to compute
+    trial: int  # Number of the repetition, from 0
+    sweep_seed: int  # Seed of the sweep the cell belongs to
 
     @cached_property
     def configuration_hash(self) -> str:
@@ -119,21 +109,11 @@ class Cell(Generic[C]):
 
 @dataclass(frozen=True)
 class Sweep(Generic[C]):
-    """A list of configurations, each run `trials` times.
+    """A list of configurations, each run `trials` times."""
 
-    Parameters
-    ----------
-    configurations : tuple of frozen dataclasses
-        All different.
-    trials : int
-        Independent repetitions of each configuration, at least 1.
-    seed : int
-        Non-negative seed from which every cell derives its own.
-    """
-
-    configurations: tuple[C, ...]
-    trials: int
-    seed: int
+    configurations: tuple[C, ...]  # All different
+    trials: int  # Independent repetitions of each configuration, at least 1
+    seed: int  # Non-negative seed from which every cell derives its own
 
     def __post_init__(self) -> None:
         if not self.configurations:
@@ -162,24 +142,12 @@ class Sweep(Generic[C]):
 
 @dataclass(frozen=True)
 class Outcome(Generic[C]):
-    """What became of one cell: rows, or the traceback of its failure.
+    """What became of one cell: rows, or the traceback of its failure."""
 
-    Parameters
-    ----------
-    cell : Cell
-        The cell.
-    seconds : float
-        Wall-clock time it took.
-    rows : tuple of rows, or None
-        The result; None for a failed cell.
-    traceback : str or None
-        How the cell failed; None for a completed cell.
-    """
-
-    cell: Cell[C]
-    seconds: float
-    rows: tuple[Row, ...] | None
-    traceback: str | None
+    cell: Cell[C]  # The cell
+    seconds: float  # Wall-clock time it took
+    rows: tuple[Row, ...] | None  # The result; None for a failed cell
+    traceback: str | None  # How the cell failed; None for a completed cell
 
     def __post_init__(self) -> None:
         if (self.rows is None) == (self.traceback is None):

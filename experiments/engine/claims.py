@@ -11,27 +11,13 @@ from rich.text import Text
 
 @dataclass(frozen=True)
 class Claim:
-    """One checked statement.
+    """One checked statement."""
 
-    Parameters
-    ----------
-    name : str
-        The statement in words.
-    passed : bool
-        Whether the measurement agrees with it.
-    measured : str
-        What was measured, with its uncertainty.
-    theory : str
-        What the theory says, in the same units.
-    id : str
-        Where the statement is proved: the id in the formula sheet.
-    """
-
-    name: str
-    passed: bool
-    measured: str
-    theory: str
-    id: str
+    name: str  # The statement in words
+    passed: bool  # Whether the measurement agrees with it
+    measured: str  # What was measured, with its uncertainty
+    theory: str  # What the theory says, in the same units
+    id: str  # Where the statement is proved: the id in the formula sheet
 
     def to_dict(self) -> dict[str, str | bool]:
         """Plain values, ready for JSON."""

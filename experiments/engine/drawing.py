@@ -23,21 +23,11 @@ BAND_ALPHA = 0.25
 
 @dataclass(frozen=True)
 class Look:
-    """How one curve looks, the same in every panel.
+    """How one curve looks, the same in every panel."""
 
-    Parameters
-    ----------
-    colour : str
-        From the palette of the style file ("C0", ...).
-    marker : str
-        Matplotlib marker; with the colour's lightness it tells curves apart in grey.
-    filled : bool
-        Whether the marker is filled.
-    """
-
-    colour: str
-    marker: str
-    filled: bool = True
+    colour: str  # From the palette of the style file ("C0", ...)
+    marker: str  # Matplotlib marker; with the colour's lightness it tells curves apart in grey
+    filled: bool = True  # Whether the marker is filled
 
     @property
     def face(self) -> str:
@@ -117,24 +107,17 @@ def draw_intervals(
 
 
 def draw_measured(
-    axes: Axes,
-    x: Sequence[float],
-    means: Sequence[MeanSquare],
-    look: Look,
-    label: str,
-    joined: bool = True,
+    axes: Axes, means: Mapping[float, MeanSquare], look: Look, label: str, joined: bool = True
 ) -> None:
-    """Root mean squares at `x` as markers over a 95% band.
+    """Root mean squares by their position, as markers over a 95% band.
 
     Not joined where a curve of exact theory runs through the markers.
     """
-    order = np.argsort(x)
-    positions = np.asarray(x, dtype=float)[order]
-    ordered = [means[i] for i in order]
-    bands = np.array([mean.root_interval(BAND_LEVEL) for mean in ordered])
-    roots = [mean.root for mean in ordered]
+    x = sorted(means)
+    bands = np.array([means[position].root_interval(BAND_LEVEL) for position in x])
+    roots = [means[position].root for position in x]
     line = "-" if joined else "none"
-    draw_points(axes, positions, roots, look, label, line, band=(bands[:, 0], bands[:, 1]))
+    draw_points(axes, x, roots, look, label, line, band=(bands[:, 0], bands[:, 1]))
 
 
 def draw_theory(

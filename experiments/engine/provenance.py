@@ -37,18 +37,10 @@ PACKAGES = ("geomdp", "numpy", "scipy", "numba", "cvxpy", "highspy", "pandas", "
 
 @dataclass(frozen=True)
 class Code:
-    """Content hashes of what computes a cell.
+    """Content hashes of what computes a cell."""
 
-    Parameters
-    ----------
-    script : str
-        SHA-256 of the code of the script and of all modules of `experiments` it imports.
-    library : str
-        SHA-256 of the code of all modules of geomdp.
-    """
-
-    script: str
-    library: str
+    script: str  # SHA-256 of the code of the script and of all modules of `experiments` it imports
+    library: str  # SHA-256 of the code of all modules of geomdp
 
     @classmethod
     def of(cls, script: ModuleType) -> Code:

@@ -49,27 +49,13 @@ class Folders:
 
 @dataclass(frozen=True)
 class Report:
-    """What one script came to.
+    """What one script came to."""
 
-    Parameters
-    ----------
-    name : str
-        Short name of the script.
-    outputs : Outputs
-        Its files.
-    failures : tuple of Outcome
-        Cells that failed; then nothing is written.
-    claims : tuple of Claim
-        Empty if a cell, the plot or the claims failed.
-    broken : str or None
-        Traceback of the script's ``plot`` or ``claims``.
-    """
-
-    name: str
-    outputs: Outputs
-    failures: tuple[Outcome[Any], ...]
-    claims: tuple[Claim, ...]
-    broken: str | None = None
+    name: str  # Short name of the script
+    outputs: Outputs  # Its files
+    failures: tuple[Outcome[Any], ...]  # Cells that failed; then nothing is written
+    claims: tuple[Claim, ...]  # Empty if a cell, the plot or the claims failed
+    broken: str | None = None  # Traceback of the script's ``plot`` or ``claims``
 
     @property
     def passed(self) -> bool:

@@ -30,17 +30,10 @@ class Work:
     """The function that an executor applies to each cell.
 
     It can be pickled if `compute` is a function at the top level of a module.
-
-    Parameters
-    ----------
-    compute : callable
-        (configuration, generator) to rows.
-    code : Code
-        Content hashes under which the outcomes will be stored.
     """
 
-    compute: Compute[Any]
-    code: Code
+    compute: Compute[Any]  # (configuration, generator) to rows
+    code: Code  # Content hashes under which the outcomes will be stored
 
     def __call__(self, cell: Cell[Any]) -> Outcome[Any]:
         """Outcome of one cell, in the process that knows the code."""

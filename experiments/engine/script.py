@@ -71,18 +71,10 @@ class TakesTime(Protocol):
 
 @dataclass(frozen=True)
 class Needs:
-    """Packages that ``compute`` of a script calls and the core installation does not bring.
+    """Packages that ``compute`` of a script calls and the core installation does not bring."""
 
-    Parameters
-    ----------
-    packages : tuple of str
-        Names to import.
-    extra : str
-        The extra of geomdp that installs them.
-    """
-
-    packages: tuple[str, ...]
-    extra: str
+    packages: tuple[str, ...]  # Names to import
+    extra: str  # The extra of geomdp that installs them
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -103,21 +95,11 @@ class ComparesWithPeers(Protocol):
 
 @dataclass(frozen=True)
 class LoadedScript:
-    """A script with its short name.
+    """A script with its short name."""
 
-    Parameters
-    ----------
-    name : str
-        Last part of the module's name; names its outputs.
-    module : Script
-        The module.
-    code : Code
-        Content hashes of the script and of geomdp, taken when it was loaded.
-    """
-
-    name: str
-    module: Script
-    code: Code
+    name: str  # Last part of the module's name; names its outputs
+    module: Script  # The module
+    code: Code  # Content hashes of the script and of geomdp, taken when it was loaded
 
     @property
     def package(self) -> str:

@@ -24,21 +24,11 @@ LEVEL = 1e-6
 
 @dataclass(frozen=True)
 class MeanSquare:
-    """A mean of squared errors over independent releases.
+    """A mean of squared errors over independent releases."""
 
-    Parameters
-    ----------
-    value : float
-        The mean, above 0.
-    stderr : float
-        Its standard error.
-    count : int
-        Number of releases, at least 2.
-    """
-
-    value: float
-    stderr: float
-    count: int
+    value: float  # The mean, above 0
+    stderr: float  # Its standard error
+    count: int  # Number of releases, at least 2
 
     def __post_init__(self) -> None:
         if not self.value > 0 or not math.isfinite(self.value):
@@ -197,3 +187,8 @@ def pooled_by(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[Any, ...],
         )
         for key, rows in groups
     }
+
+
+def pooled_along(table: pd.DataFrame, x: str) -> dict[float, MeanSquare]:
+    """Pooled mean squares of the rows of a curve by the values of one column."""
+    return {position: mean for (position,), mean in pooled_by(table, [x]).items()}

@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from experiments.engine.cells import Cell, Outcome, configuration_fields
@@ -66,18 +65,12 @@ class StoreError(Exception):
 
 @dataclass(frozen=True)
 class Contents:
-    """How many cells a store holds.
+    """How many cells a store holds."""
 
-    Parameters
-    ----------
-    completed, failed : int
-        Cells of the present sweep and code.
-    stale : int
-        Cells of other code, configurations or seeds; never read, kept until the file is deleted.
-    """
-
+    #: Cells of the present sweep and code.
     completed: int
     failed: int
+    #: Cells of other code, configurations or seeds; never read, kept until the file is deleted.
     stale: int
 
 
@@ -144,12 +137,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -132,7 +132,7 @@ def frontier_is_not_above(frontier: dict[str, MeanSquare], ours: dict[str, MeanS
 
 
 def against_goals(table: pd.DataFrame) -> list[Claim]:
-    """95% intervals of heuristic errors against goals, on the two lines that miss theirs.
+    """95% intervals of heuristic errors against goals, on the two lines that miss their goals.
 
     Nothing is said of chains that have not mixed.
     """

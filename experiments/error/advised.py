@@ -59,18 +59,10 @@ LINES = (
 
 @dataclass(frozen=True)
 class Config:
-    """One curve of the figure.
+    """One curve of the figure."""
 
-    Parameters
-    ----------
-    line : Line
-        Workload.
-    draws : int
-        Releases of the advised mechanism with 200 and with 5000 records; 0 for none.
-    """
-
-    line: Line
-    draws: int
+    line: Line  # Workload
+    draws: int  # Releases of the advised mechanism with 200 and with 5000 records; 0 for none
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -33,7 +33,7 @@ from experiments.engine.drawing import (
     draw_theory,
     shared_legend,
 )
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.workloads import Kind, workload
 from geomdp.geometry.farthest_points import farthest_points
 
@@ -46,21 +46,11 @@ WIDTH_SEED = 0
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    n : int
-        Number of records.
-    radius : float
-        Separation of the net, root mean square per query.
-    releases_per_cell : int
-        Releases in one cell.
-    """
-
-    n: int
-    radius: float
-    releases_per_cell: int
+    n: int  # Number of records
+    radius: float  # Separation of the net, root mean square per query
+    releases_per_cell: int  # Releases in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -176,15 +166,14 @@ def plot(table: pd.DataFrame) -> Figure:
     """Error against the radius for several n; width of the net and its chaining sum."""
     figure = Figure(figsize=(7.2, 3.9))
     errors, nets = figure.subplots(1, 2)
-    means = pooled_by(table, ["n", "radius"])
     draw_theory(errors, [], [], "black", BOUND)
     labels = []
     for n, look in zip(sorted(table.n.unique()), LOOKS, strict=False):
-        mine = table[table.n == n].groupby("radius").predicted.first()
-        draw_theory(errors, mine.index, mine, look.colour, label="_")
-        found = {radius: mean for (count, radius), mean in means.items() if count == n}
+        mine = table[table.n == n]
+        predicted = mine.groupby("radius").predicted.first()
+        draw_theory(errors, predicted.index, predicted, look.colour, label="_")
         labels.append(f"$n={n}$")
-        draw_measured(errors, [*found], [*found.values()], look, labels[-1], joined=False)
+        draw_measured(errors, pooled_along(mine, "radius"), look, labels[-1], joined=False)
     errors.set_xlabel("radius of the net (RMS per query)")
     errors.set_ylabel("error per query (RMSE)")
     errors.set_yscale("log")

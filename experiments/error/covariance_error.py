@@ -44,7 +44,7 @@ from experiments.engine.checks import (
 )
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.unit_vectors import Spectrum, unit_vectors
 from geomdp._numerics.linalg import svec
 
@@ -67,27 +67,13 @@ ADDITIVE = (Family.LAPLACE, Family.BALL, Family.CONE)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    d : int
-        Dimension of the records.
-    spectrum : Spectrum
-        Records, drawn once per trial: every claim is for each data set by itself.
-    family : Family
-        Mechanism.
-    n : int
-        Number of records.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    d: int
-    spectrum: Spectrum
-    family: Family
-    n: int
-    releases_per_trial: int
+    d: int  # Dimension of the records
+    spectrum: Spectrum  # Records, drawn once per trial: every claim is for each data set by itself
+    family: Family  # Mechanism
+    n: int  # Number of records
+    releases_per_trial: int  # Independent releases in one cell
 
 
 @cache
@@ -219,16 +205,14 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw(axes: Axes, table: pd.DataFrame) -> None:
     """The mechanisms with their predictions and bounds."""
     draw_theory(axes, [], [], "black", EXACT)
-    means = pooled_by(table, ["family", "n"])
     labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: THEOREM_3}
     for family, look in LOOKS.items():
+        mine = table[table.family == family]
         if family is not Family.ZERO:
-            predicted = table[table.family == family].groupby("n").predicted.first()
+            predicted = mine.groupby("n").predicted.first()
             label = labels.get(family, "_")
             draw_theory(axes, predicted.index, predicted, look.colour, label)
-        found = {n: mean for (name, n), mean in means.items() if name == family}
-        joined = family not in ADDITIVE
-        draw_measured(axes, [*found], [*found.values()], look, family, joined)
+        draw_measured(axes, pooled_along(mine, "n"), look, family, joined=family not in ADDITIVE)
 
 
 def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Config, ...]:

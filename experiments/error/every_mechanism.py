@@ -49,25 +49,15 @@ class Problem(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One panel of the figure.
+    """One panel of the figure."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Workload.
-    columns : int
-        Binary columns of the tables; prefix sums and histograms are over 2^columns elements.
-    smallest, largest : int
-        Range of n.
-    points : int
-        Numbers of records, evenly spread in log n.
-    """
-
-    problem: Problem
+    problem: Problem  # Workload
+    #: Binary columns of the tables; prefix sums and histograms are over 2^columns elements.
     columns: int
+    #: Range of n.
     smallest: int
     largest: int
-    points: int
+    points: int  # Numbers of records, evenly spread in log n
 
 
 def workload(config: Config) -> gd.workloads.Workload:

@@ -59,21 +59,12 @@ EXCLUDED = (Source.ADDITIVE, Source.ALL)
 
 @dataclass(frozen=True)
 class Config:
-    """One error on one line.
+    """One error on one line."""
 
-    Parameters
-    ----------
-    line : Line
-        Workload.
-    source : Source
-        What has the error.
-    chains, steps : int
-        Independent chains and their steps, of which the first quarter is burn-in; 0 where nothing
-        is walked.
-    """
-
-    line: Line
-    source: Source
+    line: Line  # Workload
+    source: Source  # What has the error
+    #: Independent chains and their steps, of which the first quarter is burn-in; 0 where nothing is
+    #: walked.
     chains: int = 0
     steps: int = 0
 

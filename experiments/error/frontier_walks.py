@@ -27,18 +27,10 @@ INSIDE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class Framed:
-    """A body with 0 as its centroid, in coordinates made for random directions.
+    """A body with 0 as its centroid, in coordinates made for random directions."""
 
-    Parameters
-    ----------
-    body : Body
-        In R^r, full-dimensional, with chords.
-    weights : (r,) array
-        The squared error of answers at z is sum of weights_j z_j^2.
-    """
-
-    body: gd.bodies.Body
-    weights: FloatArray
+    body: gd.bodies.Body  # In R^r, full-dimensional, with chords
+    weights: FloatArray  # The squared error of answers at z is sum of weights_j z_j^2 (r,)
 
     def squares(self, points: FloatArray) -> FloatArray:
         """Squared lengths (...) of the answers at points (..., r)."""
@@ -120,7 +112,7 @@ class CutTables(gd.bodies.Body):
 
     @property
     def _events(self) -> list[int]:
-        """Levels; of two one, as the other is its complement and brings no new triangle."""
+        """All levels, but one only of a column of two: the other is its complement."""
         firsts = np.flatnonzero(np.diff(self.columns, prepend=-1))
         counts = np.bincount(self.columns)[self.columns]
         return [a for a in range(len(counts)) if counts[a] > 2 or a in firsts]

@@ -37,7 +37,7 @@ from experiments.engine.checks import (
 )
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by, quantile
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by, quantile
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
 from geomdp.bounds.upper.offline import gaussian_projection
@@ -70,27 +70,13 @@ class Panel(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    panel : Panel
-        Where it is shown.
-    family : Family
-        Mechanism and data.
-    n : int
-        Number of records.
-    size : int
-        Size N of the universe.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    panel: Panel
-    family: Family
-    n: int
-    size: int
-    releases_per_trial: int
+    panel: Panel  # Where it is shown
+    family: Family  # Mechanism and data
+    n: int  # Number of records
+    size: int  # Size N of the universe
+    releases_per_trial: int  # Independent releases in one cell
 
 
 @cache
@@ -211,9 +197,7 @@ def draw(axes: Axes, rows: pd.DataFrame, column: str) -> None:
     """All curves of one panel with their bounds."""
     for family, look in LOOKS.items():
         mine = rows[rows.family == family]
-        means = pooled_by(mine, [column])
-        joined = family in PROJECTED
-        draw_measured(axes, [x for (x,) in means], [*means.values()], look, family, joined)
+        draw_measured(axes, pooled_along(mine, column), look, family, joined=family in PROJECTED)
     curves = (
         (Family.GAUSSIAN, "predicted", EXACT, (4, 2)),
         (Family.UNIFORM, "predicted", DUAL, (4, 1, 1, 1)),

@@ -46,7 +46,7 @@ from experiments.engine.checks import (
 )
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
 
 EPSILON = 1.0
@@ -67,27 +67,13 @@ ADDITIVE = (Family.LAPLACE, Family.BALL, Family.KNORM)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    queries : Queries
-        Workload.
-    data : Data
-        Records; drawn anew for each release.
-    family : Family
-        Mechanism.
-    n : int
-        Number of records.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    queries: Queries
-    data: Data
-    family: Family
-    n: int
-    releases_per_trial: int
+    queries: Queries  # Workload
+    data: Data  # Records; drawn anew for each release
+    family: Family  # Mechanism
+    n: int  # Number of records
+    releases_per_trial: int  # Independent releases in one cell
 
 
 def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tuple[Config, ...]:
@@ -289,11 +275,9 @@ def draw_families(axes: Axes, table: pd.DataFrame) -> None:
         predicted = table[table.family == family].groupby("n").predicted.first()
         draw_theory(axes, predicted.index, predicted, LOOKS[family].colour, label="_")
     draw_bound(axes, table[table.family == Family.PROJECTED])
-    means = pooled_by(table, ["family", "n"])
     for family, look in LOOKS.items():
-        found = {n: mean for (name, n), mean in means.items() if name == family}
-        joined = family not in ADDITIVE
-        draw_measured(axes, [*found], [*found.values()], look, family, joined)
+        means = pooled_along(table[table.family == family], "n")
+        draw_measured(axes, means, look, family, joined=family not in ADDITIVE)
 
 
 def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
@@ -318,10 +302,8 @@ def draw_bound(axes: Axes, table: pd.DataFrame) -> None:
 def draw_places(axes: Axes, table: pd.DataFrame) -> None:
     """Projected error by position of the data, below one bound for all."""
     draw_bound(axes, table)
-    means = pooled_by(table, ["data", "n"])
     for data, look in PLACES.items():
-        found = {n: mean for (name, n), mean in means.items() if name == data}
-        draw_measured(axes, [*found], [*found.values()], look, data)
+        draw_measured(axes, pooled_along(table[table.data == data], "n"), look, data)
 
 
 QUICK = Sweep(

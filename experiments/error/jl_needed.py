@@ -76,33 +76,15 @@ FAR, MIDDLE, END = 32, 4, 1
 
 @dataclass(frozen=True)
 class Config:
-    """One way to answer one workload.
+    """One way to answer one workload."""
 
-    Parameters
-    ----------
-    family : Family
-        Workload.
-    size : int
-        Its size; see `jl_problems.workload`.
-    divisor : int
-        Effective dimension over epsilon n, rounded.
-    noise : Noise
-        Noise.
-    route : Route
-        Projection alone, or behind which map.
-    exchanges : int
-        Exchanges tried in one search.
-    releases_per_trial : int
-        Releases of the data found.
-    """
-
-    family: Family
-    size: int
-    divisor: int
+    family: Family  # Workload
+    size: int  # Its size; see `jl_problems.workload`
+    divisor: int  # Effective dimension over epsilon n, rounded
     noise: Noise
-    route: Route
-    exchanges: int
-    releases_per_trial: int
+    route: Route  # Projection alone, or behind which map
+    exchanges: int  # Exchanges tried in one search
+    releases_per_trial: int  # Releases of the data found
 
 
 #: Independent searches for bad data.
@@ -327,7 +309,7 @@ def draw_family(axes: Axes, points: dict[tuple[int, str, int], MeanSquare]) -> N
             if mine:
                 filled = Look(look.colour, look.marker, filled=noise is Noise.KNORM)
                 label = f"{noise}, {REGIMES[divisor]}"
-                draw_measured(axes, [*mine], [*mine.values()], filled, label)
+                draw_measured(axes, mine, filled, label)
     draw_theory(axes, [*ms], [1.0] * len(ms), "black", EQUAL)
     axes.set_xticks(ms, [str(m) for m in ms])
     axes.minorticks_off()

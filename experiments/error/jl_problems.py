@@ -57,8 +57,8 @@ def workload(family: Family, size: int) -> gd.workloads.Workload:
     Random signs are on four times as many elements. Stretched: half of all rows are copies of the
     first; row i is divided by i^(1/2); all rows but the first (long query), or but the first
     eighth (glued blocks: a long body beside a wide one), are divided by m^(1/2), so that their
-    directions together weigh as much as the first. The needle is a ball of radius m^(-1/2) but for
-    its first axis, of length 1.
+    directions together weigh as much as the first. The needle is a ball of radius m^(-1/2),
+    stretched along its first axis to length 1.
     """
     builders: dict[Family, Callable[[], gd.workloads.Workload]] = {
         Family.SIGNS: lambda: shared.workload(Kind.SIGNS, size, 4 * size),
@@ -94,7 +94,7 @@ def repeated(m: int) -> gd.workloads.Workload:
 
 
 def elements(family: Family, size: int, count: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    """Elements (count, ...) drawn at random; of the needle, its two ends as often as all others."""
+    """Elements (count, ...) drawn at random; half of those of the needle are its ends."""
     if family is not Family.NEEDLE:
         return np.asarray(workload(family, size).universe.sample(count, rng))
     points = rng.standard_normal((count, size))
@@ -126,7 +126,7 @@ def noisy(family: Family, size: int, noise: Noise, n: int) -> gd.mechanisms.Addi
 def built(family: Family, size: int, noise: Noise, route: Route, n: int) -> gd.mechanisms.Mechanism:
     """The noise projected, or behind a public map.
 
-    The theorem's map has ceil(epsilon n) rows. That minimises its bound but for constants, so a
+    The theorem's map has ceil(epsilon n) rows. That minimises its bound up to constants, so a
     quarter of them is tried too, and the number whose error is predicted to be least.
     """
     inner = noisy(family, size, noise, n)
@@ -150,18 +150,10 @@ def squared_errors(
 
 @dataclass(frozen=True)
 class Judgement:
-    """Error and mean release of some records under noise that is common to all data.
+    """Error and mean release of some records under noise that is common to all data."""
 
-    Parameters
-    ----------
-    error : float
-        Mean squared error per query.
-    answers : array (m,)
-        Mean of the released answers.
-    """
-
-    error: float
-    answers: npt.NDArray[np.float64]
+    error: float  # Mean squared error per query
+    answers: npt.NDArray[np.float64]  # Mean of the released answers (m,)
 
 
 #: Releases that judge an exchange, all with the same noise.
@@ -187,25 +179,13 @@ class Search:
     error under common noise. Every other time the element is drawn at random. The other times it is
     the one among 64 that is furthest from the mean of the releases: if releases did not move, data
     there would have the largest error.
-
-    Parameters
-    ----------
-    family : Family
-        Workload.
-    size : int
-        Its size.
-    M : Mechanism
-        What is released.
-    exchanges : int
-        Exchanges tried from the worst start.
-    restarts : int
-        Independent searches; the result is the worst of theirs, judged by noise that none has used.
     """
 
-    family: Family
-    size: int
-    M: gd.mechanisms.Mechanism
-    exchanges: int
+    family: Family  # Workload
+    size: int  # Its size
+    M: gd.mechanisms.Mechanism  # What is released
+    exchanges: int  # Exchanges tried from the worst start
+    #: Independent searches. Their results are compared by noise that none of them has used.
     restarts: int
 
     def worst(self, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ Papers: Hardt and Talwar 2010, "On the geometry of differential privacy", sectio
 Claim: one-way marginals of 16 attributes, the i-th scaled by r^i, have the box of half-widths r^i
 for their differences. With the best split of the budget and the best level to stop at, recursive
 noise errs exactly as predicted and never more than K-norm noise: on the cube (r = 1) it is K-norm
-noise, and the shorter the box gets the more it gains, both with K-norm noise of the shadow on each
+noise, and the smaller r is, the more it gains, both with K-norm noise of the shadow on each
 level's subspace V ("intrinsic") and with noise of the larger subspace W projected on V
 ("projected", as in the published proof). At r = 1/2 the squared errors of all stop levels are those
 of the formula sheet; the full recursion on the cube costs 1.3 (intrinsic) and 2.2 (projected) times
@@ -31,7 +31,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import agrees_with_prediction, predicted_columns
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import RecursiveNoise, stopped
 
@@ -54,24 +54,12 @@ VARIANTS = {Family.PROJECTED: Variant.PROJECTED, Family.INTRINSIC: Variant.INTRI
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    ratio : float
-        Ratio r of one half-width to the one before.
-    family : Family
-        Noise.
-    stop : int
-        Level at which the recursion stops, from 1; 0 for the best.
-    draws : int
-        Releases in one cell.
-    """
-
-    ratio: float
-    family: Family
-    stop: int
-    draws: int
+    ratio: float  # Ratio r of one half-width to the one before
+    family: Family  # Noise
+    stop: int  # Level at which the recursion stops, from 1; 0 for the best
+    draws: int  # Releases in one cell
 
 
 @cache
@@ -160,7 +148,7 @@ def predictions(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def never_worse(best: pd.DataFrame) -> Claim:
-    """Both variants err at most as K-norm noise everywhere, and are it on the cube."""
+    """Both variants never err more than K-norm noise, and equal it on the cube."""
     errors = predictions(best)
     shares = pd.concat([errors[family] / errors[Family.KNORM] for family in VARIANTS])
     on_cube = best[(best.ratio == 1) & best.family.isin(VARIANTS)].levels
@@ -244,15 +232,13 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw(axes: Axes, table: pd.DataFrame, x: str) -> None:
     """All families with their exact errors."""
     draw_theory(axes, [], [], "black", EXACT)
-    means = pooled_by(table, ["family", x])
     for family, look in LOOKS.items():
         mine = table[table.family == family]
         if mine.empty:
             continue
         predicted = mine.groupby(x).predicted.first()
         draw_theory(axes, predicted.index, predicted, look.colour, label="_")
-        found = {position: mean for (name, position), mean in means.items() if name == family}
-        draw_measured(axes, [*found], [*found.values()], look, family, joined=False)
+        draw_measured(axes, pooled_along(mine, x), look, family, joined=False)
 
 
 def grid(ratios: tuple[float, ...], releases: int, draws: int) -> tuple[Config, ...]:

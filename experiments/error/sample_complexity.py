@@ -4,12 +4,12 @@ Paper: Nikolov 2022 (arXiv 2208.07410), Theorems 1, 21 and 24; formula sheet JL-
 JL-L6, JL-L13b, JL-L14.
 
 Claim: packings exclude every pure-DP mechanism below a number of records that grows as ln N. For
-few elements one private estimation in every direction excludes more; the lower side is the best of
-both. Above, the best mechanism with an exact sampler and a proved error needs about sqrt(N) records
-as long as the elements are few (noise on the simplex of their frequencies), and never more than
-ball noise, 2 sqrt(k (k + 1)) / (alpha epsilon) whatever N is, the first term of Theorem 1; releases
-at that n confirm it on data at an element, at a mix of ten and at the centre. The term
-ln N / (alpha^2 epsilon) needs optimal noise in a random projection, for which no exact sampler is
+few elements one private estimation in every direction excludes more; the lower bound is the better
+of the two. Above, the best mechanism with an exact sampler and a proved error needs about sqrt(N)
+records as long as the elements are few (noise on the simplex of their frequencies), and never more
+than ball noise, 2 sqrt(k (k + 1)) / (alpha epsilon) whatever N is, the first term of Theorem 1;
+releases at that n confirm it on data at an element, at a mix of ten and at the centre. The term ln
+N / (alpha^2 epsilon) needs optimal noise in a random projection, for which no exact sampler is
 known.
 
 Run time on one core: quick 6 s, full 4 minutes.
@@ -38,24 +38,12 @@ PLACES = {"one element": 1, "mix of ten": 10, "all equally": None}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    queries : int
-        Random sign queries k.
-    log_size : int
-        Binary logarithm of the universe's size N.
-    alpha : float
-        Target mean l2 error per query.
-    releases : int
-        Releases for each of the three data sets at the n of the upper bound.
-    """
-
-    queries: int
-    log_size: int
-    alpha: float
-    releases: int
+    queries: int  # Random sign queries k
+    log_size: int  # Binary logarithm of the universe's size N
+    alpha: float  # Target mean l2 error per query
+    releases: int  # Releases for each of the three data sets at the n of the upper bound
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

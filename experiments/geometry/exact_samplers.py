@@ -59,21 +59,11 @@ class Family(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One body at one size.
+    """One body at one size."""
 
-    Parameters
-    ----------
-    family : Family
-        Body.
-    size : int
-        Dimension, or order of the matrices.
-    draws : int
-        Uniform points.
-    """
-
-    family: Family
-    size: int
-    draws: int
+    family: Family  # Body
+    size: int  # Dimension, or order of the matrices
+    draws: int  # Uniform points
 
 
 def body(family: Family, size: int) -> gd.bodies.Body:

@@ -58,21 +58,11 @@ WAYS = {Family.MARGINALS_1: 1, Family.MARGINALS_2: 2, Family.MARGINALS_3: 3}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    family : Family
-        Body.
-    size : int
-        Attributes d, dimension d of the data, or binary logarithm of the universe.
-    directions : int
-        Gaussian directions.
-    """
-
-    family: Family
-    size: int
-    directions: int
+    family: Family  # Body
+    size: int  # Attributes d, dimension d of the data, or binary logarithm of the universe
+    directions: int  # Gaussian directions
 
 
 def workload(config: Config) -> gd.workloads.Workload:

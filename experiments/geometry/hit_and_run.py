@@ -56,24 +56,12 @@ KNOWN = (Walk.BALL, Walk.CUBE)
 
 @dataclass(frozen=True)
 class Config:
-    """One curve of the figure.
+    """One curve of the figure."""
 
-    Parameters
-    ----------
-    walk : Walk
-        Body and kernel.
-    dimension : int
-        m.
-    doublings : int
-        Steps are recorded at 1, 2, 4, ..., 2^doublings.
-    chains : int
-        Independent chains.
-    """
-
-    walk: Walk
-    dimension: int
-    doublings: int
-    chains: int
+    walk: Walk  # Body and kernel
+    dimension: int  # m
+    doublings: int  # Steps are recorded at 1, 2, 4, ..., 2^doublings
+    chains: int  # Independent chains
 
 
 def body_and_kernel(config: Config) -> tuple[gd.bodies.Body, Kernel]:

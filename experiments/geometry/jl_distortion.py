@@ -65,24 +65,12 @@ class Map(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    points : Points
-        S.
-    kind : Map
-        Kind of A.
-    rows : int
-        Target dimension m.
-    maps : int
-        Independent maps in one cell.
-    """
-
-    points: Points
-    kind: Map
-    rows: int
-    maps: int
+    points: Points  # S
+    kind: Map  # Kind of A
+    rows: int  # Target dimension m
+    maps: int  # Independent maps in one cell
 
 
 @cache

@@ -49,21 +49,11 @@ SLACK = 1e-6
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    family : Kind
-        Workload.
-    d : int
-        Number of attributes.
-    directions : int
-        Gaussian directions in one cell.
-    """
-
-    family: Kind
-    d: int
-    directions: int
+    family: Kind  # Workload
+    d: int  # Number of attributes
+    directions: int  # Gaussian directions in one cell
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -6,8 +6,9 @@ sheet JL-L17, JL-L20, JL-URY.
 Claim: the mean projection radii Q_j(K) = (E_V vol(Pi_V K) / kappa_j)^(1/j), V a random subspace of
 dimension j, fall with j from Q_1 = w(K) / mu_k to Q_k = vr(K). That is Alexandrov and Fenchel's
 inequality; within the largest projection on i dimensions it is Lemma 17, and from end to end it is
-Urysohn's inequality vr(K) <= w(K) / mu_k: equality for balls, a share that falls to e^(-1/2) for
-cubes, and to 0 for long bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) in every dimension (Lemma 20).
+Urysohn's inequality vr(K) <= w(K) / mu_k: balls have equality, and the ratio of the two sides
+falls to e^(-1/2) for cubes and to 0 for long bodies. Hence i vr_i(K) <= sqrt(i + 1) w(K) in every
+dimension (Lemma 20).
 
 Volumes are exact: closed forms, or polytopes cut into simplices. Mean projections are averages over
 random subspaces, widths have certified intervals where they have no closed form. Run time on one
@@ -51,24 +52,12 @@ class Part(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One body.
+    """One body."""
 
-    Parameters
-    ----------
-    part : Part
-        What is measured.
-    family : Family
-        Body.
-    size : int
-        Number of queries k; dimension of the records for second moments.
-    draws : int
-        Random subspaces, or Gaussian directions.
-    """
-
-    part: Part
-    family: Family
-    size: int
-    draws: int
+    part: Part  # What is measured
+    family: Family  # Body
+    size: int  # Number of queries k; dimension of the records for second moments
+    draws: int  # Random subspaces, or Gaussian directions
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -31,7 +31,7 @@ import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
 from geomdp.mechanisms.interactive.iterative import CORRECTED, PRINTED
 
 BITS, BETA = 5, 0.05
@@ -53,24 +53,12 @@ DESIGNS = {Constants.CORRECTED: CORRECTED, Constants.PRINTED: PRINTED}
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    privacy : str
-        Key of `PRIVACY`.
-    constants : Constants
-        Constants of the stopping rule.
-    n : int
-        Number of records.
-    runs : int
-        Independent runs in one cell.
-    """
-
-    privacy: str
-    constants: Constants
-    n: int
-    runs: int
+    privacy: str  # Key of `PRIVACY`
+    constants: Constants  # Constants of the stopping rule
+    n: int  # Number of records
+    runs: int  # Independent runs in one cell
 
 
 @dataclass(frozen=True)
@@ -230,8 +218,7 @@ def plot(table: pd.DataFrame) -> Figure:
                 )
             label = PROMISED[constants]
             draw_theory(axes, promised.index, promised.guaranteed, look.colour, label)
-            means = pooled_by(rows, ["n"])
-            draw_measured(axes, [n for (n,) in means], [*means.values()], look, constants)
+            draw_measured(axes, pooled_along(rows, "n"), look, constants)
         log_axes(axes)
         axes.set_title(title)
         axes.set_xlabel("number of records $n$")

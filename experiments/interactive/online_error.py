@@ -28,7 +28,7 @@ import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
 from geomdp.workloads import DenseQuery, SparseQuery
 
 PRIVACY = gd.ApproxDP(1.0, 1e-6)
@@ -52,30 +52,14 @@ class Rule(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    panel : Panel
-        Where it is shown.
-    rule : Rule
-        Update rule.
-    n : int
-        Number of records.
-    sparsity : int
-        Sparsity m of the queries.
-    universe : int
-        Number of elements; the sparse rule is not told.
-    runs : int
-        Independent runs in one cell.
-    """
-
-    panel: Panel
-    rule: Rule
-    n: int
-    sparsity: int
-    universe: int
-    runs: int
+    panel: Panel  # Where it is shown
+    rule: Rule  # Update rule
+    n: int  # Number of records
+    sparsity: int  # Sparsity m of the queries
+    universe: int  # Number of elements; the sparse rule is not told
+    runs: int  # Independent runs in one cell
 
 
 def data(size: int) -> np.ndarray:
@@ -216,10 +200,9 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def curve(axes: Axes, table: pd.DataFrame, column: str, rule: Rule) -> None:
     """Root mean square of the largest errors, with the guarantee."""
-    means = pooled_by(table, [column])
     promised = table.groupby(column).guaranteed.first()
     draw_theory(axes, promised.index, promised, LOOKS[rule].colour, GUARANTEES[rule])
-    draw_measured(axes, [x for (x,) in means], [*means.values()], LOOKS[rule], rule)
+    draw_measured(axes, pooled_along(table, column), LOOKS[rule], rule)
 
 
 def grid(

@@ -63,27 +63,13 @@ APPROX_FAMILIES = (Family.NUMERIC, Family.PRINTED)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    family : Family
-        Mechanism.
-    approximate : bool
-        Whether the privacy is (1, 1e-6)-DP instead of 1-DP.
-    queries : int
-        Number k of queries.
-    gap : float
-        Distance of every query from the threshold, in units of the theorem's alpha.
-    runs : int
-        Independent runs in one cell.
-    """
-
-    family: Family
-    approximate: bool
-    queries: int
-    gap: float
-    runs: int
+    family: Family  # Mechanism
+    approximate: bool  # Whether the privacy is (1, 1e-6)-DP instead of 1-DP
+    queries: int  # Number k of queries
+    gap: float  # Distance of every query from the threshold, in units of the theorem's alpha
+    runs: int  # Independent runs in one cell
 
 
 def cutoff(config: Config) -> int:

@@ -58,21 +58,11 @@ class Rule(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    rule : Rule
-        Update rule.
-    alpha : float
-        Accuracy.
-    streams : int
-        Independent data sets and streams in one cell.
-    """
-
-    rule: Rule
-    alpha: float
-    streams: int
+    rule: Rule  # Update rule
+    alpha: float  # Accuracy
+    streams: int  # Independent data sets and streams in one cell
 
 
 @cache

@@ -39,27 +39,13 @@ WIDEST, FROM = 64, 10
 
 @dataclass(frozen=True)
 class Config:
-    """One row of the table.
+    """One row of the table."""
 
-    Parameters
-    ----------
-    queries : Kind
-        Workload.
-    size : Size
-        How large it is.
-    epsilon : float
-        Pure differential privacy.
-    alpha : float
-        Target error per query.
-    error : Error
-        How it is measured.
-    """
-
-    queries: Kind
-    size: Size
-    epsilon: float
-    alpha: float
-    error: Error
+    queries: Kind  # Workload
+    size: Size  # How large it is
+    epsilon: float  # Pure differential privacy
+    alpha: float  # Target error per query
+    error: Error  # How it is measured
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

@@ -58,24 +58,12 @@ SIZES: dict[Size, dict[Kind, tuple[int, ...]]] = {
 
 @dataclass(frozen=True)
 class Config:
-    """One net.
+    """One net."""
 
-    Parameters
-    ----------
-    queries : Kind
-        Workload.
-    size : Size
-        How large it is.
-    halvings : int
-        The separation of the net is the diameter of the answers over 2^halvings.
-    epsilon : float
-        Pure differential privacy.
-    """
-
-    queries: Kind
-    size: Size
-    halvings: int
-    epsilon: float
+    queries: Kind  # Workload
+    size: Size  # How large it is
+    halvings: int  # The separation of the net is the diameter of the answers over 2^halvings
+    epsilon: float  # Pure differential privacy
 
 
 def asked(queries: Kind, size: Size) -> gd.workloads.Workload:

@@ -23,15 +23,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import log_axes, shared_legend
 from experiments.lower_bounds.certified_bounds import (
+    METRIC,
+    SLOPE,
     certificates_hold,
-    confirmed_records,
+    certified_columns,
+    draw_bounds,
     exact_slope,
 )
 from geomdp import bounds
@@ -39,11 +41,6 @@ from geomdp.bounds.upper import offline as upper
 
 EPSILON = 0.1
 WIDTHS = (1, 2, 3)
-#: Mean l2 error. At a separation of 2.25 alpha an accurate mechanism reveals the data set with odds
-#: of 1/8 only (`MeanL2`), but the packings here are so large that this is enough.
-METRIC = bounds.MeanL2(separation=2.25)
-#: Largest modulus of the slope of a ratio.
-SLOPE = 0.1
 
 
 class Along(enum.StrEnum):
@@ -55,24 +52,12 @@ class Along(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    along : Along
-        The row of panels.
-    width : int
-        l.
-    attributes : int
-        d.
-    alpha : float
-        Mean l2 error per query.
-    """
-
-    along: Along
-    width: int
-    attributes: int
-    alpha: float
+    along: Along  # The row of panels
+    width: int  # l
+    attributes: int  # d
+    alpha: float  # Mean l2 error per query
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -80,19 +65,11 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     del rng  # nothing is drawn
     d, width, alpha = config.attributes, config.width, config.alpha
     bound = bounds.marginal_bound(d, width, epsilon=EPSILON, alpha=alpha, metric=METRIC)
-    certificate = bound.certificate
-    assert isinstance(certificate, bounds.Certificate)
-    checked = confirmed_records(certificate)
-    last = certificate.rungs[-1]
-    assert isinstance(last, bounds.Rung)
     queries = math.comb(d, width)
     wishart = upper.two_way_marginals(d, epsilon=EPSILON, alpha=alpha) if width == 2 else None
     return [
         {
-            "lower": bound.value,
-            "checked": checked,
-            "set_size": last.size,
-            "log_count": last.log_others,
+            **certified_columns(bound),
             "theorem_1": upper.monotone_marginals(
                 d, width, epsilon=EPSILON, alpha=alpha, constant=1.0
             ),
@@ -179,7 +156,8 @@ def plot(table: pd.DataFrame) -> Figure:
     for row, along in zip(panels, Along, strict=True):
         for axes, width in zip(row, WIDTHS, strict=True):
             mine = table[(table.along == along) & (table.width == width)]
-            draw(axes, mine, along)
+            x = 1 / mine.alpha if along is Along.ERROR else mine.attributes
+            draw_bounds(axes, x, mine, LOWER, UPPER)
             log_axes(axes)
             fixed = (
                 rf"$\alpha=10^{{{math.log10(mine.alpha.iloc[0]):.0f}}}$"
@@ -196,19 +174,6 @@ def plot(table: pd.DataFrame) -> Figure:
     columns = {"lower": [LOWER], "upper": [THEOREM_1, BALL, WISHART]}
     shared_legend(figure, panels.ravel(), columns)
     return figure
-
-
-def draw(axes: Axes, table: pd.DataFrame, along: Along) -> None:
-    """The lower bound shaded from below, and the upper bounds as dashed lines."""
-    x = 1 / table.alpha if along is Along.ERROR else table.attributes
-    ordered = table.assign(x=x).sort_values("x")
-    for column, label, colour, dashes in UPPER:
-        if ordered[column].notna().all():
-            draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
-    floor = ordered.lower.min() / 3
-    axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
-    draw_points(axes, ordered.x, ordered.lower, Look("C2", "o"), LOWER)
-    axes.set_ylim(bottom=floor)
 
 
 def grid(

@@ -23,16 +23,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import log_axes, shared_legend
 from experiments.lower_bounds.certified_bounds import (
+    METRIC,
+    SLOPE,
     certificates_hold,
-    confirmed_records,
+    certified_columns,
+    draw_bounds,
     exact_slope,
 )
 from geomdp import bounds
@@ -41,11 +43,6 @@ from geomdp.bounds.upper import offline as upper
 EPSILON = 0.1
 #: Probability over the signs that a bound does not hold: the theorem asks for one workload.
 FAILURE = 0.5
-#: Mean l2 error. At a separation of 2.25 alpha an accurate mechanism reveals the data set with odds
-#: of 1/8 only (`MeanL2`), but the packings here are so large that this is enough.
-METRIC = bounds.MeanL2(separation=2.25)
-#: Largest modulus of the slope of the ratio.
-SLOPE = 0.1
 
 
 class Regime(enum.StrEnum):
@@ -58,24 +55,12 @@ class Regime(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    regime : Regime
-        The panel.
-    queries : int
-        k.
-    bits : int
-        The universe has N = 2^bits elements.
-    alpha : float
-        Mean l2 error per query.
-    """
-
-    regime: Regime
-    queries: int
-    bits: int
-    alpha: float
+    regime: Regime  # The panel
+    queries: int  # k
+    bits: int  # The universe has N = 2^bits elements
+    alpha: float  # Mean l2 error per query
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -90,20 +75,13 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
         failure=FAILURE,
         seed=int(rng.integers(1 << 31)),
     )
-    certificate = bound.certificate
-    assert isinstance(certificate, bounds.Certificate)
-    checked = confirmed_records(certificate)
+    assert isinstance(bound.certificate, bounds.Certificate)
     size = 1 << config.bits
     scale = {"epsilon": EPSILON, "alpha": alpha, "constant": 1.0}
-    last = certificate.rungs[-1]
-    assert isinstance(last, bounds.Rung)
     return [
         {
-            "lower": bound.value,
-            "checked": checked,
-            "set_size": last.size,
-            "log_count": last.log_others,
-            "rungs": len(certificate.rungs),
+            **certified_columns(bound),
+            "rungs": len(bound.certificate.rungs),
             "theorem_1": upper.bounded_queries(k, size, **scale).least,
             "small_db": upper.small_db(k, size, **scale),
             "projection": upper.older_projection(k, size, **scale),
@@ -206,7 +184,8 @@ def plot(table: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(7.2, 4.4))
     panels = figure.subplots(1, 3)
     for letter, axes, regime in zip("abc", panels, Regime, strict=True):
-        draw(axes, table[table.regime == regime], regime)
+        mine = table[table.regime == regime]
+        draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
         log_axes(axes)
         axes.set_title(f"({letter}) {TITLES[regime]}")
         axes.set_xlabel(r"$1/\alpha$" if regime is Regime.UNIVERSE else "number of queries $k$")
@@ -224,17 +203,6 @@ TITLES = {
     Regime.MIXED: r"$\sqrt{k\ln N}$ smallest",
     Regime.UNIVERSE: r"$\ln N/\alpha$ smallest",
 }
-
-
-def draw(axes: Axes, table: pd.DataFrame, regime: Regime) -> None:
-    """The lower bound shaded from below, and the upper bounds as dashed lines."""
-    ordered = table.assign(x=position(table, regime)).sort_values("x")
-    for column, label, colour, dashes in UPPER:
-        draw_theory(axes, ordered.x, ordered[column], colour, label, dashes)
-    floor = ordered.lower.min() / 3
-    axes.fill_between(ordered.x, floor, ordered.lower, color="C2", alpha=0.2, lw=0)
-    axes.set_ylim(bottom=floor)
-    draw_points(axes, ordered.x, ordered.lower, Look("C2", "o"), LOWER)
 
 
 def grid(steps: int) -> tuple[Config, ...]:

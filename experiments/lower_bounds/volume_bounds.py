@@ -53,24 +53,12 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    family : Family
-        Body.
-    method : Method
-        Noise.
-    size : int
-        Number of queries k; dimension of the records for second moments.
-    draws : int
-        Draws of the noise.
-    """
-
-    family: Family
-    method: Method
-    size: int
-    draws: int
+    family: Family  # Body
+    method: Method  # Noise
+    size: int  # Number of queries k; dimension of the records for second moments
+    draws: int  # Draws of the noise
 
 
 class Noise(Protocol):

@@ -8,10 +8,12 @@ Claim: no T pure steps of epsilon_0 lose more privacy than T randomised response
 advanced composition and zCDP never promise less; the sum grows as T, the others as sqrt(T). Within
 a budget of (1, 1e-6) the shortcut epsilon / sqrt(8 T ln(1/delta)) of Blum and Roth allows a step
 between half of what advanced composition does and all of it. It follows from advanced composition
-for epsilon <= 1 and delta <= 1/2, at epsilon = 1 as far as delta = 0.709 for one step and e^(-1/4)
-for many, not for every delta below 1 as printed; beyond, exact composition shows no violation.
+for epsilon <= 1 and delta <= 1/2. At epsilon = 1 it follows up to delta = 0.709 for one step and up
+to e^(-1/4) for many, not for every delta below 1 as printed. Exact composition shows no violation
+for larger delta.
 
-Exact but for the simulated losses of steps. Run time on one core: quick 2 s, full 30 s.
+All numbers are exact except the simulated losses of steps. Run time on one core: quick 2 s, full
+30 s.
 """
 
 from __future__ import annotations
@@ -67,18 +69,10 @@ class Step(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One number of steps.
+    """One number of steps."""
 
-    Parameters
-    ----------
-    steps : int
-        T.
-    draws : int
-        Simulated compositions of T Laplace steps.
-    """
-
-    steps: int
-    draws: int
+    steps: int  # T
+    draws: int  # Simulated compositions of T Laplace steps
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:

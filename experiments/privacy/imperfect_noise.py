@@ -15,7 +15,7 @@ draw, so every privacy record of float64 noise carries that caveat. Releases wit
 correctly rounded to a public grid (X-GRID): of Laplace, cone and K-norm noise, no release of one
 data set is out of reach of its neighbour.
 
-Exact but for simulated frequencies. Run time on one core: quick 4 s, full 100 s.
+All numbers are exact except simulated frequencies. Run time on one core: quick 4 s, full 100 s.
 """
 
 from __future__ import annotations
@@ -71,21 +71,11 @@ TV = (Flaw.CLAMPED, Flaw.STUCK, Flaw.TRUNCATED)
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    flaw : Flaw
-        What is wrong.
-    size : float
-        Total variation tau, width h of a step, or scale of the noise.
-    draws : int
-        Simulated draws; 0 for steps, where all is exact.
-    """
-
-    flaw: Flaw
-    size: float
-    draws: int
+    flaw: Flaw  # What is wrong
+    size: float  # Total variation tau, width h of a step, or scale of the noise
+    draws: int  # Simulated draws; 0 for steps, where all is exact
 
 
 def limit(flaw: Flaw, tau: float) -> float:

@@ -67,18 +67,10 @@ class Family(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One curve of the figure.
+    """One curve of the figure."""
 
-    Parameters
-    ----------
-    family : Family
-        Noise.
-    draws : int
-        Independent draws in one cell.
-    """
-
-    family: Family
-    draws: int
+    family: Family  # Noise
+    draws: int  # Independent draws in one cell
 
 
 def noise_and_shift(family: Family) -> tuple[Noise, FloatArray]:

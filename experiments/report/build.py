@@ -15,23 +15,14 @@ from experiments.report.page import page
 
 @dataclass(frozen=True)
 class Built:
-    """Where the report is and what it holds.
+    """Where the report is and what it holds."""
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    figures, passed, failed : int
-        Numbers of figures, and of claims by verdict.
-    missing : tuple of str
-        Scripts without a figure at this preset.
-    """
-
-    path: Path
+    path: Path  # The file
+    #: Numbers of figures, and of claims by verdict.
     figures: int
     passed: int
     failed: int
-    missing: tuple[str, ...]
+    missing: tuple[str, ...]  # Scripts without a figure at this preset
 
 
 def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> Built:

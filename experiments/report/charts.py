@@ -24,65 +24,40 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a panel.
+    """One line of a panel."""
 
-    Parameters
-    ----------
-    label : str
-        Its name, prose with LaTeX between dollar signs; may be empty.
-    colour : str
-        Hexadecimal.
-    dashed, joined, marked, filled : bool
-        How it is drawn.
-    borrowed : bool
-        Whether the label is that of another line of the same look or colour.
-    points : tuple of (float, float)
-        In the units of the axes.
-    """
-
-    label: str
-    colour: str
+    label: str  # Its name, prose with LaTeX between dollar signs; may be empty
+    colour: str  # Hexadecimal
+    #: How it is drawn.
     dashed: bool
     joined: bool
     marked: bool
     filled: bool
-    borrowed: bool
-    points: tuple[Point, ...]
+    borrowed: bool  # Whether the label is that of another line of the same look or colour
+    points: tuple[Point, ...]  # In the units of the axes
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.
+    """One pair of axes."""
 
-    Parameters
-    ----------
-    title, x_label, y_label : str
-        Prose with LaTeX between dollar signs.
-    x_log, y_log : bool
-        Scales of the figure.
-    x_range, y_range : (float, float)
-        Limits of the figure, possibly falling.
-    x_names, y_names : tuple of (float, str)
-        Ticks that are words instead of numbers.
-    curves : tuple of Curve
-        Lines and markers.
-    bands : tuple of (str, tuple of points)
-        Colours and outlines of filled areas.
-    bars : tuple of (str, tuple of points)
-        Colours and ends of bars of uncertainty.
-    """
-
+    #: Prose with LaTeX between dollar signs.
     title: str
     x_label: str
     y_label: str
+    #: Scales of the figure.
     x_log: bool
     y_log: bool
+    #: Limits of the figure, possibly falling.
     x_range: Point
     y_range: Point
+    #: Ticks that are words instead of numbers.
     x_names: tuple[tuple[float, str], ...]
     y_names: tuple[tuple[float, str], ...]
-    curves: tuple[Curve, ...]
+    curves: tuple[Curve, ...]  # Lines and markers
+    #: Colours and outlines of filled areas.
     bands: tuple[tuple[str, tuple[Point, ...]], ...] = field(default=())
+    #: Colours and ends of bars of uncertainty.
     bars: tuple[tuple[str, tuple[Point, ...]], ...] = field(default=())
 
 

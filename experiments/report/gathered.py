@@ -15,30 +15,15 @@ from experiments.theorems import THEOREMS, Theorem, shown_by
 
 @dataclass(frozen=True)
 class Gathered:
-    """One script as the report shows it.
+    """One script as the report shows it."""
 
-    Parameters
-    ----------
-    script : LoadedScript
-        The script.
-    outputs : Outputs
-        Where its files are.
-    record : dict or None
-        The stored record; None if the script has not been run at the preset.
-    panels : tuple of Panel
-        Curves, drawn by the script from the stored table.
-    undrawn : str
-        Why the script cannot draw the stored table, empty if it can.
-    theorems : tuple of Theorem
-        What the figure shows.
-    """
-
-    script: LoadedScript
-    outputs: Outputs
+    script: LoadedScript  # The script
+    outputs: Outputs  # Where its files are
+    #: The stored record; None if the script has not been run at the preset.
     record: dict[str, Any] | None
-    panels: tuple[Panel, ...]
-    undrawn: str
-    theorems: tuple[Theorem, ...]
+    panels: tuple[Panel, ...]  # Curves, drawn by the script from the stored table
+    undrawn: str  # Why the script cannot draw the stored table, empty if it can
+    theorems: tuple[Theorem, ...]  # What the figure shows
 
     @property
     def name(self) -> str:

@@ -69,27 +69,13 @@ PROJECTED = (
 
 @dataclass(frozen=True)
 class Config:
-    """One mechanism on one line of the table.
+    """One mechanism on one line of the table."""
 
-    Parameters
-    ----------
-    line : Line
-        Workload.
-    n : int
-        Number of records.
-    method : Method
-        Mechanism.
-    goal : float
-        Error over that of the best peer to be reached on this line.
-    releases_per_trial : int
-        Independent releases in one cell.
-    """
-
-    line: Line
-    n: int
-    method: Method
-    goal: float
-    releases_per_trial: int
+    line: Line  # Workload
+    n: int  # Number of records
+    method: Method  # Mechanism
+    goal: float  # Error over that of the best peer to be reached on this line
+    releases_per_trial: int  # Independent releases in one cell
 
 
 def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -115,7 +101,7 @@ def draw_records(line: Line, n: int, rng: np.random.Generator) -> npt.NDArray[An
 
 @cache
 def built(line: Line, method: Method) -> gd.mechanisms.Mechanism:
-    """The mechanism for one record; `with_n` gives the others but for JL."""
+    """The mechanism for one record; `with_n` gives the others, except for JL."""
     Q, M = line_workload(line), gd.mechanisms
     builders: Mapping[Method, Callable[[], gd.mechanisms.Mechanism]] = {
         Method.LAPLACE: lambda: M.Laplace(Q, n=1, privacy=PRIVACY),

@@ -9,9 +9,9 @@ reads, up to 10^7 in one variable. The figure shows the largest error over the q
 
 Claims: the paper's summary (uniform Laplace noise of the corrected scale, t = n^(1/(2d+K))) errs
 no worse than n^(-K/(2d+K)) with truncated series, and less than with the paper's Jackson operator,
-at d = 1 and 2. Weighted noise with t chosen by prediction errs less still; its exponents are beside
-the hypothesis min(1, K/(1.5 d)). For d = 3 the degrees are too small for a fit. Every single answer
-is within the error stated with it: proved bound on the approximation, and noise.
+at d = 1 and 2. Weighted noise with t chosen by prediction errs less still; its exponents are shown
+with the hypothesis min(1, K/(1.5 d)). For d = 3 the degrees are too small for a fit. Every single
+answer is within the error stated with it: proved bound on the approximation, and noise.
 
 Run time on one core: quick 5 s, full 2 minutes.
 """
@@ -38,7 +38,7 @@ from experiments.engine.drawing import (
     log_axes,
     shared_legend,
 )
-from experiments.engine.statistics import Slope, pooled_by
+from experiments.engine.statistics import Slope, pooled_along, pooled_by
 from experiments.smooth import smooth_exponents
 from experiments.smooth.smooth_releases import SPREAD, Config, Method, worst_errors
 
@@ -173,9 +173,9 @@ def draw(axes: Axes, table: pd.DataFrame) -> None:
         rows = table[(table.method == method) & (table.smoothness == K)]
         if rows.empty:
             continue
-        means = {n: mean for (n,), mean in pooled_by(rows, ["n"]).items()}
+        means = pooled_along(rows, "n")
         look = Look(COLOURS[K], MARKERS[method], filled=method is Method.WEIGHTED)
-        draw_measured(axes, [*means], [*means.values()], look, label="_")
+        draw_measured(axes, means, look, label="_")
         if method in THEORY:
             n = np.array([min(means), max(means)], dtype=float)
             exponent = THEORY[method](int(rows.d.iloc[0]), K)

@@ -11,7 +11,7 @@ kernel mixtures in C^1_1; the figure shows the largest error over them. Records 
 places, drawn anew for each release, whose moments are on the boundary of the body.
 
 Claims: no release is further from the exact moments, in the norm of the noise, after the
-semidefinite projection; the worst error of an answer falls, the more the fewer the records.
+semidefinite projection; the worst error of an answer falls, and falls most with few records.
 
 Run time on one core: quick 3 s, full 1 minute.
 """
@@ -34,7 +34,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, log_axes, shared_legend
-from experiments.engine.statistics import MeanSquare, pooled_by
+from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
 from experiments.smooth.smooth_problems import (
     kernel_family,
     random_places,
@@ -64,24 +64,12 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    d : int
-        Number of variables.
-    method : Method
-        Post-processing.
-    n : int
-        Number of records.
-    draws : int
-        Releases in one cell, each of records at new places.
-    """
-
-    d: int
-    method: Method
-    n: int
-    draws: int
+    d: int  # Number of variables
+    method: Method  # Post-processing
+    n: int  # Number of records
+    draws: int  # Releases in one cell, each of records at new places
 
 
 @cache
@@ -196,8 +184,7 @@ def plot(table: pd.DataFrame) -> Figure:
     ):
         rows = table[(table.d == d) & (table.method == method)]
         if not rows.empty:
-            means = {n: mean for (n,), mean in pooled_by(rows, ["n"]).items()}
-            draw_measured(axes, [*means], [*means.values()], look, method)
+            draw_measured(axes, pooled_along(rows, "n"), look, method)
     shared_legend(figure, panels, {"answers from": [str(method) for method in LOOKS]})
     return figure
 

@@ -39,30 +39,14 @@ class Method(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    d : int
-        Number of variables.
-    smoothness : int
-        K.
-    method : Method
-        Noise and filter.
-    n : int
-        Number of records.
-    queries : int
-        Size of the family.
-    draws : int
-        Releases in one cell, each of records at new places.
-    """
-
-    d: int
-    smoothness: int
-    method: Method
-    n: int
-    queries: int
-    draws: int
+    d: int  # Number of variables
+    smoothness: int  # K
+    method: Method  # Noise and filter
+    n: int  # Number of records
+    queries: int  # Size of the family
+    draws: int  # Releases in one cell, each of records at new places
 
 
 @cache

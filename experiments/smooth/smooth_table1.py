@@ -12,8 +12,9 @@ Claims: with truncated series and K <= 2d the error falls at least as fast as in
 t is 2 to 4 at all n here, too small for a rate, and the measured one is only shown. The direct
 summary takes time of the table's exponent at most, the library's less than that, as it does not
 depend on t per record; an answer takes time of at most the table's exponent, since one cosine
-transform replaces quadrature. The Jackson operator of the paper is shown beside: where
-t <= (K + 3) / 2 it answers by the query's mean over the cube: at K = 8 its error does not fall.
+transform replaces quadrature. The Jackson operator of the paper is also shown. Where
+t <= (K + 3) / 2 it answers with the mean of the query over the cube, so that its error does not
+fall at K = 8.
 
 Run time on one core: quick 4 s, full 30 s.
 """
@@ -44,7 +45,7 @@ from experiments.engine.drawing import (
     log_axes,
     shared_legend,
 )
-from experiments.engine.statistics import MeanSquare, Slope, pooled_by
+from experiments.engine.statistics import MeanSquare, Slope, pooled_along
 from experiments.smooth import smooth_exponents
 from experiments.smooth import smooth_releases as releases
 from experiments.smooth.smooth_problems import kernel_family, random_places, records_at
@@ -77,24 +78,12 @@ CLOCK = 0.3
 
 @dataclass(frozen=True)
 class Config:
-    """One point.
+    """One point."""
 
-    Parameters
-    ----------
-    measure : Measure
-        What is measured.
-    smoothness : int
-        K.
-    n : int
-        Number of records.
-    repetitions : int
-        Releases for an error, repetitions for a time.
-    """
-
-    measure: Measure
-    smoothness: int
-    n: int
-    repetitions: int
+    measure: Measure  # What is measured
+    smoothness: int  # K
+    n: int  # Number of records
+    repetitions: int  # Releases for an error, repetitions for a time
 
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
@@ -248,11 +237,11 @@ def draw(axes: Axes, table: pd.DataFrame, measure: Measure) -> None:
     draw_theory(axes, [], [], "0.3", RATE)
     for K, colour in COLOURS.items():
         axes.plot([], [], color=colour, label=f"$K={K}$")
-        means = {n: mean for (n,), mean in pooled_by(table[table.smoothness == K], ["n"]).items()}
+        means = pooled_along(table[table.smoothness == K], "n")
         if not means:
             continue
         if measure in METHODS:
-            draw_measured(axes, [*means], [*means.values()], Look(colour, marker, filled), "_")
+            draw_measured(axes, means, Look(colour, marker, filled), "_")
         else:  # a band for the mean of five times would say little
             times = [mean.root for mean in means.values()]
             draw_points(axes, [*means], times, Look(colour, marker, filled), "_")

@@ -30,7 +30,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by
 from geomdp.bounds.upper.sparse_projection import paper_accuracy
 from geomdp.workloads import SparseQuery, conjunctions
 
@@ -49,28 +49,15 @@ class Route(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
-
-    Parameters
-    ----------
-    route : Route
-        Which.
-    d, k : int
-        Bits, and bits that a conjunction leaves free.
-    n : int
-        Number of records.
-    rows : int
-        Rows T of the projection; 0 for the interactive route.
-    runs : int
-        Independent runs in one cell.
-    """
+    """One point of the figure."""
 
     route: Route
+    #: Bits, and bits that a conjunction leaves free.
     d: int
     k: int
-    n: int
-    rows: int
-    runs: int
+    n: int  # Number of records
+    rows: int  # Rows T of the projection; 0 for the interactive route
+    runs: int  # Independent runs in one cell
 
 
 @cache
@@ -210,10 +197,9 @@ def plot(table: pd.DataFrame) -> Figure:
     for axes, (d, k), letter in zip(panels, cases, "abcdef", strict=False):
         for route, look in LOOKS.items():
             rows = table[(table.d == d) & (table.k == k) & (table.route == route)]
-            means = pooled_by(rows, ["n"])
             bound = rows.groupby("n").guaranteed.first()
             draw_theory(axes, bound.index, bound, look.colour, GUARANTEES[route])
-            draw_measured(axes, [n for (n,) in means], [*means.values()], look, route)
+            draw_measured(axes, pooled_along(rows, "n"), look, route)
         log_axes(axes)
         axes.set_xlabel("number of records $n$")
         axes.set_title(f"({letter}) $d={d}$, $k={k}$: {math.comb(d, k)} conjunctions")

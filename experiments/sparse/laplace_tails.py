@@ -5,15 +5,15 @@ formula sheet BR-L4.8, BR-PROJ.
 
 Claim: Y = sum q_i Y_i of T independent Y_i ~ Lap(b) with |q_i| <= B exceeds a B b in absolute value
 with probability at most exp(-a^2 / (6 T)) for a <= T and exp(-a / 6) beyond. Equal weights B are
-the worst (Birnbaum: sums of symmetric log-concave variables are the less peaked the larger the
-weights), and for them the tail is exact: the density of a sum of T is a mixture of T Gamma
+the worst (Birnbaum: the larger the weights, the less peaked is a sum of symmetric log-concave
+variables), and for them the tail is exact: the density of a sum of T is a mixture of T Gamma
 densities on each side. The lemma holds everywhere. For tails of a hundredth or less its exponent is
-at least a sixth of the exact one, which a single term has far out, and below three quarters: sums
-of many terms have a^2 / (4 T) for small a, and (theta + ln(1 - theta^2)) T, theta = sqrt(2) - 1, at
-a = T, where the lemma is closest with T / 6.
+between a sixth and three quarters of the exact one. It is a sixth for large deviations of a single
+term. For sums of many terms the exact exponent is a^2 / (4 T) for small a. At a = T it is
+(theta + ln(1 - theta^2)) T with theta = sqrt(2) - 1; there the lemma, with T / 6, is closest.
 
-Tails are exact but for those of uneven weights, which are simulated. Run time on one core: quick
-2 s, full 20 s.
+Tails of uneven weights are simulated, all others are exact. Run time on one core: quick 2 s, full
+20 s.
 """
 
 from __future__ import annotations
@@ -59,21 +59,11 @@ class Weights(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """Sums of one length.
+    """Sums of one length."""
 
-    Parameters
-    ----------
-    weights : Weights
-        Coefficients.
-    rows : int
-        Number of terms T.
-    draws : int
-        Simulated sums.
-    """
-
-    weights: Weights
-    rows: int
-    draws: int
+    weights: Weights  # Coefficients
+    rows: int  # Number of terms T
+    draws: int  # Simulated sums
 
 
 def exact_tail(rows: int, deviations: FloatArray) -> FloatArray:

@@ -30,7 +30,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import is_below, slopes_are, slopes_by, stays_below_prediction
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
-from experiments.engine.statistics import LEVEL, MeanSquare, pooled_by
+from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along, pooled_by
 from geomdp.bounds.upper.sparse_projection import paper_accuracy
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.mechanisms.sparse.sparse_summary import measured_distortion
@@ -64,30 +64,14 @@ class Noise(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Config:
-    """One point of the figure.
+    """One point of the figure."""
 
-    Parameters
-    ----------
-    panel : Panel
-        Where it is shown.
-    noise : Noise
-        Noise of the summary.
-    n : int
-        Number of records.
-    sparsity : int
-        Sparsity of the queries.
-    rows : int
-        Number of rows T.
-    releases_per_trial : int
-        Independent keys and releases in one cell.
-    """
-
-    panel: Panel
-    noise: Noise
-    n: int
-    sparsity: int
-    rows: int
-    releases_per_trial: int
+    panel: Panel  # Where it is shown
+    noise: Noise  # Noise of the summary
+    n: int  # Number of records
+    sparsity: int  # Sparsity of the queries
+    rows: int  # Number of rows T
+    releases_per_trial: int  # Independent keys and releases in one cell
 
 
 def balanced_rows(n: int) -> int:
@@ -235,10 +219,9 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def curve(axes: Axes, table: pd.DataFrame, column: str, noise: Noise) -> None:
     """Measured errors with their bound."""
-    means = pooled_by(table, [column])
     bound = table.groupby(column).predicted.first()
     draw_theory(axes, bound.index, bound, LOOKS[noise].colour, BOUND)
-    draw_measured(axes, [x for (x,) in means], [*means.values()], LOOKS[noise], noise)
+    draw_measured(axes, pooled_along(table, column), LOOKS[noise], noise)
 
 
 def grid(

@@ -27,38 +27,18 @@ class Paper(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Theorem:
-    """One theorem, lemma or algorithm.
+    """One theorem, lemma or algorithm."""
 
-    Parameters
-    ----------
-    id : str
-        Id in the formula sheet.
-    paper : Paper
-        Where it is stated.
-    name : str
-        What it is called here.
-    statement : str
-        The statement as implemented: prose with LaTeX between dollar signs.
-    code : tuple of str
-        Dotted names of the functions and classes that implement it.
-    numbers : tuple of str
-        Its numbers in the paper.
-    correction : str
-        Where and why the statement differs from the printed one.
-    scripts : tuple of str
-        Short names of scripts that show it, besides those whose docstring cites its id.
-    tests : tuple of str
-        Tests that check it, ``path::function``: needed where no figure makes sense.
-    """
-
-    id: str
-    paper: Paper
-    name: str
-    statement: str
-    code: tuple[str, ...]
-    numbers: tuple[str, ...] = ()
-    correction: str = ""
+    id: str  # Id in the formula sheet
+    paper: Paper  # Where it is stated
+    name: str  # What it is called here
+    statement: str  # The statement as implemented: prose with LaTeX between dollar signs
+    code: tuple[str, ...]  # Dotted names of the functions and classes that implement it
+    numbers: tuple[str, ...] = ()  # Its numbers in the paper
+    correction: str = ""  # Where and why the statement differs from the printed one
+    #: Short names of scripts that show it, besides those whose docstring cites its id.
     scripts: tuple[str, ...] = ()
+    #: Tests that check it, ``path::function``: needed where no figure makes sense.
     tests: tuple[str, ...] = ()
 
 

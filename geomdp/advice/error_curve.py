@@ -70,24 +70,9 @@ def error_table(
 ) -> pd.DataFrame:
     """Root mean squared error per query against n: of mechanisms, and excluded for all of them.
 
-    Parameters
-    ----------
-    workload : Workload
-        m queries.
-    ns : sequence of int
-        Numbers of records, at least two, increasing.
-    privacy : PureDP, ApproxDP or ZCDP
-        Guarantee of every mechanism.
-    exact_only : bool
-        Whether mechanisms with a heuristic sampler, which carry no guarantee, are left out.
-    adjacency : Adjacency
-        Neighbour relation.
-    records : array or DataFrame, optional
-        Records in the encoding of ``workload.universe``. Errors of mechanisms with an exact sampler
-        are then measured as well, at five of the `ns`, by 20 releases on one data set of n records
-        drawn from `records` with replacement.
-    rng : Generator, int or None
-        Randomness of the measurements.
+    Takes the parameters of `geomdp.plotting.error_curve`, which draws the table. With `records`,
+    errors of mechanisms with an exact sampler are measured as well, at five of the `ns`, by 20
+    releases on one data set of n records drawn from `records` with replacement.
 
     Returns
     -------

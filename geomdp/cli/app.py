@@ -6,24 +6,28 @@ that help and version come at once.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from geomdp._version import __version__
-from geomdp.cli.advise import advise
-from geomdp.cli.bracket import bracket
-from geomdp.cli.check_bound import check_bound
-from geomdp.cli.curve import curve
-from geomdp.cli.lists import mechanisms, workloads
+from geomdp.cli.ask import ask
+from geomdp.cli.ledger import ledger
+from geomdp.cli.planning.advise import advise
+from geomdp.cli.planning.bracket import bracket
+from geomdp.cli.planning.check_bound import check_bound
+from geomdp.cli.planning.curve import curve
+from geomdp.cli.planning.lists import mechanisms, workloads
+from geomdp.cli.planning.width import width
+from geomdp.cli.progress import logged_to
 from geomdp.cli.release import release
-from geomdp.cli.smooth import app as smooth
-from geomdp.cli.width import width
+from geomdp.cli.schema import schema
+from geomdp.cli.smooth_queries.commands import app as smooth
 
 app = typer.Typer(
     help="Private answers to a fixed set of queries about a table of records.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -36,6 +40,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def geomdp(
+    context: typer.Context,
     *,
     version: Annotated[
         bool,
@@ -43,16 +48,27 @@ def geomdp(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log", metavar="FILE", help="Append the steps of the command, with times, to FILE."
+        ),
+    ] = None,
 ) -> None:
     """Private answers to a fixed set of queries about a table of records."""
+    del version  # its callback has printed it
+    context.with_resource(logged_to(log))
 
 
 app.command()(release)
 app.command()(advise)
+app.command()(ask)
 app.command()(bracket)
 app.command()(curve)
 app.command()(check_bound)
 app.add_typer(smooth, name="smooth")
+app.command()(ledger)
+app.command()(schema)
 app.command()(width)
 app.command()(mechanisms)
 app.command()(workloads)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -21,11 +20,6 @@ LOG_WIDTH = 120
 def console() -> Console:
     """The console for results, on standard output."""
     return Console(width=None if sys.stdout.isatty() else LOG_WIDTH, highlight=False)
-
-
-def working(message: str) -> AbstractContextManager[object]:
-    """A moving line on standard error while something slow runs; nothing if that is a file."""
-    return Console(stderr=True).status(message)
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from geomdp.cli.questions import Question
 from geomdp.data import (
+    Query,
     Sample,
     Schema,
-    encode,
+    Source,
     fair_affairs,
     infer_schema,
     rand_health_insurance,
-    read_chunks,
+    source_of,
 )
-from geomdp.tabulation.columns import chosen_columns
-from geomdp.tabulation.specs import Task, parse_workload, takes_reals
+from geomdp.data.counting.count import encode_source
+from geomdp.tabulation.specs import Task
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from distributed import Client
 
+#: Seconds to wait for the scheduler of a cluster.
+CONNECT_SECONDS = 10
 #: Bundled tables by the names of --sample.
 SAMPLES: dict[str, Callable[[], Sample]] = {"rand": rand_health_insurance, "affairs": fair_affairs}
 
@@ -59,13 +64,13 @@ class RecordSource:
         The schema of the records.
     name : str
         What to call them.
-    chunks : callable
-        From column names to chunks of those columns.
+    table : Source
+        The records, with the labels that the schema declares.
     """
 
     described: PublicSchema
     name: str
-    chunks: Callable[[Sequence[str]], Iterable[pd.DataFrame]]
+    table: Source
 
     def __repr__(self) -> str:
         """Where the records are, and their columns."""
@@ -74,11 +79,7 @@ class RecordSource:
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
         """Chunks of records in the encoding of the task's universe; errors name row and column."""
         schema = self.described.schema.select(task.columns)
-        return encode(self.chunks(task.columns), schema, task.workload.universe)
-
-    def count(self, task: Task) -> int:
-        """Number of records, after checking that every one fits the schema."""
-        return sum(len(chunk) for chunk in self.records(task))
+        return encode_source(self.table, schema, task.workload.universe)
 
 
 def asked_records(
@@ -86,28 +87,17 @@ def asked_records(
     sample: str | None,
     schema: Path | None,
     infer: bool,
-    workload: str,
-    columns: str | None,
+    question: Question,
+    query: Query | None = None,
 ) -> tuple[RecordSource, Task]:
-    """The records that DATA or --sample names, and what --workload asks about them."""
-    names = split_columns(columns)
-    source = record_source(data, sample, schema, infer, names)
-    return source, _task(workload, source.described.schema, names)
+    """The records that DATA, --sample or --sql names, and what is asked about them."""
+    source = record_source(data, sample, schema, infer, question.columns, query)
+    return source, question.task(source.described.schema)
 
 
-def planned_task(
-    workload: str, columns: str | None, sample: str | None, schema: Path | None
-) -> Task:
-    """What --workload asks about the columns of a bundled sample or a schema file."""
-    return _task(workload, described_schema(sample, schema).schema, split_columns(columns))
-
-
-def _task(workload: str, schema: Schema, names: Sequence[str] | None) -> Task:
-    columns = chosen_columns(schema, names, real=takes_reals(workload))
-    try:
-        return parse_workload(workload, columns)
-    except ValueError as error:
-        raise ValueError(f"--workload {workload}: {error}") from error
+def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
+    """What is asked about the columns of a bundled sample or a schema file."""
+    return question.task(described_schema(sample, schema).schema)
 
 
 def record_source(
@@ -116,14 +106,19 @@ def record_source(
     schema: Path | None,
     infer: bool,
     columns: Sequence[str] | None,
+    query: Query | None = None,
 ) -> RecordSource:
-    """The records that DATA or --sample names.
+    """The records that DATA, --sample or --sql names.
 
     Raises
     ------
     ValueError
         If the flags contradict each other or leave the schema open.
     """
+    if query is not None:
+        if infer or data is not None or sample is not None:
+            raise ValueError("--sql goes with --schema, not with DATA, --sample or --infer-schema")
+        return RecordSource(described_schema(None, schema), query.name, query)
     if (data is None) == (sample is None):
         given = "neither" if data is None else "both"
         raise ValueError(f"give either a DATA file or --sample, got {given}")
@@ -131,13 +126,37 @@ def record_source(
         if infer:
             raise ValueError("--infer-schema does not go with --sample, which has a schema")
         described, frame = described_schema(sample, schema), _sample(sample).frame
-        return RecordSource(described, f"sample {sample}", lambda names: [frame[list(names)]])
+        return RecordSource(described, f"sample {sample}", source_of(frame))
     assert data is not None
-    return RecordSource(
-        _schema_of_file(data, schema, infer, columns),
-        str(data),
-        lambda names: read_chunks(data, names),
-    )
+    table = source_of(data)
+    return RecordSource(_schema_of_file(data, schema, infer, columns), table.name, table)
+
+
+def sql_query(sql: str | None, database: str | None) -> Query | None:
+    """The query of --sql and --database, if any."""
+    if sql is None and database is not None:
+        raise ValueError("--database goes with --sql, got it alone")
+    return None if sql is None else Query(sql, database)
+
+
+@contextmanager
+def connected(scheduler: str | None) -> Iterator[Client | None]:
+    """The cluster of --scheduler, if any."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ValueError(
+            '--scheduler needs the extra "cluster": pip install "geomdp[cluster]"'
+        ) from error
+    try:
+        client = Client(scheduler, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"--scheduler {scheduler} does not answer: {error}") from error
+    with client:
+        yield client
 
 
 def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
@@ -153,11 +172,6 @@ def described_schema(sample: str | None, schema: Path | None) -> PublicSchema:
     except ValueError as error:
         raise ValueError(f"--schema {schema}: {error}") from error
     return PublicSchema(read, f"declared in {schema}")
-
-
-def split_columns(text: str | None) -> tuple[str, ...] | None:
-    """The names in a comma-separated list; None for no list."""
-    return None if text is None else tuple(name.strip() for name in text.split(","))
 
 
 def _schema_of_file(

@@ -2,15 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from geomdp.advice.advisor import advise_on
 from geomdp.advice.candidate import Candidate
 from geomdp.advice.candidates import CANDIDATES
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting
 from geomdp.advice.steps import FITTED, PROJECTED, SHRUNK, STEPS, Step
 from geomdp.cli.options import AUTO
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
-from geomdp.privacy import Exact
+from geomdp.privacy import Adjacency, Exact, Privacy
+from geomdp.workloads import Workload
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The mechanism that --mechanism names, built when the number of records is known.
+
+    Parameters
+    ----------
+    flag : str
+        Its name, or auto for the least predicted error; ``ValueError`` for an unknown one.
+    exact : bool
+        Whether only exact samplers will do.
+    """
+
+    flag: str
+    exact: bool
+
+    def __post_init__(self) -> None:
+        if self.flag != AUTO:
+            _parsed(self.flag)
+
+    @property
+    def by(self) -> str:
+        """Who chooses."""
+        return "the user" if self.flag != AUTO else "least predicted error"
+
+    def __call__(
+        self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
+    ) -> Mechanism:
+        """The mechanism for these."""
+        setting = Setting(workload, n, privacy, adjacency, self.exact)
+        if self.flag == AUTO:
+            return advise_on(setting).best
+        return build_mechanism(self.flag, setting)
 
 
 def build_mechanism(flag: str, setting: Setting) -> Mechanism:

@@ -8,6 +8,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from geomdp.cli.privacy_flags import AdjacencyFlag
+from geomdp.privacy import Adjacency
 
 
 def real(text: str) -> float:
@@ -32,6 +33,13 @@ def check_whole(flag: str, value: int | None, minimum: int) -> None:
         raise ValueError(f"{flag} must be a whole number, at least {minimum}, got {value}")
 
 
+def check_normaliser(n: int | None, adjacency: Adjacency) -> None:
+    """Raise ``ValueError`` if --n is below 1, or missing where the number of records is private."""
+    check_whole("--n", n, minimum=1)
+    if adjacency is Adjacency.ADD_REMOVE and n is None:
+        raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
+
+
 def _adjacency(text: str) -> AdjacencyFlag:
     """A flag's neighbour relation."""
     try:
@@ -46,12 +54,35 @@ AUTO = "auto"
 QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
 WorkloadOption: TypeAlias = Annotated[
-    str,
+    list[str] | None,
     typer.Option(
         "--workload",
         metavar="SPEC",
-        help="What to ask, for instance marginals:2; see `geomdp workloads`.",
+        help="What to ask, for instance marginals:2; see `geomdp workloads`. May be repeated for "
+        "tables of several orders.",
         rich_help_panel=QUERIES,
+        show_default=False,
+    ),
+]
+TablesOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tables",
+        metavar="A,B,...",
+        help="One table by its columns, beside or instead of --workload. May be repeated.",
+        rich_help_panel=QUERIES,
+        show_default=False,
+    ),
+]
+WeightOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="W",
+        help="Once for each --workload, then for each --tables: their errors count W times, so a "
+        "larger weight buys more accuracy.",
+        rich_help_panel=QUERIES,
+        show_default=False,
     ),
 ]
 ColumnsOption: TypeAlias = Annotated[
@@ -139,7 +170,8 @@ DataArgument: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
-        help="Records, one a row, with a header: .csv, .csv.gz or .parquet.",
+        help="Records, one a row, with a header: .csv, .csv.gz or .parquet; a folder of such "
+        "files, or a quoted pattern.",
         show_default=False,
     ),
 ]
@@ -182,11 +214,86 @@ OutOption: TypeAlias = Annotated[
     Path,
     typer.Option(
         "--out",
-        metavar="FILE.csv",
-        help="Where the answers go; the privacy record goes to FILE.privacy.json.",
+        metavar="FILE",
+        help="Where the answers go (.csv or .parquet), one row a cell; the privacy record goes to "
+        "FILE.privacy.json.",
         rich_help_panel=RESULT,
     ),
 ]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=RESULT)
+]
+UnbiasedOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--consistent/--unbiased",
+        help="Move answers so that no cell is negative and tables add up, or leave the noise as it "
+        "is.",
+        rich_help_panel=RESULT,
+    ),
+]
+IntegersOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--integers",
+        help="Round counts to whole ones; consistent tables still add up.",
+        rich_help_panel=RESULT,
+    ),
+]
+ConfidenceOption: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--confidence",
+        parser=real,
+        metavar="C",
+        help="Probability with which the interval of each answer holds the truth.",
+        rich_help_panel=RESULT,
+    ),
+]
+LedgerOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="Pay from the privacy budget in this file; see `geomdp ledger`.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+BudgetOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="NAME=X,...",
+        help="Create the ledger with this total: epsilon=3, epsilon=3,delta=1e-6 or rho=0.5.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+SqlOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--sql",
+        metavar="QUERY",
+        help="Instead of DATA: the rows of a SELECT. In DuckDB it may name files: SELECT * FROM "
+        "'a/*.parquet'.",
+        rich_help_panel=RECORDS,
+    ),
+]
+DatabaseOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="WHERE",
+        help="Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file.",
+        rich_help_panel=RECORDS,
+    ),
+]
+SchedulerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Count files on a Dask cluster, for instance tcp://host:8786; its workers must reach "
+        "them under the same paths.",
+        rich_help_panel=RECORDS,
+    ),
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 from collections.abc import Iterable, Mapping
@@ -10,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
-    from geomdp.mechanisms import Release
+    import pandas as pd
+
+#: Endings of tables, which say how they are written.
+CSV, PARQUET = ".csv", ".parquet"
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class OutputFiles:
     Parameters
     ----------
     answers : Path
-        CSV file, its name ending in .csv. The record stands beside it, ending in .privacy.json.
+        Its name ends in .csv or .parquet. The record stands beside it, ending in .privacy.json.
     """
 
     answers: Path
@@ -33,31 +33,63 @@ class OutputFiles:
         """The JSON privacy record."""
         return self.answers.with_suffix(".privacy.json")
 
-    def check(self, overwrite: bool) -> None:
-        """Raise ``ValueError`` if the place is wrong or, without `overwrite`, a file exists."""
-        check_place(self.answers, ".csv")
-        check_free((self.answers, self.record), overwrite)
+    def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
+        """Raise ``ValueError`` if the place is wrong, a file is an input, or exists unasked."""
+        check_place(self.answers, CSV, PARQUET)
+        check_free((self.answers, self.record), overwrite, inputs)
 
-    def write(self, answers: str, record: str) -> None:
-        """Write both texts, the record first: there are never answers without one."""
-        write_together({self.record: record.encode(), self.answers: answers.encode()})
+    def write(self, answers: pd.DataFrame, record: str) -> None:
+        """Write both, the record first: there are never answers without one."""
+        write_together({self.record: record.encode(), self.answers: encoded(answers, self.answers)})
 
 
-def check_place(out: Path, ending: str) -> None:
-    """Raise ``ValueError`` unless --out ends in `ending` and its folder exists."""
-    if out.suffix != ending:
-        raise ValueError(f"--out must name a file ending in {ending}, got {str(out)!r}")
+def encoded(frame: pd.DataFrame, path: Path) -> bytes:
+    """A table as the ending of `path` says; CSV has the shortest decimals that read back alike."""
+    if path.suffix == CSV:
+        return frame.to_csv(index=False, lineterminator="\n").encode()
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def check_place(out: Path, *endings: str) -> None:
+    """Raise ``ValueError`` unless --out ends in one of `endings` and its folder exists."""
+    if out.suffix not in endings:
+        raise ValueError(
+            f"--out must name a file ending in {' or '.join(endings)}, got {str(out)!r}"
+        )
     if not out.parent.is_dir():
         raise ValueError(f"--out must be in an existing folder, got {str(out)!r}")
 
 
-def check_free(paths: Iterable[Path], overwrite: bool) -> None:
-    """Raise ``ValueError`` if a file of --out is a folder or, without `overwrite`, exists."""
+def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
+    """Raise ``ValueError`` if a file of --out is a folder, an input, or exists.
+
+    Files that exist may be written over with `overwrite`; an input never, not even under another
+    name: links to one file count as that file.
+    """
+    given = [path for path in inputs if path is not None]
     for path in paths:
         if path.is_dir():
             raise ValueError(f"--out needs the file {str(path)!r}, which is a folder")
+        for other in given:
+            if is_same_file(path, other):
+                raise ValueError(
+                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}; not even "
+                    "--force allows that"
+                )
         if path.exists() and not overwrite:
             raise ValueError(f"--out would overwrite {str(path)!r}; say --force to allow it")
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Whether two names lead to one file, or `path` to a file in the folder `other`."""
+    try:
+        if other.is_dir():
+            return any(os.path.samefile(folder, other) for folder in path.resolve().parents)
+        return os.path.samefile(path, other)
+    except OSError:  # one of them does not exist
+        return False
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
@@ -71,18 +103,6 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
     finally:
         for part in parts.values():
             part.unlink(missing_ok=True)
-
-
-def answers_csv(labels: list[str], release: Release) -> str:
-    """The answers as CSV: query, answer, predicted_rmse (the same root mean square for all)."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["query", "answer", "predicted_rmse"])
-    predicted = f"{release.predicted_rmse.value:.6g}"
-    for label, answer in zip(labels, release.answers, strict=True):
-        # The shortest decimal that reads back as the same float64.
-        writer.writerow([label, np.format_float_positional(answer, trim="-"), predicted])
-    return text.getvalue()
 
 
 def _write_new(path: Path, content: bytes) -> None:

@@ -8,8 +8,8 @@ import platform
 from dataclasses import dataclass
 
 from geomdp.cli.inputs import PublicSchema
-from geomdp.mechanisms import Mechanism, Release
-from geomdp.tabulation.specs import Task
+from geomdp.mechanisms import Mechanism
+from geomdp.tabulation.results import Tabulation
 
 #: Distributions whose versions go into a record: those that touch the released numbers.
 RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba")
@@ -23,29 +23,31 @@ class Provenance:
     ----------
     spec : str
         Workload as written on the command line.
-    task : Task
-        What it stands for.
     schema : PublicSchema
         Columns and levels.
-    mechanism : Mechanism
-        What ran.
     chosen_by : str
         Who chose it.
-    n_source : str
-        Where the number of records is from.
+    declared_n : int or None
+        The number of records, if it was declared.
     seed : int or None
         Seed of the noise, if one was given.
+    confidence : float
+        That of the intervals.
     """
 
     spec: str
-    task: Task
     schema: PublicSchema
-    mechanism: Mechanism
     chosen_by: str
-    n_source: str
+    declared_n: int | None
     seed: int | None
+    confidence: float
 
-    def claim(self, release: Release) -> str:
+    @property
+    def n_source(self) -> str:
+        """Where the number of records is from."""
+        return "counted" if self.declared_n is None else "declared"
+
+    def claim(self, release: Tabulation) -> str:
         """The privacy statement of the release as a whole.
 
         An inferred schema depends on the records, so there is no guarantee, whatever the mechanism.
@@ -55,22 +57,26 @@ class Provenance:
         seeded = "seeded: " if release.guarantee.seeded else ""
         return f"{seeded}no privacy claim: {self.schema.caveat}"
 
-    def record(self, release: Release) -> str:
+    def record(self, release: Tabulation) -> str:
         """The privacy record as JSON text."""
         record = {
             "claim": self.claim(release),
             # The mechanism's own statement takes the schema for public: the claim stands for it.
             "guarantee": release.guarantee.to_dict() | {"statement": self.claim(release)},
             "predicted_rmse": release.predicted_rmse.to_dict(),
-            "mechanism": {"name": mechanism_name(self.mechanism), "chosen_by": self.chosen_by},
+            "mechanism": {"name": mechanism_name(release.mechanism), "chosen_by": self.chosen_by},
+            "answers": {
+                "form": release.statement,
+                "confidence": self.confidence if release.has_intervals else None,
+            },
             "workload": {
                 "spec": self.spec,
-                "description": self.task.description,
-                "columns": list(self.task.columns),
-                "queries": self.task.workload.n_queries,
+                "description": release.task.description,
+                "columns": list(release.task.columns),
+                "queries": release.task.workload.n_queries,
             },
             "schema": self.schema.source,
-            "n": {"value": self.mechanism.n, "source": self.n_source},
+            "n": {"value": release.mechanism.n, "source": self.n_source},
             "seed": self.seed,
             "versions": {
                 "python": platform.python_version(),

@@ -6,7 +6,7 @@ An error names row (counted from 0 over all chunks) and column, never the value.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -78,8 +78,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
         unknown category, a missing value, not a number, a value outside edges or bounds; or a
         column that a chunk lacks or has twice.
     """
-    columns = _columns_for(universe, schema)
-    return _encoded(_chunks(records), columns, universe)
+    columns = columns_for(universe, schema)
+    return _encoded(column_codes(records, columns), columns, universe)
 
 
 def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
@@ -112,8 +112,21 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
         first_row += len(chunk)
 
 
-def _columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
-    """The columns of `schema` that make up a record of `universe`, in its order."""
+def column_codes(
+    records: Tables, columns: Sequence[Column]
+) -> Iterator[list[IntArray | FloatArray]]:
+    """Chunk by chunk, the codes or scaled values (n,) of each column; errors as `encode`."""
+    first_row = 0
+    for chunk in _chunks(records):
+        yield [_encode_column(_series(chunk, column.name), column, first_row) for column in columns]
+        first_row += len(chunk)
+
+
+def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
+    """The columns of `schema` that make up a record of `universe`, in its order.
+
+    ``ValueError`` if the schema does not fit the universe.
+    """
     match universe:
         case CategoricalProduct():
             return tuple(
@@ -175,13 +188,9 @@ def _chunks(records: Tables) -> Iterator[pd.DataFrame]:
 
 
 def _encoded(
-    chunks: Iterator[pd.DataFrame], columns: tuple[Column, ...], universe: Universe
+    chunks: Iterator[list[IntArray | FloatArray]], columns: tuple[Column, ...], universe: Universe
 ) -> Iterator[npt.NDArray[Any]]:
-    first_row = 0
-    for chunk in chunks:
-        values = [
-            _encode_column(_series(chunk, column.name), column, first_row) for column in columns
-        ]
+    for values in chunks:
         match universe:
             case FiniteUniverse():
                 levels = tuple(len(c.labels) for c in columns if not isinstance(c, RealColumn))
@@ -190,7 +199,6 @@ def _encoded(
                 yield np.stack(values, axis=1) / np.sqrt(d)
             case _:
                 yield np.stack(values, axis=1)
-        first_row += len(chunk)
 
 
 def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -313,4 +321,7 @@ def _refuse(bad: BoolArray, wanted: str, name: str, rows: IntArray) -> None:
     """``ValueError`` naming the first of the records `rows` where `bad` (n,) is True."""
     if bad.any():
         row = int(rows[np.argmax(bad)])
-        raise ValueError(f"records must be {wanted}: row {row}, column {name!r} is not")
+        raise ValueError(
+            f"records must be {wanted}: row {row}, column {name!r} is not (rows count from 0, the "
+            "header does not count)"
+        )

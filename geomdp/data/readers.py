@@ -59,18 +59,21 @@ def read_chunks(
         name, a requested column that is not there. While reading: a malformed file.
     """
     path, rows = Path(path), whole(rows, "rows")
+    chosen = _chosen(path, header(path), columns)
+    read = _csv_chunks if path.name.endswith(CSV_ENDINGS) else _parquet_chunks
+    return read(path, chosen, rows)
+
+
+def header(path: Path) -> list[str]:
+    """Names of the columns of a CSV or Parquet file, errors as `read_chunks`."""
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
     if path.name.endswith(CSV_ENDINGS):
-        names = _csv_header(path)
-        read = _csv_chunks
-    elif path.name.endswith(PARQUET_ENDINGS):
-        names = _parquet_header(path)
-        read = _parquet_chunks
-    else:
-        endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
-        raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")
-    return read(path, _chosen(path, names, columns), rows)
+        return _csv_header(path)
+    if path.name.endswith(PARQUET_ENDINGS):
+        return _parquet_header(path)
+    endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+    raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")
 
 
 def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list[str]:
@@ -180,3 +183,19 @@ def _parquet_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.Da
                     yield chunk
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: the Parquet file cannot be read: {error}") from error
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the columns of a CSV or Parquet file, from its header; no record is read.
+
+    Raises as `read_chunks` does at once.
+    """
+    path = Path(path)
+    if path.is_dir() or not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
+    if path.name.endswith(CSV_ENDINGS):
+        return _chosen(path, _csv_header(path), None)
+    if path.name.endswith(PARQUET_ENDINGS):
+        return _chosen(path, _parquet_header(path), None)
+    endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
+    raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")

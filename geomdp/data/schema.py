@@ -25,6 +25,7 @@ bounds are public: they must be known without the records.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,6 +39,8 @@ from geomdp.data.columns import (
     RealColumn,
 )
 from geomdp.data.dtypes import columns_of_dtypes
+from geomdp.workloads.finite import Histogram
+from geomdp.workloads.tables import MarginalTables
 from geomdp.workloads.universe.universes import CategoricalProduct, SymmetricCube
 
 if TYPE_CHECKING:
@@ -140,6 +143,32 @@ class Schema:
             "a universe must be all discrete or all real columns, got real "
             f"{[column.name for column in self.real_columns]} beside {list(self.levels)}; "
             "select one or the other"
+        )
+
+    def workload(self, kind: str, *, k: int | None = None) -> MarginalTables | Histogram:
+        """Queries about all discrete columns.
+
+        Parameters
+        ----------
+        kind : str
+            ``"marginals"`` for all k-way tables, ``"histogram"`` for the joint table.
+        k : int, optional
+            Number of columns of a table of ``"marginals"``.
+
+        Raises
+        ------
+        ValueError
+            Another kind, a `k` that is missing, out of range or not used, or no discrete column.
+        """
+        if not self.levels:
+            raise ValueError("the schema must have at least 1 discrete column, it has 0")
+        if kind == "marginals" and k is not None:
+            return MarginalTables(self.levels, k)
+        if kind == "histogram" and k is None:
+            return Histogram(math.prod(self.levels.values()))
+        raise ValueError(
+            "a workload must be 'marginals' with k, or 'histogram' without; got "
+            f"{kind!r} with k = {k!r}"
         )
 
     @classmethod

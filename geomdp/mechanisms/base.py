@@ -11,6 +11,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
+from geomdp.data.counting.tallies import CountedRecords, totals_of
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, Release, short_claim
 from geomdp.privacy import Guarantee, Ledger
@@ -56,7 +57,7 @@ class FunctionOfSums(abc.ABC):
         """
 
     @abc.abstractmethod
-    def totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Check the records and return their number and the exact sums they add up to.
 
         The records are read once; nothing is drawn. ``ValueError`` for records outside the
@@ -140,13 +141,13 @@ class Mechanism(FunctionOfSums):
         twin.n = n
         return twin
 
-    def totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and the sums of their answer vectors."""
-        return self.workload.totals(records)
+        return totals_of(self.workload, records)
 
     def release(
         self,
-        records: Records | Iterable[Records],
+        records: Records | Iterable[Records] | CountedRecords,
         rng: RandomState = None,
         *,
         ledger: Ledger | None = None,
@@ -156,7 +157,8 @@ class Mechanism(FunctionOfSums):
         Parameters
         ----------
         records : array, DataFrame, or iterable of chunks of one
-            In the encoding of `workload.universe`; under replace-one exactly n of them.
+            In the encoding of `workload.universe`; under replace-one exactly n of them. Or records
+            that `gd.data.count_records` has counted.
         rng : Generator, int or None
             None draws from the operating system's entropy; noise with a `grid` is then correctly
             rounded, and drawn before the records are read. Anything else makes the release

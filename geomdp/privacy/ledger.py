@@ -23,7 +23,7 @@ from geomdp.privacy.guarantees import (
     privacy_from_parameters,
 )
 from geomdp.privacy.ledger_file import LedgerFile
-from geomdp.privacy.spends import Spend, affordable
+from geomdp.privacy.spends import Spend, affordable, spent_parameters
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (the name users catch; design)
@@ -90,6 +90,29 @@ class Ledger:
                 f"{path} holds a budget of {_privacy(record)} under {record['adjacency']}, "
                 f"not {budget} under {adjacency.value}"
             )
+
+    @classmethod
+    def existing(cls, path: str | Path) -> Ledger:
+        """The ledger in a file, with the budget and neighbour relation that the file holds.
+
+        Raises
+        ------
+        ValueError
+            If the file is empty, damaged or not a ledger.
+        OSError
+            If there is no such file or it cannot be opened.
+        """
+        file = LedgerFile(Path(path), "", create=False)
+        record = json.loads(file.entries()[0])
+        file.close()
+        budget, adjacency = _privacy(record), Adjacency(record["adjacency"])
+        return cls(budget, adjacency=adjacency, path=path, create=False)
+
+    def left(self) -> dict[str, float]:
+        """What is left of each parameter of the budget, by name; raises as `spend`."""
+        spent = spent_parameters(self.budget, self.spends())
+        limits = self.budget.parameters()
+        return {name: max(0.0, limit - spent[name]) for name, limit in limits.items()}
 
     def __repr__(self) -> str:
         where = "in memory" if self.path is None else str(self.path)
@@ -185,4 +208,4 @@ def _privacy(record: Mapping[str, Any]) -> PureDP | ApproxDP | ZCDP:
 def _spends(entries: Sequence[str]) -> list[Spend]:
     """The spends among the entries of the file: all but the first, which is the budget."""
     records = map(json.loads, entries[1:])
-    return [Spend(record["label"], _privacy(record)) for record in records]
+    return [Spend(record["label"], _privacy(record), record["time"]) for record in records]

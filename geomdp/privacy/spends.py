@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP
 
@@ -22,10 +22,13 @@ class Spend:
         Its name, chosen by the caller.
     privacy : PureDP, ApproxDP or ZCDP
         Its cost.
+    time : str
+        When it was granted, in UTC (ISO 8601); empty before that. Not compared.
     """
 
     label: str
     privacy: PureDP | ApproxDP | ZCDP
+    time: str = field(default="", compare=False)
 
 
 def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> bool:
@@ -42,16 +45,21 @@ def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> boo
     ValueError
         For a spend that the budget's definition cannot pay for.
     """
-    slack = 1 + ROUNDING
+    spent, limits = spent_parameters(budget, spends), budget.parameters()
+    return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
+
+
+def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> dict[str, float]:
+    """The sum of `spends` in each parameter of `budget`, by name; raises as `affordable`."""
     match budget:
-        case PureDP(epsilon=limit):
-            return math.fsum(_pure_epsilon(s.privacy) for s in spends) <= limit * slack
-        case ZCDP(rho=limit):
-            return math.fsum(_rho(s.privacy) for s in spends) <= limit * slack
-        case ApproxDP(epsilon=limit, delta=delta_limit):
-            epsilon = math.fsum(_basic(s.privacy, budget)[0] for s in spends)
-            delta = math.fsum(_basic(s.privacy, budget)[1] for s in spends)
-            return epsilon <= limit * slack and delta <= delta_limit * slack
+        case PureDP():
+            return {"epsilon": math.fsum(_pure_epsilon(s.privacy) for s in spends)}
+        case ZCDP():
+            return {"rho": math.fsum(_rho(s.privacy) for s in spends)}
+        case ApproxDP():
+            costs = [_basic(s.privacy, budget) for s in spends]
+            epsilon, delta = (math.fsum(cost[i] for cost in costs) for i in (0, 1))
+            return {"epsilon": epsilon, "delta": delta}
 
 
 def _pure_epsilon(privacy: PureDP | ApproxDP | ZCDP) -> float:

@@ -1,4 +1,8 @@
 from .columns import chosen_columns as chosen_columns
+from .consistency import Form as Form
+from .covariances import CovarianceTable as CovarianceTable
+from .covariances import covariance as covariance
+from .mixtures import task_of as task_of
 from .results import Tabulation as Tabulation
 from .specs import WORKLOAD_KINDS as WORKLOAD_KINDS
 from .specs import ColumnLabels as ColumnLabels

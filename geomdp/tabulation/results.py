@@ -16,6 +16,7 @@ from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise import half_widths, simultaneous_half_widths
 from geomdp.privacy import Adjacency, Guarantee
+from geomdp.tabulation.consistency import Form, whole_counts
 from geomdp.tabulation.specs import Table, Task
 
 if TYPE_CHECKING:
@@ -39,16 +40,42 @@ class Tabulation:
         The queries, with labels.
     mechanism : Mechanism
         What released them.
+    form : Form
+        What holds of the answers, such as that no cell is negative.
+    integers : bool
+        Whether answers are whole counts, divided by n.
     """
 
     released: Release
     task: Task
     mechanism: Mechanism
+    form: Form = Form.OWN
+    integers: bool = False
+
+    @cached_property
+    def answers(self) -> FloatArray:
+        """Private mean answers (m,), in the order of the queries; any weights divided out."""
+        means = self.released.answers / self._weights
+        if not self.integers:
+            return means
+        return whole_counts(means, self.mechanism.n, self.task, self.form) / self.mechanism.n
 
     @property
-    def answers(self) -> FloatArray:
-        """Private mean answers (m,), in the order of the queries."""
-        return self.released.answers
+    def _weights(self) -> FloatArray | float:
+        """What the released answers are multiples of."""
+        return 1.0 if self.task.weights is None else self.task.weights
+
+    @property
+    def statement(self) -> str:
+        """What holds of the answers, in words."""
+        if not self.integers:
+            return self.form.value
+        if self.form not in (Form.CONSISTENT, Form.EACH_TABLE):
+            return f"whole counts, each rounded by itself; before that, {self.form.value}"
+        said = f"whole counts: no cell is negative, each table adds up to {self.mechanism.n}"
+        if self.task.tables_share_columns:
+            said += "; tables may differ where they share columns"
+        return said
 
     @property
     def guarantee(self) -> Guarantee:
@@ -57,7 +84,11 @@ class Tabulation:
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Error per query, on average over all queries, predicted before the data were seen."""
+        """Error per query, on average over all queries, predicted before the data were seen.
+
+        Where tables have weights, each error counts times its weight. Rounding to whole counts is
+        not in it.
+        """
         return self.released.predicted_rmse
 
     @cached_property
@@ -67,7 +98,8 @@ class Tabulation:
         Known before the data. Moving the answers to attainable ones lowers the error on average
         over the queries, not of every one.
         """
-        return np.asarray(np.sqrt(self._additive.noise.variances()) / self._additive.n)
+        deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
+        return np.asarray(deviations / self._weights)
 
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False
@@ -93,8 +125,8 @@ class Tabulation:
             `confidence` out of range, or a mechanism without additive noise.
         """
         widths = simultaneous_half_widths if simultaneous else half_widths
-        reach = widths(self._additive.noise, confidence) / self._additive.n
-        noisy = np.asarray(self.released.noisy)
+        reach = widths(self._additive.noise, confidence) / self._additive.n / self._weights
+        noisy = np.asarray(self.released.noisy) / self._weights
         low, high = self._range
         return np.clip(noisy - reach, low, high), np.clip(noisy + reach, low, high)
 
@@ -133,12 +165,15 @@ class Tabulation:
         DataFrame
             For tables the column ``table``, one column per attribute with the label of its level
             (missing where the table does not cross it); otherwise the column ``query``. Then
-            ``answer`` (mean) and ``count`` (answer times n), and where `has_intervals`
-            ``standard_error``, ``low`` and ``high``, in means.
+            ``answer`` (mean) and ``count`` (answer times n; whole with `integers`), and where
+            `has_intervals` ``standard_error``, ``low`` and ``high``, in means.
         """
         import pandas as pd
 
-        numbers = {"answer": self.answers, "count": self.answers * self.mechanism.n}
+        counts = self.answers * self.mechanism.n
+        if self.integers:
+            counts = np.rint(counts).astype(np.int64)
+        numbers = {"answer": self.answers, "count": counts}
         if self.has_intervals:
             low, high = self.interval(confidence, simultaneous=simultaneous)
             numbers |= {"standard_error": self.standard_errors, "low": low, "high": high}
@@ -178,7 +213,8 @@ class Tabulation:
             shown = [f"{line} ± {error:.2g}" for line, error in zip(shown, errors, strict=True)]
         more = len(self.task.labels) - len(shown)
         rest = [f"  ... and {more} more"] if more > 0 else []
-        return "\n".join([f"{self.task.description}: {self.guarantee}", *shown, *rest])
+        heading = f"{self.task.description}: {self.guarantee}"
+        return "\n".join([heading, f"({self.statement})", *shown, *rest])
 
     def _repr_html_(self) -> str:
         heading = html.escape(f"{self.task.description}: {self.guarantee}")

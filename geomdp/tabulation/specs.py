@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.workloads import (
     Histogram,
@@ -71,6 +72,8 @@ class Task:
         One per query, with level names.
     tables : tuple of Table
         The tables whose cells the queries are, in order; none if they are no cells.
+    weights : (m,) array, optional
+        What the workload multiplies each query by; by default 1.
     """
 
     workload: Workload
@@ -78,11 +81,18 @@ class Task:
     description: str
     labels: list[str]
     tables: tuple[Table, ...] = ()
+    weights: FloatArray | None = None
 
     @property
     def row(self) -> tuple[str, str]:
         """The queries in words, as a row to print."""
         return ("queries", f"{self.workload.n_queries}: {self.description}")
+
+    @property
+    def tables_share_columns(self) -> bool:
+        """Whether a column is crossed by two tables, which then can disagree about it."""
+        columns = [name for table in self.tables for name in table.columns]
+        return len(set(columns)) < len(columns)
 
 
 @dataclass(frozen=True)
@@ -151,7 +161,7 @@ def _table(columns: ColumnLabels, names: tuple[str, ...]) -> Table:
     return Table(names, tuple(tuple(columns[name]) for name in names))
 
 
-def _cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
+def cell_labels(columns: ColumnLabels, names: Sequence[str]) -> list[str]:
     """Labels of the cells of one table in row-major order, such as sex=male,smoker=no."""
     cells = itertools.product(*(columns[name] for name in names))
     return [",".join(map("=".join, zip(names, cell, strict=True))) for cell in cells]
@@ -162,7 +172,7 @@ def _marginals(columns: ColumnLabels, argument: str) -> Task:
     sizes = {name: len(levels) for name, levels in columns.items()}
     tables = list(itertools.combinations(columns, k))
     _limit(sum(math.prod(sizes[name] for name in table) for table in tables), f"marginals:{k}")
-    labels = [label for table in tables for label in _cell_labels(columns, table)]
+    labels = [label for table in tables for label in cell_labels(columns, table)]
     described = f"{_plural(len(tables), f'{k}-way table')} of {_plural(len(columns), 'column')}"
     crossed = tuple(_table(columns, table) for table in tables)
     return Task(MarginalTables(sizes, k), tuple(columns), described, labels, crossed)
@@ -173,7 +183,7 @@ def _histogram(columns: ColumnLabels, argument: str) -> Task:
     sizes = tuple(len(levels) for levels in columns.values())
     _limit(math.prod(sizes), "histogram")
     described = f"joint histogram of {_plural(len(columns), 'column')}"
-    labels = _cell_labels(columns, tuple(columns))
+    labels = cell_labels(columns, tuple(columns))
     joint = (_table(columns, tuple(columns)),)
     return Task(Histogram(math.prod(sizes)), tuple(columns), described, labels, joint)
 

@@ -2,55 +2,67 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy.typing as npt
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice import advise
-from geomdp.data import Schema, encode, read_chunks
-from geomdp.mechanisms import Mechanism
+from geomdp.data import Schema, Source, count_records, source_of
+from geomdp.mechanisms import AdditiveMechanism, Mechanism
+from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
-from geomdp.tabulation.columns import chosen_columns
+from geomdp.tabulation.consistency import Consistency, Form
+from geomdp.tabulation.mixtures import Asked, task_of
 from geomdp.tabulation.results import RESERVED, Tabulation
-from geomdp.tabulation.specs import Task, parse_workload, takes_reals
+from geomdp.workloads import Workload
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import pandas as pd
     import polars as pl
+    import pyarrow as pa
+    from distributed import Client
 
-    Frame = pd.DataFrame | pl.DataFrame
+    Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table | dd.DataFrame
+
+#: Names each step when it starts.
+LOG = logging.getLogger(__name__)
 
 
 def release(
-    records: Frame | str | os.PathLike[str],
+    records: Frame | str | os.PathLike[str] | Source,
     schema: Schema,
-    workload: str,
+    workload: str | Sequence[Asked],
     *,
     epsilon: float | None = None,
     privacy: Privacy | None = None,
     n: int | None = None,
     adjacency: Adjacency = Adjacency.REPLACE_ONE,
     columns: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
     mechanism: Callable[..., Mechanism] | None = None,
+    unbiased: bool = False,
+    integers: bool = False,
     ledger: Ledger | None = None,
+    client: Client | None = None,
     rng: RandomState = None,
 ) -> Tabulation:
     """Private answers about a table of records, with labels, errors and intervals.
 
     Parameters
     ----------
-    records : DataFrame of pandas or polars, or path
-        One record a row, with the labels that `schema` declares; or a CSV or Parquet file of them.
+    records : DataFrame of pandas, polars or Dask, Arrow table, path, or Source
+        One record a row, with the labels that `schema` declares. A path is a CSV or Parquet file, a
+        folder of them or a pattern; `gd.data.Query` is a source for SQL.
     schema : Schema
         Public declaration of the columns.
-    workload : str
+    workload : str, or sequence of str and of sequences of str
         What to ask, in the words of the command: ``"marginals:2"``, ``"histogram"``,
-        ``"prefixes:age"``; `geomdp workloads` lists them.
+        ``"prefixes:age"``; `geomdp workloads` lists them. A list mixes tables of several orders
+        and tables by the names of their columns: ``["marginals:1", ("region", "age")]``.
     epsilon : float, optional
         Pure differential privacy with this epsilon; or give `privacy`.
     privacy : PureDP, ZCDP or ApproxDP, optional
@@ -62,11 +74,20 @@ def release(
         Neighbour relation.
     columns : sequence of str, optional
         Columns to ask about; by default all that the workload can take.
+    weights : sequence of float, optional
+        One for each entry of `workload`: its errors count so many times.
     mechanism : callable, optional
         A mechanism's class, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among those with exact samplers.
+    unbiased : bool
+        Whether the noisy answers are left as they are, unbiased; shares may then be negative. By
+        default they are moved to the nearest consistent ones: see `Tabulation.statement`.
+    integers : bool
+        Whether counts are rounded to whole ones; consistent tables then still add up.
     ledger : Ledger, optional
         Asked before a record is read; pays once all are found valid, before noise meets them.
+    client : distributed.Client, optional
+        A Dask cluster that counts files or partitions; the counts are the same.
     rng : Generator, int or None
         None draws from the operating system's entropy; a seed makes the release reproducible and
         takes the guarantee away.
@@ -87,11 +108,10 @@ def release(
     Notes
     -----
     Privacy: that of the mechanism, in `guarantee`; the choice among mechanisms looks at the schema,
-    the workload, n and `privacy` alone.
+    the workload, n and `privacy` alone, and consistency at the noisy answers alone.
     """
-    names = None if columns is None else tuple(columns)
-    labelled = chosen_columns(schema, names, real=takes_reals(workload))
-    task = parse_workload(workload, labelled)
+    asked = [workload] if isinstance(workload, str) else list(workload)
+    task = task_of(schema, asked, columns=columns, weights=weights)
     clash = sorted(set(RESERVED) & set(task.columns)) if task.tables else []
     if clash:
         raise ValueError(f"columns {clash} must be renamed: tables of results have such columns")
@@ -101,14 +121,38 @@ def release(
     if ledger is not None:
         claim = Guarantee(wanted, adjacency, Exact())
         ledger.require(claim if rng is None else claim.as_seeded(), "release")
-    chunks = _encoded(records, schema.select(task.columns), task)
-    chosen_n = _number_of_records(n, adjacency, sum(map(len, chunks)))
-    setting: dict[str, Any] = {"n": chosen_n, "privacy": wanted, "adjacency": adjacency}
-    if mechanism is None:
-        chosen = advise(task.workload, exact_only=True, **setting).best
+    LOG.info("reading records")
+    declared = schema.select(task.columns)
+    counted = count_records(source_of(records), declared, task.workload, client=client)
+    chosen_n = _number_of_records(n, adjacency, counted.count)
+    LOG.info("preparing the mechanism")
+    choose = _advised if mechanism is None else mechanism
+    chosen = choose(task.workload, n=chosen_n, privacy=wanted, adjacency=adjacency)
+    if unbiased:
+        chosen, last = _additive(chosen), None
     else:
-        chosen = mechanism(task.workload, **setting)
-    return Tabulation(chosen.release(chunks, rng=rng, ledger=ledger), task, chosen)
+        last = Consistency(task, chosen, adjacency)
+        last.set_up()
+    LOG.info("releasing")
+    released = chosen.release(counted, rng=rng, ledger=ledger)
+    if last is None:
+        return Tabulation(released, task, chosen, Form.NOISY, integers)
+    return Tabulation(last.applied(released), task, chosen, last.form, integers)
+
+
+def _advised(workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency) -> Mechanism:
+    """The mechanism with the least predicted error among those with exact samplers."""
+    return advise(workload, n=n, privacy=privacy, exact_only=True, adjacency=adjacency).best
+
+
+def _additive(mechanism: Mechanism) -> AdditiveMechanism:
+    """The additive mechanism that `mechanism` is or processes the answers of."""
+    additive = additive_within(mechanism)
+    if additive is None:
+        raise ValueError(
+            f"unbiased answers need a mechanism that adds noise to them, {mechanism!r} does not"
+        )
+    return additive
 
 
 def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
@@ -121,24 +165,12 @@ def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
     return PureDP(epsilon)
 
 
-def _encoded(
-    records: Frame | str | os.PathLike[str], schema: Schema, task: Task
-) -> list[npt.NDArray[Any]]:
-    """Records in the encoding of the task's universe, in chunks."""
-    source: Frame | Iterable[pd.DataFrame]
-    if isinstance(records, str | os.PathLike):
-        source = read_chunks(Path(records), task.columns)
-    else:
-        source = records
-    return list(encode(source, schema, task.workload.universe))
-
-
 def _number_of_records(declared: int | None, adjacency: Adjacency, counted: int) -> int:
     """The public number of records."""
     if adjacency is Adjacency.ADD_REMOVE and declared is not None:
         return whole(declared, "n")
     if counted == 0:
-        raise ValueError("records must number at least 1, got 0")
+        raise ValueError("records must hold at least 1 record, got 0")
     if declared not in (None, counted):
         raise ValueError(f"n must be the number of records, {counted}, got {declared}")
     return counted

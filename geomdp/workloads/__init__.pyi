@@ -4,6 +4,7 @@ from .base import Workload as Workload
 from .base import WorkloadSizeError as WorkloadSizeError
 from .boolean import Marginals as Marginals
 from .boolean import Parities as Parities
+from .chosen_tables import ChosenTables as ChosenTables
 from .closed_forms.enumeration import explicit_answers as explicit_answers
 from .coarsened import Coarsened as Coarsened
 from .explicit import Explicit as Explicit
@@ -23,6 +24,7 @@ from .single_queries.sparse_queries import SparseQueries as SparseQueries
 from .smooth import SmoothQueries as SmoothQueries
 from .structure.symmetries import random_symmetry as random_symmetry
 from .tables import MarginalTables as MarginalTables
+from .union import Union as Union
 from .universe.open_universe import OpenUniverse as OpenUniverse
 from .universe.universes import BooleanCube as BooleanCube
 from .universe.universes import CategoricalProduct as CategoricalProduct

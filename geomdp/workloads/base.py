@@ -12,7 +12,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.workloads.universe.universes import Records, Universe
 
-#: Records evaluated at a time; `totals` holds so many rows of answers.
+#: Records evaluated at a time: `totals` never holds more rows of answers than this.
 CHUNK_ROWS = 8192
 #: Most scores <u, Q(x)> held at a time, and so the largest universe whose elements are all scored
 #: by a fast transform: 2^24 float64 are 128 MB.
@@ -78,6 +78,14 @@ class Workload(abc.ABC):
     @abc.abstractmethod
     def n_queries(self) -> int:
         """Number of queries m."""
+
+    @property
+    def whole_answers(self) -> bool:
+        """Whether Q(x) is whole for every element x, and `totals` adds whole numbers only.
+
+        Sums below 2^53 are then exact in float64. False where this is not known.
+        """
+        return False
 
     @abc.abstractmethod
     def evaluate(self, records: Records) -> FloatArray:

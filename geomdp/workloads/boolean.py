@@ -32,6 +32,7 @@ class _SubsetQueries(Workload):
     so a query is `_values[bit]` for a single bit: the bits of x_S combined by `_word_operation`.
     """
 
+    whole_answers: ClassVar[bool] = True
     d: int
     k: int
     _values: ClassVar[tuple[float, float]]
@@ -118,9 +119,7 @@ class _SubsetQueries(Workload):
 
         Costs as `extreme_answers`, and fails where that does.
         """
-        from geomdp.workloads.closed_forms.quadratic_forms import (
-            quadratic_ranges,  # compiled: slow import
-        )
+        from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
         directions = batch(directions, self.n_queries, "directions")
         if self.k == 1:
@@ -130,7 +129,7 @@ class _SubsetQueries(Workload):
         for rows in self._parts(len(directions)):
             part = directions[rows]
             if self.k == 2:
-                ranges[rows] = quadratic_ranges(*self._quadratic_forms(part))
+                ranges[rows] = quadratic_forms.quadratic_ranges(*self._quadratic_forms(part))
             else:
                 ranges[rows] = np.ptp(self._scores(part), axis=1)
         return ranges
@@ -155,11 +154,9 @@ class _SubsetQueries(Workload):
 
     def _best_of_pairs(self, directions: FloatArray) -> IntArray:
         """Numbers (b,) of elements with the best score for k = 2."""
-        from geomdp.workloads.closed_forms.quadratic_forms import (
-            quadratic_maximisers,  # compiled: slow import
-        )
+        from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
-        return np.asarray(quadratic_maximisers(*self._quadratic_forms(directions)))
+        return np.asarray(quadratic_forms.quadratic_maximisers(*self._quadratic_forms(directions)))
 
     def _quadratic_forms(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """For k = 2: the scores, up to a constant, as quadratic forms in the bits of the element.

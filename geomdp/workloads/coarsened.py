@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch
 from geomdp.workloads.base import Workload
-from geomdp.workloads.closed_forms import diameters
 from geomdp.workloads.closed_forms.enumeration import explicit_answers
+from geomdp.workloads.explicit import Explicit, ListedAnswers
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records
 
@@ -20,7 +19,7 @@ from geomdp.workloads.universe.records import Records
 BLOCK_ELEMENTS = 1024
 
 
-class Coarsened(Workload):
+class Coarsened(ListedAnswers):
     """The workload x -> the centre nearest to Q(x), in Euclidean norm, the first among ties.
 
     Parameters
@@ -68,43 +67,14 @@ class Coarsened(Workload):
         """The universe of the inner workload."""
         return self.workload.universe
 
-    @property
-    def n_queries(self) -> int:
-        """Number of queries m."""
-        return self.workload.n_queries
+    @cached_property
+    def explicit(self) -> Explicit:
+        """The centres as columns."""
+        return Explicit(self.centres.T)
 
     def evaluate(self, records: Records) -> FloatArray:
         """Centres (n, m) of the records."""
         return np.asarray(self.centres[self._assignment[self.universe.numbers(records)]])
-
-    def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best centres (b, m), the first among ties; one product with all centres."""
-        directions = batch(directions, self.n_queries, "directions")
-        return np.asarray(self.centres[(directions @ self.centres.T).argmax(axis=1)])
-
-    @cached_property
-    def _hull(self) -> AffineHull:
-        return AffineHull.of_points(self.centres)
-
-    def affine_hull(self) -> AffineHull:
-        """Affine hull of the centres, by a singular value decomposition."""
-        return self._hull
-
-    def l1_diameter(self) -> float:
-        """Largest l1 distance of two centres (`diameters.l1_diameter`)."""
-        return diameters.l1_diameter(self.centres)
-
-    def l2_diameter(self) -> float:
-        """Largest Euclidean distance of two centres (`diameters.l2_diameter`)."""
-        return diameters.l2_diameter(self.centres)
-
-    def l1_radius(self) -> float:
-        """Largest l1 norm of a centre."""
-        return float(np.abs(self.centres).sum(axis=1).max())
-
-    def l2_radius(self) -> float:
-        """Largest Euclidean norm of a centre."""
-        return float(np.linalg.norm(self.centres, axis=1).max())
 
 
 def _nearest(points: FloatArray, centres: FloatArray) -> tuple[IntArray, FloatArray]:

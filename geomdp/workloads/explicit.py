@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,13 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import batch, finite_array, whole
-from geomdp.workloads.base import MAX_ENTRIES
+from geomdp.workloads.base import MAX_ENTRIES, Workload
 from geomdp.workloads.closed_forms import diameters
 from geomdp.workloads.finite import FiniteWorkload
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -26,8 +30,9 @@ class Explicit(FiniteWorkload):
 
     Parameters
     ----------
-    matrix : (m, N) array or scipy.sparse matrix or array
-        Finite values; copied. A sparse matrix stays sparse.
+    matrix : (m, N) array, DataFrame, or scipy.sparse matrix or array
+        Finite values; copied. A sparse matrix stays sparse. The index of a DataFrame names the
+        queries.
 
     Raises
     ------
@@ -41,8 +46,11 @@ class Explicit(FiniteWorkload):
     diameters are bounds and there is no affine hull.
     """
 
-    def __init__(self, matrix: npt.ArrayLike | sp.sparray | sp.spmatrix) -> None:
+    def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
         # Held as (N, m): taking answer vectors of elements is then a contiguous read.
+        # Pandas is not imported for this: what has columns and an index is a frame.
+        index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
+        self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
         if 0 in self._rows.shape:
             raise ValueError(f"matrix must have rows and columns, got shape {self.matrix.shape}")
@@ -51,6 +59,10 @@ class Explicit(FiniteWorkload):
     def matrix(self) -> Any:
         """The query matrix (m, N): a read-only array, or a scipy.sparse CSC array."""
         return self._rows.T
+
+    def labels(self) -> list[str]:
+        """The index of the DataFrame it was made from; else q0, q1, ..."""
+        return list(self._labels) or super().labels()
 
     @property
     def universe(self) -> FiniteUniverse:
@@ -61,6 +73,12 @@ class Explicit(FiniteWorkload):
     def n_queries(self) -> int:
         """Number of queries m."""
         return int(self._rows.shape[1])
+
+    @property
+    def whole_answers(self) -> bool:
+        """Whether all entries of the matrix are whole numbers."""
+        entries = sp.find(self.matrix)[2]  # those that are not 0
+        return bool((entries == np.rint(entries)).all())
 
     def evaluate(self, records: Records) -> FloatArray:
         """Columns of the matrix at the records, as rows (n, m)."""
@@ -138,6 +156,44 @@ class Explicit(FiniteWorkload):
     def l2_radius(self) -> float:
         """Largest Euclidean norm of a column."""
         return float(np.sqrt((self._rows * self._rows).sum(axis=1).max()))
+
+
+class ListedAnswers(Workload):
+    """A workload with the answer vectors of an explicit one, which computes its geometry."""
+
+    @property
+    @abc.abstractmethod
+    def explicit(self) -> Explicit:
+        """A workload whose columns are the different answer vectors."""
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries m."""
+        return self.explicit.n_queries
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Best answer vectors (b, m) for directions (b, m), the first listed among ties."""
+        return self.explicit.extreme_answers(directions)
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the listed answers, by a singular value decomposition."""
+        return self.explicit.affine_hull()
+
+    def l1_diameter(self) -> float:
+        """Largest l1 distance of two listed answers; see `Explicit`."""
+        return self.explicit.l1_diameter()
+
+    def l2_diameter(self) -> float:
+        """Largest Euclidean distance of two listed answers; see `Explicit`."""
+        return self.explicit.l2_diameter()
+
+    def l1_radius(self) -> float:
+        """Largest l1 norm of a listed answer."""
+        return self.explicit.l1_radius()
+
+    def l2_radius(self) -> float:
+        """Largest Euclidean norm of a listed answer."""
+        return self.explicit.l2_radius()
 
 
 class RandomSigns(Explicit):

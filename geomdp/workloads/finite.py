@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,6 +50,7 @@ class FiniteWorkload(Workload):
 class _OnCodes(FiniteWorkload):
     """A workload with no parameter but the number of elements N; of N queries unless overridden."""
 
+    whole_answers: ClassVar[bool] = True
     N: int
 
     def __post_init__(self) -> None:

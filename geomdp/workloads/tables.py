@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,6 +45,7 @@ class MarginalTables(Workload):
         Number of columns in a table, from 1 to the number of columns.
     """
 
+    whole_answers: ClassVar[bool] = True
     names: tuple[str, ...]
     levels: tuple[int, ...]
     k: int
@@ -96,12 +98,6 @@ class MarginalTables(Workload):
             strides[list(table), t] = math.prod(shape) // np.cumprod(shape)
         return strides
 
-    def _cells(self, codes: IntArray) -> Iterable[IntArray]:
-        """For each table, the cell number of each record: (n,)."""
-        columns = np.ascontiguousarray(codes.T)
-        for table in self.tables:
-            yield np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
-
     def evaluate(self, records: Records) -> FloatArray:
         """Rows (n, m) with one 1 in each table."""
         codes = self.universe.validate(records)
@@ -122,15 +118,22 @@ class MarginalTables(Workload):
             if self.k == 2:
                 sums += self._pair_counts(chunk)
                 continue
-            for cells, place in zip(self._cells(chunk), self.slices, strict=True):
+            columns = np.ascontiguousarray(chunk.T)
+            for table, place in zip(self.tables, self.slices, strict=True):
+                cells = np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
                 sums[place] += np.bincount(cells, minlength=place.stop - place.start)
         return Totals(count, sums)
 
     @cached_property
+    def _first_levels(self) -> IntArray:
+        """Number of the first level of each column among the levels of all columns."""
+        levels = np.array(self.levels)
+        return np.asarray(np.cumsum(levels) - levels)
+
+    @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:
         """For k = 2, both levels of each cell, as numbers among the levels of all columns."""
-        levels = np.array(self.levels)
-        starts = np.cumsum(levels) - levels
+        starts = self._first_levels
         first, second = [], []
         for i, j in self.tables:
             rows, columns = np.divmod(np.arange(self.levels[i] * self.levels[j]), self.levels[j])
@@ -140,11 +143,9 @@ class MarginalTables(Workload):
 
     def _pair_counts(self, codes: IntArray) -> FloatArray:
         """For k = 2, how many records (n, c) fall in each cell: (m,)."""
-        levels = np.array(self.levels)
-        starts = np.cumsum(levels) - levels
         # float32 counts exactly up to 2^24, far above the rows of one chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
-        np.put_along_axis(indicators, codes + starts, 1, axis=1)
+        np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
         first, second = self._pair_places
         return (indicators.T @ indicators)[first, second].astype(np.float64)
 

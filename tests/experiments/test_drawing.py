@@ -22,7 +22,7 @@ MEANS = {100: MeanSquare(4.0, 0.4, 50), 10: MeanSquare(9.0, 0.9, 50)}
 
 def test_measurements_are_drawn_in_order_inside_their_band() -> None:
     axes = Figure().subplots()
-    draw_measured(axes, [*MEANS], [*MEANS.values()], Look("C0", "o"), "K-norm")
+    draw_measured(axes, MEANS, Look("C0", "o"), "K-norm")
     (line,) = axes.lines
     np.testing.assert_array_equal(line.get_xdata(), [10, 100])
     np.testing.assert_array_equal(line.get_ydata(), [3, 2])
@@ -35,7 +35,7 @@ def test_measurements_are_drawn_in_order_inside_their_band() -> None:
 
 def test_unjoined_measurements_have_no_line() -> None:
     axes = Figure().subplots()
-    draw_measured(axes, [*MEANS], [*MEANS.values()], Look("C0", "o", filled=False), "x", False)
+    draw_measured(axes, MEANS, Look("C0", "o", filled=False), "x", False)
     assert axes.lines[0].get_linestyle() == "None"
     assert axes.lines[0].get_markerfacecolor() == "white"
 
@@ -56,7 +56,7 @@ def test_a_legend_shows_each_label_once_under_its_heading() -> None:
         panels = figure.subplots(1, 2)
         for axes in panels:
             draw_theory(axes, [1, 2], [1, 2], "black", "exact")
-            draw_measured(axes, [*MEANS], [*MEANS.values()], Look("C0", "o"), "K-norm")
+            draw_measured(axes, MEANS, Look("C0", "o"), "K-norm")
         columns = {"measured": ["K-norm", "never drawn"], "theory": ["exact"]}
         shared_legend(figure, panels, columns)
         figure.draw_without_rendering()

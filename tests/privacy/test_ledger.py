@@ -362,3 +362,19 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
 def test_budget_must_be_a_guarantee() -> None:
     with pytest.raises(ValueError, match="budget must be PureDP"):
         Ledger(1.0)  # type: ignore[arg-type]
+
+
+def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
+    path = tmp_path / "survey.ledger"
+    with pytest.raises(OSError, match="cannot be opened"):
+        Ledger.existing(path)
+    budget = ApproxDP(2.0, 1e-6)
+    with Ledger(budget, adjacency=Adjacency.ADD_REMOVE, path=path) as ledger:
+        ledger.spend(Guarantee(PureDP(0.5), Adjacency.ADD_REMOVE, Exact()), "first")
+    with Ledger.existing(path) as again:
+        assert again.budget == budget
+        assert again.adjacency is Adjacency.ADD_REMOVE
+        assert again.left() == {"epsilon": 1.5, "delta": 1e-6}
+        (spend,) = again.spends()
+        assert spend.time.startswith("20")
+    assert Ledger(ZCDP(0.5)).left() == {"rho": 0.5}

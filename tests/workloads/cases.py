@@ -6,9 +6,23 @@ All stated diameters and radii of these are exact, and all blocks attain their d
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from geomdp import workloads as wl
+
+
+def check_reach(workload: wl.Workload, answers: np.ndarray) -> None:
+    """The stated diameters and radii are those of the answer vectors."""
+    differences = answers[:, None] - answers[None]
+    expected = {
+        "l1_diameter": np.abs(differences).sum(axis=2).max(),
+        "l2_diameter": np.linalg.norm(differences, axis=2).max(),
+        "l1_radius": np.abs(answers).sum(axis=1).max(),
+        "l2_radius": np.linalg.norm(answers, axis=1).max(),
+    }
+    stated = {name: getattr(workload, name)() for name in expected}
+    assert stated == pytest.approx(expected, rel=1e-13)
 
 
 def _matrix(m: int, N: int, seed: int) -> np.ndarray:
@@ -45,6 +59,9 @@ FINITE = [
     wl.MarginalTables([1, 1], 1),
     wl.LinearMap(wl.Marginals(5, 2), _matrix(4, 10, 5)),
     wl.LinearMap(wl.Histogram(6), _matrix(8, 6, 6)),
+    wl.ChosenTables({"age": 3, "sex": 2, "region": 4}, [["sex", "age"], ["region"]], [1, 2.5]),
+    wl.ChosenTables({"a": 2, "b": 3, "c": 1}, [["a"], ["a", "b", "c"]]),
+    wl.Union([wl.Prefixes(6), wl.Histogram(6)], [2, 1]),
     wl.Coarsened(wl.MarginalTables([2, 3, 2], 2), _matrix(5, 16, 7)),
     wl.Coarsened(wl.Prefixes(9), np.tri(9)[::3]),
 ]

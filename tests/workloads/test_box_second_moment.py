@@ -13,19 +13,14 @@ from geomdp._numerics.linalg import svec, unsvec
 from geomdp.audit import audit
 from geomdp.mechanisms import Cone, Gaussian, Laplace
 from geomdp.privacy import ZCDP, Adjacency, PureDP
-from geomdp.workloads import BoxSecondMoment, SecondMoment
+from geomdp.workloads import BoxSecondMoment
 from tests.stats import mean_agrees
 
 PURE = PureDP(1.0)
 
 
-def test_answers_are_second_moments():
+def test_records_outside_the_cube():
     workload = BoxSecondMoment(4)
-    records = workload.universe.sample(20_000, rng=0)
-    answers = workload.answers(records)
-    np.testing.assert_allclose(workload.matrix(answers), records.T @ records / 20_000, rtol=1e-12)
-    np.testing.assert_allclose(answers, workload.evaluate(records).mean(axis=0), atol=1e-14)
-    assert workload.labels() == SecondMoment(4).labels()
     assert workload.affine_hull().dimension == workload.n_queries == 10
     with pytest.raises(ValueError, match="row 1, column 0"):
         workload.answers(np.array([[0.5, 1, 1, 1], [1.5, 0, 0, 0]]))

@@ -11,7 +11,7 @@ import pytest
 
 from geomdp import workloads as wl
 from geomdp._numerics.linalg import AffineHull
-from tests.workloads.cases import FINITE, INFINITE
+from tests.workloads.cases import FINITE, INFINITE, check_reach
 
 everywhere = pytest.mark.parametrize("workload", FINITE, ids=repr)
 
@@ -75,16 +75,7 @@ def test_bad_directions(workload, bad):
 
 @everywhere
 def test_diameters_and_radii_are_attained(workload):
-    answers = wl.explicit_answers(workload)
-    differences = pairwise(answers)
-    expected = {
-        "l1_diameter": np.abs(differences).sum(axis=2).max(),
-        "l2_diameter": np.linalg.norm(differences, axis=2).max(),
-        "l1_radius": np.abs(answers).sum(axis=1).max(),
-        "l2_radius": np.linalg.norm(answers, axis=1).max(),
-    }
-    stated = {name: getattr(workload, name)() for name in expected}
-    assert stated == pytest.approx(expected, rel=1e-13)
+    check_reach(workload, wl.explicit_answers(workload))
 
 
 @everywhere

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from geomdp._numerics.linalg import svec, unsvec
-from geomdp.workloads import SecondMoment
+from geomdp.workloads import BoxSecondMoment, SecondMoment
 
 
-def test_answers_are_second_moments():
-    workload = SecondMoment(4)
+@pytest.mark.parametrize("workload", [SecondMoment(4), BoxSecondMoment(4)], ids=repr)
+def test_answers_are_second_moments(workload):
     records = workload.universe.sample(20_000, rng=0)
     answers = workload.answers(records)
     np.testing.assert_allclose(workload.matrix(answers), records.T @ records / 20_000, rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -96,8 +97,9 @@ def test_ragged_and_masked(universe):
     first_row=st.integers(0, 10**6),
 )
 def test_bad_values_are_placed_and_never_shown(universe, value, place, rows, first_row):
-    row, column = place[0], place[1] % universe.dimension
-    records = np.zeros((9, universe.dimension))
+    dimension = math.prod(universe.record_shape)
+    row, column = place[0], place[1] % dimension
+    records = np.zeros((9, dimension))
     records[row, column] = value
     records = records.reshape(9, *universe.record_shape)
     name = (universe.column_names or {}) and repr(universe.column_names[column])
@@ -324,7 +326,7 @@ def test_equality_hash_and_names():
     assert CategoricalProduct([2, 3]) == CategoricalProduct({"c0": 2, "c1": 3})
     assert CategoricalProduct({"a": 2, "b": 2}) != CategoricalProduct({"b": 2, "a": 2})
     assert COLUMNS.columns == {"age": 4, "sex": 2, "region": 3}
-    assert (COLUMNS.dimension, FiniteUniverse(5).dimension) == (3, 1)
+    assert (COLUMNS.record_shape, FiniteUniverse(5).record_shape) == ((3,), ())
     assert repr(COLUMNS) == "CategoricalProduct({'age': 4, 'sex': 2, 'region': 3})"
     assert repr(CategoricalProduct([2] * 9)) == "CategoricalProduct(9 columns, 512 elements)"
 

@@ -42,12 +42,7 @@ def chord_by_linprog(vertices: Array, point: Array, direction: Array) -> tuple[f
 class KeptColumns:
     """One HiGHS model with a column per signed vertex, re-solved from its last basis.
 
-    Parameters
-    ----------
-    vertices : (N, m) array
-        The v_i.
-    strategy : int
-        `DUAL` or `PRIMAL`.
+    Vertices v_i are rows (N, m); the strategy is `DUAL` or `PRIMAL`.
     """
 
     def __init__(self, vertices: Array, strategy: int) -> None:
@@ -75,12 +70,7 @@ class KeptColumns:
 class KeptRows:
     """The dual model, with a row per signed vertex: min {s - <z, p> : |<z, v_i>| <= s, <z, u> = 1}.
 
-    Parameters
-    ----------
-    vertices : (N, m) array
-        The v_i.
-    strategy : int
-        `DUAL` or `PRIMAL`.
+    Vertices and strategy as for `KeptColumns`.
     """
 
     def __init__(self, vertices: Array, strategy: int) -> None:

@@ -16,15 +16,9 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EigenvalueChords(gd.bodies.Body):
-    """The spectraplex {M psd, tr M <= 1} with its exact chords only.
+    """The spectraplex {M psd, tr M <= 1} with its exact chords only."""
 
-    Parameters
-    ----------
-    inner : Spectraplex
-        The body.
-    """
-
-    inner: gd.bodies.Spectraplex
+    inner: gd.bodies.Spectraplex  # The body
 
     @property
     def dimension(self) -> int:

@@ -21,7 +21,6 @@ from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector, public
 from geomdp.privacy import Adjacency, Guarantee, Privacy
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
-from geomdp.workloads.structure.whole_answers import has_whole_answers
 
 #: Whole numbers below this are exact in float64.
 LARGEST_SUM = 2**53
@@ -95,7 +94,7 @@ class AdditiveMechanism(Mechanism):
             return None
         if self._rows is not None:
             return public_grid(self._rows.noise)
-        proved = self._proved_as_computed() and has_whole_answers(self.workload)
+        proved = self._proved_as_computed() and self.workload.whole_answers
         return public_grid(self.noise) if proved else None
 
     @cached_property

@@ -15,7 +15,6 @@ from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
-from geomdp.workloads.structure.whole_answers import has_whole_answers
 
 #: Certified slack tau (X-GRID): the ellipsoid of a rounded release is larger by this share than the
 #: one found in float64, and the error with it. It covers all rounding in finding it.
@@ -83,7 +82,7 @@ def certified_rows(
         None for answers that are not whole, a universe above 2^12 elements, or no proof.
     """
     size = workload.universe.size
-    if size is None or size > MAX_CHECKED or not has_whole_answers(workload):
+    if size is None or size > MAX_CHECKED or not workload.whole_answers:
         return None
     pivots = scipy.linalg.qr(root.T, mode="r", pivoting=True)[1]
     places = np.asarray(pivots[: root.shape[1]], dtype=np.int64)

@@ -12,7 +12,6 @@ from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_s
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.workloads import Workload
-from geomdp.workloads.structure.whole_answers import has_whole_answers
 
 
 class Gaussian(AdditiveMechanism):
@@ -58,7 +57,7 @@ class Gaussian(AdditiveMechanism):
         sensitivity = l2_sensitivity(workload, adjacency)
         self._scale = (
             proved_gaussian_scale(whole_square(sensitivity), privacy)
-            if has_whole_answers(workload)
+            if workload.whole_answers
             else gaussian_scale(sensitivity, privacy)
         )
         self._span = answer_hull(workload, adjacency)
@@ -71,7 +70,7 @@ class Gaussian(AdditiveMechanism):
 
     def _proved_as_computed(self) -> bool:
         # The scale is proved for whole answers.
-        return has_whole_answers(self.workload)
+        return self.workload.whole_answers
 
     @cached_property
     def _rounded(self) -> RoundedVector | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
+from geomdp.data.counting.tallies import CountedRecords, totals_of
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms.base import Mechanism
 from geomdp.mechanisms.post_processed.base import PostProcessed
@@ -101,9 +102,9 @@ class Coarse(PostProcessed):
         """The mechanism of the same family and radius for another workload."""
         return type(self)(self.inner.with_workload(workload), self._radius)
 
-    def totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and the sums of their rounded answers."""
-        return self._coarsened.totals(records)
+        return totals_of(self._coarsened, records)
 
 
 def _lengths(rows: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
+from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.post_processed.base import PostProcessed
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
@@ -92,9 +93,16 @@ class PairMarginals(PostProcessed):
             adjacency=self.guarantee.adjacency,
         )
 
-    def totals(self, records: Records | Iterable[Records]) -> Totals:
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and svec of the sum of x x^T / d."""
         d = self.workload.d
+        if isinstance(records, CountedRecords):
+            pairs = records.totals(self.workload).sums
+            total = np.zeros((d, d))
+            total[np.triu_indices(d, 1)] = pairs
+            total += total.T
+            np.fill_diagonal(total, records.totals(Marginals(d, 1)).sums)
+            return Totals(records.count, svec(total) / d)
         count, total = 0, np.zeros((d, d))
         for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)

@@ -11,6 +11,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, RandomState
 from geomdp.bodies import Spectraplex
+from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.cone import Cone
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
@@ -174,13 +175,13 @@ class SecondMoment(PostProcessed):
 
     def release(
         self,
-        records: Records | Iterable[Records],
+        records: Records | Iterable[Records] | CountedRecords,
         rng: RandomState = None,
         *,
         ledger: Ledger | None = None,
     ) -> Release:
         """Private second moments; see `Mechanism.release`, and `clip` for rows of norm above 1."""
-        if self.clip:
+        if self.clip and not isinstance(records, CountedRecords):
             records = clipped_to_ball(records, self.body.d)
         return super().release(records, rng, ledger=ledger)
 

@@ -28,19 +28,11 @@ from geomdp.workloads.finite import zero_sum_basis
 def interaction_block(
     levels: Sequence[int], places: Mapping[tuple[int, ...], slice], n_cells: int, S: tuple[int, ...]
 ) -> Block:
-    """The block of the columns S, with its exact diameter and radius.
+    """The block of the columns numbered S, with its exact diameter and radius.
 
-    Parameters
-    ----------
-    levels : sequence of int
-        Number of levels l_i of each column, at least 2 for those of S.
-    places : mapping of tuple of int to slice
-        The column numbers of each table, and the slice of its cells, in row-major order, among the
-        cells of all tables.
-    n_cells : int
-        Number of cells of all tables.
-    S : tuple of int
-        Column numbers.
+    `levels` are the numbers of levels l_i of all columns, at least 2 for those of S. `places` maps
+    the column numbers of each table to the slice of its cells, in row-major order, among the
+    `n_cells` cells of all tables.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:

@@ -106,17 +106,8 @@ def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
 def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
     """Largest minus smallest value over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
 
-    Parameters
-    ----------
-    linear : (b, d) array
-        Coefficients l, one row per form.
-    pairs : (b, d, d) array
-        Coefficients q; only those with i < j are read.
-
-    Returns
-    -------
-    (b,) array
-        The ranges, in one pass over the cube.
+    In one pass over the cube for each of b forms, with coefficients l = `linear` (b, d) and
+    q = `pairs` (b, d, d), of which only those with i < j are read: (b,).
     """
     ranges, _ = _by_outer_points(linear, pairs)
     return np.asarray(ranges)
@@ -124,20 +115,9 @@ def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
-    """Numbers of maximisers over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
+    """Numbers (b,) of maximisers over {0, 1}^d of the forms of `quadratic_ranges`.
 
-    Parameters
-    ----------
-    linear : (b, d) array
-        Coefficients l, one row per form.
-    pairs : (b, d, d) array
-        Coefficients q; only those with i < j are read.
-
-    Returns
-    -------
-    (b,) int64 array
-        Numbers of the maximisers, the first coordinate being the highest bit; ties go to the
-        lowest, up to rounding.
+    The first coordinate is the highest bit; ties go to the lowest number, up to rounding.
     """
     forms, size = linear.shape
     inner = min(size, INNER)

@@ -20,9 +20,7 @@ MAX_FACE_DIMENSION = 8
 class BoxSecondMoment(OuterProducts):
     """Q(x) = svec(x x^T) for x in [-1, 1]^d: the m = d (d + 1) / 2 second moments.
 
-    svec lists the upper triangle row by row with off-diagonal entries times sqrt(2), so that the
-    Euclidean norm of answers is the Frobenius norm of matrices; `matrix` converts back. All Q(x)
-    lie in {M psd, M_ii <= 1} (X-PSDBOX).
+    svec is that of `SecondMoment`; `matrix` converts back. All Q(x) lie in {M psd, M_ii <= 1}.
 
     Parameters
     ----------

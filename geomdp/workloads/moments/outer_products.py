@@ -15,11 +15,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class OuterProducts(Workload):
-    """Q(x) = svec(x x^T) for rows x of d reals: the m = d (d + 1) / 2 second moments.
-
-    svec lists the upper triangle row by row with off-diagonal entries times sqrt(2), so that the
-    Euclidean norm of answers is the Frobenius norm of matrices; `matrix` converts back.
-    """
+    """Q(x) = svec(x x^T) for rows x of d reals: the m = d (d + 1) / 2 second moments."""
 
     d: int
 

@@ -39,7 +39,7 @@ def query_from_record(record: Mapping[str, Any]) -> DenseQuery | SparseQuery:
     Raises
     ------
     ValueError
-        If the record is not one.
+        If the record describes no query.
     """
     match record:
         case {"kind": "dense", "values": list(values)}:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,6 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Largest number of free bits of a conjunction: its support is enumerated, 2^20 elements.
 MAX_FREE_BITS = 20
@@ -125,18 +122,7 @@ class SparseQuery:
     @classmethod
     def from_mapping(cls, values: Mapping[Hashable, float]) -> SparseQuery:
         """The query with `values` by element."""
-        return cls.from_items(values.items())
-
-    @classmethod
-    def from_series(cls, values: pd.Series) -> SparseQuery:
-        """The query with a pandas Series of values, its index the elements."""
-        return cls(tuple(values.index), values.to_numpy(dtype=np.float64))
-
-    @classmethod
-    def from_items(cls, items: Iterable[tuple[Hashable, float]]) -> SparseQuery:
-        """The query with (element, value) pairs, from any iterable; it is read once."""
-        pairs = list(items)
-        return cls(tuple(x for x, _ in pairs), np.array([value for _, value in pairs], dtype=float))
+        return cls(tuple(values), np.array(list(values.values()), dtype=np.float64))
 
     @classmethod
     def counting(cls, support: Iterable[Hashable]) -> SparseQuery:

@@ -9,10 +9,9 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
-from geomdp.workloads.base import Block, Totals, Workload
-from geomdp.workloads.explicit import Explicit
+from geomdp.workloads.base import Totals
+from geomdp.workloads.explicit import Explicit, ListedAnswers
 from geomdp.workloads.single_queries.single_query import SparseQuery
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.records import Records
@@ -21,7 +20,7 @@ from geomdp.workloads.universe.records import Records
 COUNT_ROWS = 1 << 16
 
 
-class SparseQueries(Workload):
+class SparseQueries(ListedAnswers):
     """A list of m sparse queries on all hashable elements, of no declared number.
 
     Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
@@ -36,7 +35,7 @@ class SparseQueries(Workload):
     Raises
     ------
     ValueError
-        For no queries, or something else than a SparseQuery.
+        For no queries, or an item that is no SparseQuery.
     """
 
     def __init__(self, queries: Iterable[SparseQuery]) -> None:
@@ -48,11 +47,8 @@ class SparseQueries(Workload):
                 kind = type(query).__name__
                 raise ValueError(f"queries must be SparseQuery, number {position} is a {kind}")
         self.queries = tuple(query for query in listed if isinstance(query, SparseQuery))
-        number_of: dict[Hashable, int] = {}
-        for query in self.queries:
-            for element in query.support:
-                number_of.setdefault(element, len(number_of))
-        self._number_of = number_of
+        elements = dict.fromkeys(x for query in self.queries for x in query.support)
+        self._number_of = {element: number for number, element in enumerate(elements)}
 
     def _summary(self) -> str:
         return f"{self.n_queries} queries on {len(self._number_of)} listed elements"
@@ -71,11 +67,6 @@ class SparseQueries(Workload):
     def support(self) -> tuple[Hashable, ...]:
         """The union of the supports, in the order of first mention: (u,)."""
         return tuple(self._number_of)
-
-    @property
-    def sparsity(self) -> int:
-        """Largest sparsity of a query."""
-        return max(query.sparsity for query in self.queries)
 
     @cached_property
     def explicit(self) -> Explicit:
@@ -107,31 +98,3 @@ class SparseQueries(Workload):
     def answers(self, records: Elements) -> FloatArray:
         """Mean answers Q(X) (m,) over all records; ``ValueError`` if there are none."""
         return super().answers(cast("Records", records))  # `totals` takes any elements
-
-    def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best answer vectors (b, m) for directions (b, m): of the union of supports, and 0."""
-        return self.explicit.extreme_answers(directions)
-
-    def affine_hull(self) -> AffineHull:
-        """Affine hull of the answer vectors and 0."""
-        return self.explicit.affine_hull()
-
-    def blocks(self) -> tuple[Block, ...]:
-        """As `explicit`."""
-        return self.explicit.blocks()
-
-    def l1_diameter(self) -> float:
-        """Largest l1 distance of two answer vectors, 0 included; see `Explicit`."""
-        return self.explicit.l1_diameter()
-
-    def l2_diameter(self) -> float:
-        """Largest Euclidean distance of two answer vectors, 0 included; see `Explicit`."""
-        return self.explicit.l2_diameter()
-
-    def l1_radius(self) -> float:
-        """Largest l1 norm of an answer vector."""
-        return self.explicit.l1_radius()
-
-    def l2_radius(self) -> float:
-        """Largest Euclidean norm of an answer vector."""
-        return self.explicit.l2_radius()

@@ -1,3 +1,4 @@
+from .closed_forms import ClosedForm as ClosedForm
 from .closed_forms import GaussianMixture as GaussianMixture
 from .closed_forms import Logistic as Logistic
 from .closed_forms import Polynomial as Polynomial
@@ -11,13 +12,9 @@ from .filters import Filter as Filter
 from .filters import Jackson as Jackson
 from .filters import Shrinkage as Shrinkage
 from .filters import Truncation as Truncation
-from .grids import Grid as Grid
-from .grids import TensorGrid as TensorGrid
 from .jackson import jackson_multiplier as jackson_multiplier
 from .moment_sums import MomentTransform as MomentTransform
 from .moments import moment_transform as moment_transform
-from .queries import ClosedForm as ClosedForm
 from .queries import SmoothQuery as SmoothQuery
 from .queries import StatedSmoothness as StatedSmoothness
 from .smooth_queries import SmoothQueries as SmoothQueries
-from .sparse_grids import SparseGrid as SparseGrid

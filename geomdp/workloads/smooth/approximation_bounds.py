@@ -13,17 +13,8 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
     """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from those of f.
 
     By Faa di Bruno's formula, as all derivatives of cos are at most 1 in size,
-    |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers of the second kind.
-
-    Parameters
-    ----------
-    bounds : (J + 1,) array
-        Bounds on derivatives of f of order 0..J; infinite ones are allowed.
-
-    Returns
-    -------
-    (J + 1,) array
-        The same for g.
+    |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers of the second kind. Takes and returns
+    bounds (J + 1,) on the derivatives of order 0..J; infinite ones are allowed.
     """
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
@@ -40,17 +31,10 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
 def best_approximation(bounds: FloatArray, size: int) -> float:
     """Bound on the distance of a function on [-1, 1] from the polynomials of degree < t.
 
-    The least of, for K = 0..J and with D_K, G_K the bounds on derivatives in x and in the angle,
-    the error of 0, D_0; Favard's (pi / 2) G_K / t^K; Jackson's
+    `bounds` are D_0..D_J, those on its derivatives; G_0..G_J are those of `angular_bounds`. The
+    least, over K = 1..J, of the error of 0, D_0; Favard's (pi / 2) G_K / t^K; Jackson's
     (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t; and the error of interpolation at
     Chebyshev nodes, D_t / (2^(t - 1) t!).
-
-    Parameters
-    ----------
-    bounds : (J + 1,) array
-        D_0..D_J.
-    size : int
-        t >= 1.
 
     References
     ----------
@@ -73,16 +57,9 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
 def truncation_norm(size: int, nodes: int) -> float:
     """Bound on the norm of truncation to degree < t of the discrete Chebyshev series.
 
-    The coefficients are taken from N Chebyshev nodes. The Lebesgue constant of Fourier partial
-    sums of degree t - 1, by Fejer's exact formula, times 1 + pi (t - 1) / (2 N) for the sum over
-    nodes in place of the integral (by Bernstein's inequality in the mean).
-
-    Parameters
-    ----------
-    size : int
-        t, at most `nodes`.
-    nodes : int
-        N.
+    The coefficients are taken from N >= t Chebyshev nodes. The bound is the Lebesgue constant of
+    Fourier partial sums of degree t - 1, by Fejer's exact formula, times 1 + pi (t - 1) / (2 N) for
+    the sum over nodes in place of the integral (by Bernstein's inequality in the mean).
     """
     degree = size - 1
     odd = 2 * degree + 1
@@ -92,18 +69,9 @@ def truncation_norm(size: int, nodes: int) -> float:
 
 
 def tensor_bound(error: float, norm: float, dimension: int) -> float:
-    """Error of P_1 ... P_d when each P_i errs by at most `error` and has at most the norm `norm`.
+    """Bound on |f - P_1 ... P_d f| if each |f - P_i f| <= `error` and each ||P_i|| <= `norm`.
 
     f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f), so error * sum_{i<d} norm^i.
-
-    Parameters
-    ----------
-    error : float
-        Bound on |f - P_i f| for each variable.
-    norm : float
-        Bound on the norms in the maximum norm, at least 1.
-    dimension : int
-        d.
     """
     return error * sum(norm**i for i in range(dimension))
 
@@ -111,16 +79,9 @@ def tensor_bound(error: float, norm: float, dimension: int) -> float:
 def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
     """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
 
-    A projection P on the polynomials errs at most 1 + ||P|| times as much as the best one.
-
-    Parameters
-    ----------
-    bounds : (J + 1,) array
-        Bounds on all derivatives of order 0..J.
-    size, nodes : int
-        t degrees from N >= t Chebyshev nodes in each variable.
-    dimension : int
-        d.
+    The series of each of d variables is taken from N >= t nodes; `bounds` (J + 1,) are on all
+    derivatives of order 0..J. A projection P on the polynomials errs at most 1 + ||P|| times as
+    much as the best polynomial.
     """
     norm = truncation_norm(size, nodes)
     return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

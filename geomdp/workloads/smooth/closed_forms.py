@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.special
 
 from geomdp._typing import FloatArray
@@ -16,19 +19,44 @@ from geomdp.workloads.smooth.derivative_bounds import (
     logistic_derivative,
     powers,
 )
-from geomdp.workloads.smooth.queries import ClosedForm
+from geomdp.workloads.smooth.queries import SmoothQuery
 
 
-def store(query: object, **arrays: FloatArray) -> None:
-    """Set read-only copies of arrays on a frozen dataclass."""
-    for name, array in arrays.items():
-        array = array.copy()
-        array.setflags(write=False)
-        object.__setattr__(query, name, array)
+class ClosedForm(SmoothQuery):
+    """A smooth query, a frozen dataclass of numbers and arrays, that can be written to a file.
+
+    The last axis of its first parameter runs over the d variables.
+    """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dimension} variables)"
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables d."""
+        return int(getattr(self, _parameters(type(self))[0]).shape[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name of the class under ``"kind"`` and the parameters, as JSON values."""
+        values = {name: getattr(self, name) for name in _parameters(type(self))}
+        plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+        return {"kind": type(self).__name__, **plain}
+
+    def _store(self, **arrays: FloatArray) -> None:
+        """Keep read-only copies of parameters."""
+        for name, array in arrays.items():
+            array = array.copy()
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
 
-def not_empty(array: FloatArray, name: str) -> FloatArray:
-    """The array, if no axis of it is empty."""
+def _parameters(kind: type[Any]) -> list[str]:
+    return [field.name for field in dataclasses.fields(kind)]
+
+
+def _not_empty(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
+    """A finite array of which no axis is empty."""
+    array = finite_array(values, name, ndim)
     if 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
     return array
@@ -56,14 +84,9 @@ class GaussianMixture(ClosedForm):
     bandwidth: float
 
     def __post_init__(self) -> None:
-        centres = not_empty(finite_array(self.centres, "centres", ndim=2), "centres")
-        store(self, centres=centres, weights=vector(self.weights, len(centres), "weights"))
+        centres = _not_empty(self.centres, "centres", 2)
+        self._store(centres=centres, weights=vector(self.weights, len(centres), "weights"))
         object.__setattr__(self, "bandwidth", positive(self.bandwidth, "bandwidth"))
-
-    @property
-    def dimension(self) -> int:
-        """Number of variables d."""
-        return int(self.centres.shape[1])
 
     def _values(self, points: FloatArray) -> FloatArray:
         # ||x - c||^2 as a product of matrices, about the centres' mean against cancellation.
@@ -98,16 +121,11 @@ class Polynomial(ClosedForm):
     coefficients: FloatArray
 
     def __post_init__(self) -> None:
-        exponents = not_empty(finite_array(self.exponents, "exponents", ndim=2), "exponents")
+        exponents = _not_empty(self.exponents, "exponents", 2)
         if (exponents < 0).any() or (exponents != np.floor(exponents)).any():
             raise ValueError(f"exponents must be whole numbers, at least 0, got {exponents}")
         coefficients = vector(self.coefficients, len(exponents), "coefficients")
-        store(self, exponents=exponents, coefficients=coefficients)
-
-    @property
-    def dimension(self) -> int:
-        """Number of variables d."""
-        return int(self.exponents.shape[1])
+        self._store(exponents=exponents, coefficients=coefficients)
 
     def _values(self, points: FloatArray) -> FloatArray:
         total = np.zeros(len(points))
@@ -139,14 +157,8 @@ class Logistic(ClosedForm):
     bias: float
 
     def __post_init__(self) -> None:
-        weights = not_empty(finite_array(self.weights, "weights", ndim=1), "weights")
-        store(self, weights=weights)
+        self._store(weights=_not_empty(self.weights, "weights", 1))
         object.__setattr__(self, "bias", float(vector([self.bias], 1, "bias")[0]))
-
-    @property
-    def dimension(self) -> int:
-        """Number of variables d."""
-        return len(self.weights)
 
     def _values(self, points: FloatArray) -> FloatArray:
         return np.asarray(scipy.special.expit(points @ self.weights + self.bias))
@@ -175,15 +187,10 @@ class Waves(ClosedForm):
     phases: FloatArray
 
     def __post_init__(self) -> None:
-        frequencies = not_empty(finite_array(self.frequencies, "frequencies", 2), "frequencies")
+        frequencies = _not_empty(self.frequencies, "frequencies", 2)
         amplitudes = vector(self.amplitudes, len(frequencies), "amplitudes")
         phases = vector(self.phases, len(frequencies), "phases")
-        store(self, frequencies=frequencies, amplitudes=amplitudes, phases=phases)
-
-    @property
-    def dimension(self) -> int:
-        """Number of variables d."""
-        return int(self.frequencies.shape[1])
+        self._store(frequencies=frequencies, amplitudes=amplitudes, phases=phases)
 
     def _values(self, points: FloatArray) -> FloatArray:
         return np.asarray(np.cos(points @ self.frequencies.T + self.phases) @ self.amplitudes)
@@ -213,17 +220,12 @@ class SoftRange(ClosedForm):
     width: float
 
     def __post_init__(self) -> None:
-        low = not_empty(finite_array(self.low, "low", ndim=1), "low")
+        low = _not_empty(self.low, "low", 1)
         high = vector(self.high, len(low), "high")
         if (low >= high).any():
             raise ValueError(f"low must be below high, got {low} and {high}")
-        store(self, low=low, high=high)
+        self._store(low=low, high=high)
         object.__setattr__(self, "width", positive(self.width, "width"))
-
-    @property
-    def dimension(self) -> int:
-        """Number of variables d."""
-        return len(self.low)
 
     def _values(self, points: FloatArray) -> FloatArray:
         rise = scipy.special.expit((points - self.low) / self.width)
@@ -236,7 +238,7 @@ class SoftRange(ClosedForm):
         return largest_product(np.repeat(factors[:, None], self.dimension, axis=1))
 
 
-#: What a file of queries may hold, by the name it stands under.
+#: The kinds of query that a file may hold, by name.
 KINDS: dict[str, type[ClosedForm]] = {
     kind.__name__: kind for kind in (GaussianMixture, Polynomial, Logistic, Waves, SoftRange)
 }
@@ -245,15 +247,7 @@ KINDS: dict[str, type[ClosedForm]] = {
 def query_from_dict(description: object) -> ClosedForm:
     """The query that `ClosedForm.to_dict` described, as read from JSON.
 
-    Parameters
-    ----------
-    description : dict
-        The name of the class under ``"kind"``, and its parameters under their names.
-
-    Raises
-    ------
-    ValueError
-        For anything else, with the kinds or parameters there are.
+    Raises ``ValueError`` for anything else, naming the kinds or parameters there are.
     """
     if not isinstance(description, dict):
         raise ValueError(f"a query must be an object, got {type(description).__name__}")
@@ -261,4 +255,10 @@ def query_from_dict(description: object) -> ClosedForm:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     parameters = {name: value for name, value in description.items() if name != "kind"}
-    return KINDS[kind].from_dict(parameters)
+    known = _parameters(KINDS[kind])
+    if parameters.keys() != set(known):
+        raise ValueError(
+            f"{kind} must have the parameters {', '.join(known)}, "
+            f"got {', '.join(map(str, parameters)) or 'none'}"
+        )
+    return KINDS[kind](**parameters)

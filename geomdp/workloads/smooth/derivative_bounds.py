@@ -10,8 +10,8 @@ import scipy.special
 
 from geomdp._typing import FloatArray
 
-#: Highest order of derivatives that queries bound. No answer with noise can use so many, and 60!
-#: squared stays within float64.
+#: Highest order of derivatives that queries bound: noisy answers gain nothing from higher ones, and
+#: 60! squared is within float64.
 MAX_ORDER = 60
 
 
@@ -55,17 +55,7 @@ def powers(base: float | FloatArray, order: int) -> FloatArray:
 def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
     """Largest |(d/du)^j u^e| over [-1, 1], e (e - 1) ... (e - j + 1), for j = 0..`order`.
 
-    Parameters
-    ----------
-    exponents : (...) array
-        Whole numbers e, at least 0.
-    order : int
-        Highest order.
-
-    Returns
-    -------
-    (order + 1, ...) array
-        Zero where j exceeds e.
+    (order + 1, ...) for whole exponents e (...) of at least 0; zero where j exceeds e.
     """
     factors = exponents - np.arange(order).reshape(-1, *[1] * exponents.ndim)
     ones = np.ones((1, *exponents.shape))
@@ -75,15 +65,8 @@ def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
 def largest_product(factors: FloatArray) -> FloatArray:
     """Largest prod_i factors[k_i, i] over all k with k_1 + ... + k_d = j, for each j.
 
-    Parameters
-    ----------
-    factors : (order + 1, d, ...) array
-        Entries at least 0: bounds on the derivatives of each order in each variable.
-
-    Returns
-    -------
-    (order + 1, ...) array
-        The bound on all mixed derivatives of order j of the product, for j = 0..order.
+    Given bounds (order + 1, d, ...) on the derivatives of each factor of a product, each factor a
+    function of its own variable, these (order + 1, ...) bound all mixed derivatives of order j.
     """
     best = factors[:, 0]
     for i in range(1, factors.shape[1]):

@@ -14,9 +14,8 @@ from geomdp._validation import batch, finite_array, whole
 from geomdp.workloads.smooth.approximation_bounds import truncation_bound
 from geomdp.workloads.smooth.derivative_bounds import MAX_ORDER
 from geomdp.workloads.smooth.filters import Filter
-from geomdp.workloads.smooth.grids import MAX_NODES, Grid, TensorGrid
+from geomdp.workloads.smooth.grids import MAX_NODES, grid_coefficients, nodes_per_axis
 from geomdp.workloads.smooth.queries import Function, SmoothQuery, values_of
-from geomdp.workloads.smooth.sparse_grids import SparseGrid
 
 #: Public points, besides the corners, at which the error of an approximation is measured.
 PROBE_POINTS = 1024
@@ -45,7 +44,7 @@ class Coefficients:
         bound on the maximum.
     error_bound : float
         Proved upper bound on max |f - p| in real arithmetic; infinite where the query states no
-        bounds on its derivatives, and only max |f| + sum |c_m| for a sparse grid.
+        bounds on its derivatives.
     """
 
     values: FloatArray
@@ -73,7 +72,7 @@ class Coefficients:
         points = batch(points, self.dimension, "points")
         if (np.abs(points) > 1).any():
             raise ValueError("points must lie in the cube [-1, 1]^d")
-        return np.asarray(polynomial_values(self.values[None], np.arccos(points))[0])
+        return np.asarray(_polynomial_values(self.values[None], np.arccos(points))[0])
 
     def answer(self, moments: npt.ArrayLike) -> float:
         """The answer sum_m c_m M_m from moments (t,) * d, noisy or not."""
@@ -90,19 +89,13 @@ class Coefficients:
         return array
 
 
-def approximate(
-    query: Function, degree: int, dimension: int, filter: Filter, grid: Grid | None = None
-) -> Coefficients:
+def approximate(query: Function, degree: int, dimension: int, filter: Filter) -> Coefficients:
     """Coefficients of one query; see `approximate_many`."""
-    return approximate_many([query], degree, dimension, filter, grid)[0]
+    return approximate_many([query], degree, dimension, filter)[0]
 
 
 def approximate_many(
-    queries: Sequence[Function],
-    degree: int,
-    dimension: int,
-    filter: Filter,
-    grid: Grid | None = None,
+    queries: Sequence[Function], degree: int, dimension: int, filter: Filter
 ) -> tuple[Coefficients, ...]:
     """Chebyshev coefficients of queries for moments of degrees 0..t-1 in each variable.
 
@@ -117,9 +110,6 @@ def approximate_many(
         d.
     filter : Filter
         `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
-    grid : Grid, optional
-        By default `TensorGrid()`, 2 t nodes in each variable; where these are more than 2^24, the
-        `SparseGrid` of level t - 1.
 
     Returns
     -------
@@ -136,7 +126,8 @@ def approximate_many(
 
     Notes
     -----
-    Cost: the evaluations of the grid, one cosine transform, and 1024 t^d for the error.
+    Cost: (2 t)^d evaluations of each query, or t^d where these are more than 2^24; one cosine
+    transform; and 1024 t^d operations to measure the error.
 
     References
     ----------
@@ -152,44 +143,35 @@ def approximate_many(
         raise ValueError(f"filter must be a Filter, got {type(filter).__name__}")
     if not queries:
         return ()
-    angles = probe_angles(dimension)
+    angles = _probe_angles(dimension)
     points = np.cos(angles)
     truths = [_probed(query, points, position) for position, query in enumerate(queries)]
-    grid = default_grid(size, dimension) if grid is None else grid
-    raw = grid.coefficients(queries, size, dimension)
+    nodes = nodes_per_axis(size, dimension)
+    raw = grid_coefficients(queries, size, nodes, dimension)
     kept = raw * filter.weights(size, dimension)
-    gaps = np.abs(polynomial_values(kept, angles) - np.array(truths))
+    gaps = np.abs(_polynomial_values(kept, angles) - np.array(truths))
     lost = np.abs(kept - raw).reshape(len(kept), -1).sum(axis=1)
     return tuple(
-        Coefficients(values, float(gap.max()), _proved(query, filter, grid, values, float(loss)))
+        Coefficients(values, float(gap.max()), _proved(query, filter, nodes, values, float(loss)))
         for query, values, gap, loss in zip(queries, kept, gaps, lost, strict=True)
     )
 
 
-def default_grid(size: int, dimension: int) -> Grid:
-    """The full grid of 2 t nodes in each variable where it fits, else a sparse one."""
-    full = TensorGrid()
-    if full.nodes_per_axis(size) ** dimension <= MAX_NODES:
-        return full
-    return SparseGrid(size - 1)
-
-
-def _proved(query: Function, filter: Filter, grid: Grid, values: FloatArray, lost: float) -> float:
+def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, lost: float) -> float:
     """Proved bound on the error of a filtered polynomial: the least of three.
 
     The bound on truncation plus `lost`, the sum of |c_m| |1 - weight|; the filter's own bound; and
     max |f| plus the sum of |c_m| after filtering.
     """
-    size, dimension = len(values), values.ndim
-    nodes = grid.nodes_per_axis(size)
     if not isinstance(query, SmoothQuery):
         return math.inf
+    size, dimension = len(values), values.ndim
     bounds = query.order_bounds(MAX_ORDER)
-    sizes = float(bounds[0] + np.abs(values).sum())
-    if nodes is None:
-        return sizes
-    whole_series = truncation_bound(bounds, size, nodes, dimension) + lost
-    return min(whole_series, filter.error_bound(bounds, size, nodes, dimension), sizes)
+    return min(
+        truncation_bound(bounds, size, nodes, dimension) + lost,
+        filter.error_bound(bounds, size, nodes, dimension),
+        float(bounds[0] + np.abs(values).sum()),
+    )
 
 
 def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
@@ -212,7 +194,7 @@ def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
     return values
 
 
-def probe_angles(dimension: int) -> FloatArray:
+def _probe_angles(dimension: int) -> FloatArray:
     """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread, and the corners.
 
     A Kronecker sequence with the powers of 1 / phi, phi^(d+1) = phi + 1, as steps.
@@ -228,7 +210,7 @@ def probe_angles(dimension: int) -> FloatArray:
     return np.concatenate([spread, corners])
 
 
-def polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
+def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
     """Values (q, n) at angles (n, d) of the sums of c_m prod_i cos(m_i a_i), c (q, t, ..., t).
 
     One variable at a time, O(q n t^d).

@@ -27,19 +27,10 @@ class Filter(ABC):
         """The factors, of shape (t,) * d."""
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """Bound on the maximal error of the filtered polynomial from derivative bounds alone.
+        """Bound on the maximal error of the filtered polynomial; infinite where none is known.
 
-        Parameters
-        ----------
-        bounds : (J + 1,) array
-            Bounds on all derivatives of order 0..J.
-        size, nodes, dimension : int
-            t degrees from N Chebyshev nodes in each of d variables.
-
-        Returns
-        -------
-        float
-            Infinite if there is none.
+        From bounds (J + 1,) on all derivatives of order 0..J, for t degrees from N Chebyshev nodes
+        in each of d variables.
         """
         del bounds, size, nodes, dimension
         return math.inf
@@ -88,13 +79,6 @@ class Jackson(Filter):
 
         The univariate operator has norm at most 2^(K+1) - 1. It is applied to the interpolant at
         N nodes instead of the function; the error of the interpolant is the aliasing.
-
-        Parameters
-        ----------
-        bounds : (J + 1,) array
-            Bounds on all derivatives of order 0..J.
-        size, nodes, dimension : int
-            t degrees from N Chebyshev nodes in each of d variables.
         """
         if len(bounds) <= self.smoothness:
             return math.inf

@@ -53,13 +53,6 @@ def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
     H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi], of integral 1, with
     r = ceil((K + 3) / 2) and t' = floor((t - 1) / r) + 1: a cosine polynomial of degree
     r (t' - 1) <= t - 1, whose coefficients are those of (1 + z + ... + z^(t'-1))^(2 r).
-
-    Parameters
-    ----------
-    smoothness : int
-        K, from 1 to 30.
-    size : int
-        t.
     """
     half_power, terms = kernel_orders(smoothness, size)
     # The coefficients are proportional to the law of a sum of 2 r independent variables, uniform on
@@ -86,13 +79,6 @@ def kernel_moment(smoothness: int, size: int) -> float:
     """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K; mu_K t^K tends to a constant.
 
     By Gauss-Legendre quadrature, to rounding; O(t).
-
-    Parameters
-    ----------
-    smoothness : int
-        K, from 1 to 30.
-    size : int
-        t.
     """
     half_power, terms = kernel_orders(smoothness, size)
     # One panel for each half period of the numerator; so many nodes integrate it to rounding.

@@ -116,12 +116,7 @@ def moments_of(table: FloatArray, size: int) -> FloatArray:
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
     """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d), axis by axis.
 
-    Parameters
-    ----------
-    table : (L, M + 1, ..., M + 1, number of monomials) array
-        L tables of d variables.
-    derivatives : (P, t, M + 1) array
-        As `_derivatives` gives them.
+    `table` (L, M + 1, ..., M + 1, number of monomials) holds L tables of d variables.
     """
     order, size, side = derivatives.shape
     d, tables = table.ndim - 2, len(table)
@@ -178,12 +173,7 @@ def _weights(d: int, size: int, cells: int) -> FloatArray:
 def _economised(order: int, reach: FloatArray) -> FloatArray:
     """q! e_q (P, b), near 1: sum_q e_q (i z)^q is the interpolant of exp(i z) on [-S, S].
 
-    Parameters
-    ----------
-    order : int
-        P.
-    reach : (b,) array
-        S; where it is 0, q! e_q = 1.
+    One column for each S of `reach` (b,); where S is 0, q! e_q = 1.
     """
     q = np.arange(order)
     factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)

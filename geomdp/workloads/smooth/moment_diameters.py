@@ -17,6 +17,7 @@ D = sum_{r<t} cos(r a) <= t, and its minimum takes D to its negative minimum in 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import scipy.fft
@@ -27,8 +28,8 @@ from geomdp._typing import FloatArray
 GRID_POINTS = 1 << 20
 #: Most intervals per degree in each variable; the bound is then within 2e-6 of the maximum.
 FINEST = 1024
-#: Fewest intervals per degree for which the grid is used; the bound is then 1.09 per variable above
-#: the maximum over the grid.
+#: Fewest intervals per degree for which the grid is used. The bound is then at most 1.09 times the
+#: maximum over the grid, once for each variable.
 COARSEST = 4
 #: Share by which bounds are rounded up, above the rounding of the transforms.
 ROUND_UP = 1 + 1e-11
@@ -39,12 +40,8 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
 
     The maximum over a grid of N + 1 Chebyshev points in each variable, multiplied by
     1 / cos(pi (t - 1) / (2 N))^d, is at least the maximum over the cube (Ehlich and Zeller 1964,
-    one variable at a time). The bound is this or 2 sum of w_m, m != 0, whichever is less.
-
-    Parameters
-    ----------
-    weights : (t,) * d array
-        w_m >= 0; the weight of m = 0 is ignored.
+    one variable at a time). The bound is this or 2 sum of w_m, m != 0, whichever is less. Weights
+    (t,) * d are at least 0; that of m = 0 is ignored.
     """
     d, degree = weights.ndim, len(weights) - 1
     spread = weights.copy()
@@ -58,11 +55,13 @@ def weighted_l1_diameter(weights: FloatArray) -> float:
     return min(crude, (total - lowest) * grid_factor(degree, intervals) ** d * ROUND_UP)
 
 
+@cache
 def l1_diameter(d: int, size: int) -> float:
     """S(t, d) = t^(d-1) S(t, 1), rounded up; below 2 (t^d - 1) for t >= 3 (SM-A1)."""
     return float(size ** (d - 1)) * weighted_l1_diameter(np.ones(size))
 
 
+@cache
 def l2_diameter(d: int, size: int) -> float:
     """Upper bound on max ||Q(x) - Q(x')||_2, attained for even t and for d = 1.
 

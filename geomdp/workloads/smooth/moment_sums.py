@@ -64,30 +64,18 @@ class MomentTransform(abc.ABC):
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
         """Number of records and sums of moments (t,) * d; records are read once.
 
-        Parameters
-        ----------
-        chunks : iterable of (b, d) array
-            Points of the cube, already checked. How they are cut into chunks changes nothing, not
-            even the rounding.
+        Each chunk (b, d) holds points of the cube, already checked. How records are cut into chunks
+        changes nothing, not even the rounding.
         """
-        count, held, table = 0, 0, self._empty()
-        total: FloatArray | None = None
-        lost = np.zeros(0)
+        count, held = 0, 0
+        total, table, lost = self._empty(), self._empty(), self._empty()
         for block in equal_blocks(chunks, self.rows, self.d):
             if held == self.blocks:
-                if total is None:
-                    total, lost = table, self._empty()
-                    table = self._empty()
-                else:
-                    _add_compensated(total, table, lost)
-                    table[...] = 0
-                held = 0
+                _add_compensated(total, table, lost)
+                table[...], held = 0, 0
             self._add(table, block)
             count, held = count + len(block), held + 1
-        if total is None:
-            total = table
-        else:
-            _add_compensated(total, table, lost)
+        _add_compensated(total, table, lost)
         return count, self._moments(total)
 
 

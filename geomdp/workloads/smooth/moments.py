@@ -26,13 +26,8 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 class LocalExpansions(MomentTransform):
     """Expansions about the cells of a grid, for up to three variables: `local_moments`.
 
-    A few additions per record, whatever t is. The error bounds are proved (Chebyshev
-    interpolation).
-
-    Parameters
-    ----------
-    tolerances : (t,) * d array
-        Errors asked for, of each moment.
+    A few additions per record, whatever t is. Each moment has an error of its own that is asked
+    for, `tolerances` (t,) * d; the bounds on errors are proved (Chebyshev interpolation).
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
@@ -72,18 +67,9 @@ class NonUniformFFT(MomentTransform):
     sum_x exp(i <k, a(x)>) for |k_i| < t; the moments are its real parts averaged over the signs
     of each k_i. O(n w^3 + t^3 log t), w the width of the kernel; little memory.
 
-    Parameters
-    ----------
-    size : int
-        t.
-    tolerance : float
-        Error asked for, at least `FINEST`.
-
-    Notes
-    -----
-    The library promises its tolerance only on average, so it is given a tenth of `tolerance`. That
-    each moment of each record is then within `tolerance` was checked at public points, which the
-    tests repeat; it is not proved.
+    The error asked for, `tolerance`, is at least `FINEST`. The library promises its tolerance only
+    on average, so it is given a tenth of that. Each moment of each record is then within
+    `tolerance` at the public points that the tests try; this is not proved.
     """
 
     rows = 1 << 18
@@ -101,7 +87,7 @@ class NonUniformFFT(MomentTransform):
 
     @property
     def amplification(self) -> float:
-        """2.5 per axis: the largest factor that corrects the damping by spreading to the grid."""
+        """About 2.5 per axis: the largest factor that undoes the damping by the kernel."""
         return 16.0
 
     def _empty(self) -> FloatArray:

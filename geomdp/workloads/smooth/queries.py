@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,14 +42,9 @@ class SmoothQuery(ABC):
         """As `order_bounds`; may overflow to infinity or NaN."""
 
     def order_bounds(self, order: int) -> FloatArray:
-        """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order`: (order + 1,).
+        """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order` <= 60: (order + 1,).
 
         Infinite where no bound is known, or where it is beyond float64.
-
-        Parameters
-        ----------
-        order : int
-            Highest |k|, from 0 to 60.
         """
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -63,51 +57,8 @@ class SmoothQuery(ABC):
         return self._values(batch(points, self.dimension, "points"))
 
     def derivative_bound(self, smoothness: int) -> float:
-        """The number B for which the query is in C^K_B; infinite where none is known.
-
-        Parameters
-        ----------
-        smoothness : int
-            K, from 0 to 60.
-        """
+        """The B for which the query is in C^K_B, K = `smoothness` <= 60; infinite if unknown."""
         return float(self.order_bounds(whole(smoothness, "smoothness", minimum=0)).max())
-
-
-class ClosedForm(SmoothQuery):
-    """A smooth query, a frozen dataclass of numbers and arrays, that can be written to a file."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.dimension} variables)"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The name of the class under ``"kind"`` and the parameters, as JSON values."""
-        return {"kind": type(self).__name__, **{name: _plain(self, name) for name in _names(self)}}
-
-    @classmethod
-    def from_dict(cls, parameters: dict[str, Any]) -> Self:
-        """The query with these parameters, named as in the constructor.
-
-        Raises
-        ------
-        ValueError
-            For a parameter that is missing, unknown or out of range.
-        """
-        known = _names(cls)
-        if parameters.keys() != set(known):
-            raise ValueError(
-                f"{cls.__name__} must have the parameters {', '.join(known)}, "
-                f"got {', '.join(map(str, parameters)) or 'none'}"
-            )
-        return cls(**parameters)
-
-
-def _names(query: Any) -> list[str]:
-    return [field.name for field in dataclasses.fields(query)]
-
-
-def _plain(query: object, name: str) -> Any:
-    value = getattr(query, name)
-    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 @dataclass(frozen=True)

@@ -132,21 +132,13 @@ class SmoothQueries(Workload):
         """All of R^m: 1 and the Q_m are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
-    @cached_property
-    def _l1_diameter(self) -> float:
-        return moment_diameters.l1_diameter(self.d, self.degree)
-
-    @cached_property
-    def _l2_diameter(self) -> float:
-        return moment_diameters.l2_diameter(self.d, self.degree)
-
     def l1_diameter(self) -> float:
         """S(t, d) = t^(d-1) S(t, 1), attained; see `moment_diameters`."""
-        return self._l1_diameter
+        return moment_diameters.l1_diameter(self.d, self.degree)
 
     def l2_diameter(self) -> float:
         """An upper bound, attained for even t and for d = 1; see `moment_diameters`."""
-        return self._l2_diameter
+        return moment_diameters.l2_diameter(self.d, self.degree)
 
     def l1_radius(self) -> float:
         """t^d - 1, attained at (1, .., 1)."""

@@ -61,28 +61,17 @@ def _(workload: MarginalTables) -> RandomSymmetry | None:
     return image
 
 
-@random_symmetry.register
-def _(workload: Marginals) -> RandomSymmetry | None:
-    """Permute the attributes."""
+@random_symmetry.register(Marginals)
+@random_symmetry.register(Parities)
+def _(workload: Marginals | Parities) -> RandomSymmetry | None:
+    """Permute the attributes. For parities, also flip some: S changes sign with each flip in it."""
 
     def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
         images = np.empty_like(directions)
+        if isinstance(workload, Parities):
+            flips = rng.choice([-1.0, 1.0], workload.d)
+            directions = directions * flips[workload.subsets].prod(axis=1)
         images[:, _subset_images(workload.subsets, rng.permutation(workload.d))] = directions
-        return images
-
-    return image
-
-
-@random_symmetry.register
-def _(workload: Parities) -> RandomSymmetry | None:
-    """Permute the attributes and flip some: a parity of S changes sign with each flip in S."""
-
-    def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
-        flips = rng.choice([-1.0, 1.0], workload.d)
-        signs = flips[workload.subsets].prod(axis=1)
-        images = np.empty_like(directions)
-        target = _subset_images(workload.subsets, rng.permutation(workload.d))
-        images[:, target] = directions * signs
         return images
 
     return image

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -30,11 +29,6 @@ class Universe(abc.ABC):
     @abc.abstractmethod
     def record_shape(self) -> tuple[int, ...]:
         """Shape of one record: () for single codes, (d,) for rows."""
-
-    @property
-    def dimension(self) -> int:
-        """Number of columns of a record array (1 for single codes)."""
-        return math.prod(self.record_shape)
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
@@ -64,7 +58,9 @@ class Universe(abc.ABC):
         return self._check(numeric_array(records, self.record_shape, self.column_names), first_row)
 
     def chunks(self, records: Records | Iterable[Records], rows: int) -> Iterator[npt.NDArray[Any]]:
-        """Validated chunks of at most `rows` records, read lazily and only once.
+        """Chunks of at most `rows` records, as from `validate`, read lazily and only once.
+
+        Raises as `validate`; row numbers run on across chunks.
 
         Parameters
         ----------
@@ -75,16 +71,6 @@ class Universe(abc.ABC):
             is an iterable of chunks and is never materialised.
         rows : int
             Largest number of rows of a yielded chunk; larger chunks are split.
-
-        Yields
-        ------
-        array
-            As returned by `validate`.
-
-        Raises
-        ------
-        ValueError
-            As `validate`; row numbers run on across chunks.
         """
         rows = whole(rows, "rows")
         first_row = 0
@@ -95,12 +81,8 @@ class Universe(abc.ABC):
     def elements(self, start: int = 0, stop: int | None = None) -> IntArray:
         """Elements number `start` to `stop` - 1 of a finite universe, as a record array.
 
-        Products are enumerated in row-major order: the last column changes fastest.
-
-        Raises
-        ------
-        ValueError
-            For an infinite universe, a range outside 0..|X|, or numbers above 2^62.
+        Products are enumerated in row-major order: the last column changes fastest. Raises
+        ``ValueError`` for an infinite universe, a range outside 0..|X|, or numbers above 2^62.
         """
         end = self._finite_size()
         stop = whole(end if stop is None else stop, "stop", minimum=0, maximum=end)
@@ -110,10 +92,7 @@ class Universe(abc.ABC):
     def elements_at(self, numbers: IntArray) -> IntArray:
         """Elements with the given `numbers` (b,) in the order of `elements`, as a record array.
 
-        Raises
-        ------
-        ValueError
-            For an infinite universe, or a number outside 0..|X|-1.
+        Raises ``ValueError`` for an infinite universe, or a number outside 0..|X|-1.
         """
         end = self._finite_size()
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):
@@ -126,10 +105,7 @@ class Universe(abc.ABC):
     def numbers(self, records: Records) -> IntArray:
         """Numbers (n,) of records in the order of `elements`: the inverse of `elements_at`.
 
-        Raises
-        ------
-        ValueError
-            As `validate`; for an infinite universe, or one of more than 2^62 elements.
+        Raises as `validate`, and for an infinite universe or one of more than 2^62 elements.
         """
         if self._finite_size() != self.size:
             raise ValueError(f"{self!r} has more than 2^62 elements, too many to number")

@@ -34,19 +34,9 @@ def numeric_array(
 ) -> npt.NDArray[Any]:
     """One chunk of records as a numeric array (n,) + `record_shape`, values unchecked.
 
-    Parameters
-    ----------
-    records : array, DataFrame, or list of rows
-        Booleans, integers or floats.
-    record_shape : tuple of int
-        () or (d,).
-    column_names : tuple of str or None
-        Columns to take from a DataFrame; None takes all, by position.
-
-    Raises
-    ------
-    ValueError
-        Not numeric, not rectangular, masked, of another shape, or a column is missing.
+    A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. From a
+    DataFrame `column_names` are taken; None takes all columns, by position. Raises ``ValueError``
+    for what is not numeric, not rectangular, masked or of another shape, or if a column is missing.
     """
     if _is_frame(records):
         array = _frame_array(records, column_names)

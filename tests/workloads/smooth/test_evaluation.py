@@ -15,9 +15,7 @@ from geomdp.workloads.smooth import (
     Logistic,
     Polynomial,
     Shrinkage,
-    SparseGrid,
     StatedSmoothness,
-    TensorGrid,
     Truncation,
     approximate,
     approximate_many,
@@ -28,7 +26,7 @@ from geomdp.workloads.smooth.approximation_bounds import (
     best_approximation,
     truncation_norm,
 )
-from geomdp.workloads.smooth.evaluation import default_grid
+from geomdp.workloads.smooth.grids import nodes_per_axis
 from tests.workloads.smooth.forms import FORMS, cube_points
 
 
@@ -52,7 +50,7 @@ def test_known_series():
     single[3, 1] = 1
     np.testing.assert_allclose(found.values, single, atol=1e-15)
 
-    found = approximate(Polynomial([[2, 2]], [1.0]), 3, 2, Truncation(), TensorGrid(1))
+    found = approximate(Polynomial([[2, 2]], [1.0]), 3, 2, Truncation())
     np.testing.assert_allclose(found.values, np.outer([1, 0, 1], [1, 0, 1]) / 4, atol=1e-15)
 
 
@@ -247,13 +245,10 @@ def test_misuse_of_queries(query, message):
         (lambda f: approximate(f, 4, 0, Truncation()), "dimension must be"),
         (lambda f: approximate(f, 4, 13, Truncation()), "degree^dimension must be at most"),
         (lambda f: approximate(f, 4, 1, None), "filter must be a Filter"),
-        (lambda f: approximate(f, 12, 6, Truncation(), TensorGrid()), "use a SparseGrid"),
         (lambda f: approximate(f, 4, 1, Shrinkage(np.ones(3), 5)), r"shape \(4,\), got \(3,\)"),
         (lambda f: Shrinkage(-np.ones(3), 5), "numbers at least 0"),
         (lambda f: Shrinkage(np.ones(3), 0), "n must be"),
         (lambda f: Shrinkage(np.ones(3), 5, decay=-1.0), "decay must be .* got -1.0"),
-        (lambda f: TensorGrid(0), "oversampling must be"),
-        (lambda f: SparseGrid(-1), "level must be"),
     ],
 )
 def test_errors(call, message):
@@ -261,7 +256,14 @@ def test_errors(call, message):
         call(lambda x: np.ones(len(x)))
 
 
-def test_grid_by_default():
-    assert default_grid(32, 2) == TensorGrid(2)
-    assert default_grid(4, 8) == TensorGrid(2)
-    assert default_grid(8, 7) == SparseGrid(7)
+@pytest.mark.parametrize(("size", "dimension"), [(2, 13), (4, 9)])
+def test_many_variables_take_one_node_per_degree(size, dimension):
+    """Polynomials of these degrees are interpolated exactly, and other bounds stay proved."""
+    assert nodes_per_axis(size, 8) == 2 * size
+    assert nodes_per_axis(size, dimension) == size
+    rng = np.random.default_rng(1)
+    query = Polynomial(rng.integers(0, size, (5, dimension)), rng.normal(size=5))
+    assert approximate(query, size, dimension, Truncation()).approximation_error < 1e-12
+    kernel = GaussianMixture(rng.uniform(-1, 1, (1, dimension)), [1.0], 2.0)
+    found = approximate(kernel, size, dimension, Truncation())
+    assert 0 < found.approximation_error < found.error_bound

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from geomdp.cli import display
+from geomdp.cli.errors import check_together
 from geomdp.cli.options import (
     QUERIES,
     RESULT,
@@ -18,11 +19,14 @@ from geomdp.cli.options import (
     ForceOption,
     SampleOption,
     SchemaOption,
+    TablesOption,
+    WeightOption,
     WorkloadOption,
     real,
 )
 from geomdp.cli.output_files import check_free, check_place
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.progress import working
 from geomdp.privacy import PureDP
 
 if TYPE_CHECKING:
@@ -94,7 +98,9 @@ def bracket(
     *,
     sample: SampleOption = None,
     schema: SchemaOption = None,
-    workload: WorkloadOption,
+    workload: WorkloadOption = None,
+    tables: TablesOption = None,
+    weight: WeightOption = None,
     columns: ColumnsOption = None,
     epsilon: EpsilonOption,
     alpha: AlphaOption,
@@ -106,14 +112,16 @@ def bracket(
     """Bound the number of records any mechanism needs, from both sides, without any records."""
     from geomdp.advice import sample_complexity_bracket
     from geomdp.cli.inputs import planned_task
+    from geomdp.cli.questions import parse_question
 
-    if out is not None:
-        check_place(out, ".json")
-        check_free((out, out.with_suffix(".npz")), force)
-    privacy = parse_privacy(epsilon, None, None)
+    privacy, question = check_together(
+        lambda: parse_privacy(epsilon, None, None),
+        lambda: parse_question(workload, tables, weight, columns),
+        lambda: _check_output(out, schema, force),
+    )
     assert isinstance(privacy, PureDP)  # there is no --delta
-    task = planned_task(workload, columns, sample, schema)
-    with display.working("bounding"):
+    task = planned_task(question, sample, schema)
+    with working("bounding"):
         found = sample_complexity_bracket(
             task.workload, privacy.epsilon, alpha, metric.metric(), adjacency.relation()
         )
@@ -129,6 +137,12 @@ def bracket(
     _print_side("enough records", found.upper_candidates)
     if out is not None:
         _write(found, out)
+
+
+def _check_output(out: Path | None, schema: Path | None, force: bool) -> None:
+    if out is not None:
+        check_place(out, ".json")
+        check_free((out, out.with_suffix(".npz")), force, inputs=(schema,))
 
 
 def _print_side(heading: str, bounds: tuple[Bound, ...]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from geomdp.cli import display
+from geomdp.cli.progress import working
 
 #: Exit code for a certificate that does not prove what it says; 2 is for a file that is not there.
 REJECTED = 1
@@ -21,7 +22,7 @@ def check_bound(file: CertificateArgument) -> None:
     """Check the lower bound in FILE from scratch: every answer, distance and constant."""
     from geomdp.bounds.checker import CertificateRejected, check_certificate
 
-    with display.working("checking"):
+    with working("checking"):
         try:
             checked = check_certificate(file)
         except CertificateRejected as error:

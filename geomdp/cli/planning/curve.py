@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from geomdp.cli import display
+from geomdp.cli.errors import check_together
 from geomdp.cli.options import (
     RECORDS,
     RESULT,
@@ -20,10 +21,13 @@ from geomdp.cli.options import (
     RhoOption,
     SampleOption,
     SchemaOption,
+    TablesOption,
+    WeightOption,
     WorkloadOption,
 )
 from geomdp.cli.output_files import check_free, check_place, write_together
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.progress import working
 from geomdp.privacy import Exact
 
 if TYPE_CHECKING:
@@ -83,35 +87,43 @@ def curve(
     schema: SchemaOption = None,
     measure: MeasureOption = False,
     n: RangeOption = "100:1000000",
-    workload: WorkloadOption,
+    workload: WorkloadOption = None,
+    tables: TablesOption = None,
+    weight: WeightOption = None,
     columns: ColumnsOption = None,
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
-    exact: ExactOption = False,
+    exact: ExactOption = True,
     out: FigureOption = Path("curve.png"),
     force: ForceOption = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, above what none of them can reach."""
     from geomdp.cli.inputs import asked_records, planned_task
+    from geomdp.cli.questions import parse_question
     from geomdp.plotting import error_curve
 
-    check_place(out, ".png")
     paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
-    check_free(paths.values(), overwrite=force)
-    ns, privacy = parse_range(n), parse_privacy(epsilon, delta, rho)
+    privacy, question = check_together(
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: parse_question(workload, tables, weight, columns),
+        lambda: parse_range(n),
+        lambda: check_place(out, ".png"),
+        lambda: check_free(paths.values(), force, inputs=(data, schema)),
+    )
+    ns = parse_range(n)
     if measure and data is None and sample is None:
         raise ValueError("--measure goes with --sample; for records of your own, name their file")
     records = None
     if data is None and not measure:
-        task = planned_task(workload, columns, sample, schema)
+        task = planned_task(question, sample, schema)
     else:
-        source, task = asked_records(data, sample, schema, False, workload, columns)
+        source, task = asked_records(data, sample, schema, False, question)
         display.warn(NOT_PRIVATE)
-        with display.working("reading records"):
+        with working("reading records"):
             records = _all_records(source, task)
-    with display.working("preparing the mechanisms"):
+    with working("preparing the mechanisms"):
         drawn = error_curve(
             task.workload,
             ns=ns,
@@ -166,10 +178,9 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 
 def _least(table: pd.DataFrame, n: int) -> str:
-    """The least predicted error with n records, and whose it is."""
-    from geomdp.advice import Quantity
+    """The least predicted error with n records, and whose it is; the figure marks it by a star."""
+    from geomdp.plotting import least_predicted
 
-    there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
-    best = there.iloc[int(there.rmse.argmin())]
+    best = least_predicted(table, n)
     heuristic = "" if best.sampler == str(Exact()) else ", heuristic"
     return f"{display.number(best.rmse)} with {n} records ({best.curve}{heuristic})"

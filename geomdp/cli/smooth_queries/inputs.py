@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from geomdp.data import RealColumn, Schema, encode, read_chunks
@@ -32,13 +33,21 @@ def parse_bounds(text: str) -> Schema:
     return Schema(tuple(columns))
 
 
-def read_queries(path: Path) -> list[ClosedForm]:
-    """The queries in a JSON file.
+@dataclass(frozen=True)
+class NamedQuery:
+    """A query with the name its answer is printed under."""
+
+    name: str
+    query: ClosedForm
+
+
+def read_queries(path: Path) -> list[NamedQuery]:
+    """The queries in a JSON file, with the names given there or their kind and number.
 
     Raises
     ------
     ValueError
-        Naming the file and the position of what is not a query.
+        Naming the file and the position of what is not a query; all of them, if they are several.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -47,13 +56,27 @@ def read_queries(path: Path) -> list[ClosedForm]:
     descriptions = content if isinstance(content, list) else [content]
     if not descriptions:
         raise ValueError(f"--query {path} must hold at least 1 query, got 0")
-    queries = []
+    queries: list[NamedQuery] = []
+    errors: list[ValueError] = []
     for position, description in enumerate(descriptions):
         try:
-            queries.append(query_from_dict(description))
+            queries.append(_named(description, position))
         except ValueError as error:
-            raise ValueError(f"--query {path}, query number {position}: {error}") from error
+            errors.append(ValueError(f"--query {path}, query number {position}: {error}"))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ExceptionGroup("bad queries", errors)
     return queries
+
+
+def _named(description: object, position: int) -> NamedQuery:
+    if not isinstance(description, dict):
+        return NamedQuery("", query_from_dict(description))  # raises
+    parameters = {key: value for key, value in description.items() if key != "name"}
+    query = query_from_dict(parameters)
+    name = description.get("name", f"{type(query).__name__} {position}")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"name must be text of at least 1 character, got {name!r}")
+    return NamedQuery(name, query)
 
 
 def counted(data: Path, schema: Schema) -> int:

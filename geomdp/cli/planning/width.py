@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
+import typer
+
 from geomdp.cli import display
 from geomdp.cli.options import (
+    RESULT,
     ColumnsOption,
     SampleOption,
     SchemaOption,
-    SeedOption,
+    TablesOption,
+    WeightOption,
     WorkloadOption,
     check_whole,
+    whole_number,
 )
+from geomdp.cli.progress import working
+
+DirectionsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        parser=whole_number,
+        metavar="S",
+        help="Draw the same directions again, for the same estimate.",
+        rich_help_panel=RESULT,
+    ),
+]
 
 #: Probability that the interval printed misses the width.
 LEVEL = 1e-3
@@ -20,18 +39,22 @@ def width(
     *,
     sample: SampleOption = None,
     schema: SchemaOption = None,
-    workload: WorkloadOption,
+    workload: WorkloadOption = None,
+    tables: TablesOption = None,
+    weight: WeightOption = None,
     columns: ColumnsOption = None,
-    seed: SeedOption = None,
+    seed: DirectionsOption = None,
 ) -> None:
     """Gaussian mean width of a workload's sensitivity polytope."""
     from geomdp.bodies import sensitivity_polytope
     from geomdp.cli.inputs import planned_task
+    from geomdp.cli.questions import parse_question
     from geomdp.geometry import gaussian_width
 
     check_whole("--seed", seed, minimum=0)
-    task = planned_task(workload, columns, sample, schema)
-    with display.working("estimating"):
+    question = parse_question(workload, tables, weight, columns)
+    task = planned_task(question, sample, schema)
+    with working("estimating"):
         estimate = gaussian_width(sensitivity_polytope(task.workload), rng=seed, level=LEVEL)
     if estimate.samples == 0:
         value = f"{display.number(estimate.value)} (exact)"

@@ -1,0 +1,67 @@
+"""Tables of counts with independent noise, by OpenDP and by diffprivlib.
+
+Both know neighbours that differ by one added or removed record. Replacing a record is a removal and
+an addition, so each cell's noise is twice as large here: all are compared under replace-one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+
+def opendp_tables(tables: Sequence[Counts], epsilon: float) -> Array:
+    """Cells (m,) of all tables with discrete Laplace noise, epsilon-DP under replace-one."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    # One record is counted once in every table; replacing it moves two cells of each by 1.
+    scale = 2 * len(tables) / epsilon
+    noisy = dp.m.make_laplace(*space, scale=scale)(
+        [int(count) for table in tables for count in table.ravel()]
+    )
+    return np.asarray(noisy, dtype=np.float64)
+
+
+def diffprivlib_tables(columns: Counts, levels: Sequence[int], epsilon: float, seed: int) -> Array:
+    """Cells (m,) of all 2-way tables of codes (n, c) by its histograms, an equal share for each."""
+    pairs = [(i, j) for i in range(len(levels)) for j in range(i + 1, len(levels))]
+    cells = []
+    for number, (i, j) in enumerate(pairs):
+        found, _ = _diffprivlib().tools.histogramdd(
+            columns[:, [i, j]],
+            # Its histograms are epsilon-DP for one added record.
+            epsilon=epsilon / (2 * len(pairs)),
+            bins=[np.arange(levels[i] + 1) - 0.5, np.arange(levels[j] + 1) - 0.5],
+            range=[(-0.5, levels[i] - 0.5), (-0.5, levels[j] - 0.5)],
+            random_state=seed * len(pairs) + number,
+        )
+        cells.append(np.asarray(found, dtype=np.float64).ravel())
+    return np.concatenate(cells)
+
+
+@cache
+def _diffprivlib() -> ModuleType:
+    """The module.
+
+    Its decision trees, which are not used here, import names that scikit-learn 1.6 dropped.
+    """
+    import sklearn.tree._tree as trees
+
+    for name in ("DOUBLE", "DTYPE"):
+        if not hasattr(trees, name):
+            setattr(trees, name, np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import diffprivlib
+
+    return diffprivlib

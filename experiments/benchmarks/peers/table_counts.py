@@ -1,0 +1,41 @@
+"""Counts of all 1-way or 2-way tables of a Parquet file, as one would write it elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow.parquet as pq
+
+
+def tables(columns: list[str], k: int) -> list[tuple[str, ...]]:
+    """The columns of each table."""
+    return list(itertools.combinations(columns, k))
+
+
+def by_duckdb(path: Path, columns: list[str], k: int) -> int:
+    """By one query with a grouping set for each table; returns the records in the first."""
+    sets = ", ".join(f"({', '.join(table)})" for table in tables(columns, k))
+    rows = duckdb.sql(
+        f"SELECT {', '.join(columns)}, count(*) FROM '{path}' GROUP BY GROUPING SETS ({sets})"
+    ).fetchall()
+    return sum(row[-1] for row in rows) // len(tables(columns, k))
+
+
+def by_pyarrow(path: Path, columns: list[str], k: int) -> int:
+    """By a grouping for each table of the file in memory."""
+    records = pq.read_table(path, columns=columns)
+    counted = [
+        records.group_by(list(table)).aggregate([([], "count_all")])["count_all"].to_pylist()
+        for table in tables(columns, k)
+    ]
+    return sum(counted[0])
+
+
+def by_pandas(path: Path, columns: list[str], k: int) -> int:
+    """By a grouping for each table of categorical columns in memory."""
+    records = pd.read_parquet(path, columns=columns).astype("category")
+    counted = [records.groupby(list(table), observed=True).size() for table in tables(columns, k)]
+    return int(counted[0].sum())

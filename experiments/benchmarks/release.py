@@ -1,0 +1,307 @@
+"""The main job, from records to private tables: its time, its speed beside others, and its error.
+
+Time: the command `geomdp release` as a whole process, from the start of Python to the files, on
+ten workloads of every kind on bundled tables. Speed: all 1-way and 2-way tables of ten text columns
+of a Parquet file, counted with every value checked against the schema, beside one query of DuckDB
+with a grouping set per table, and groupings of pyarrow and pandas, which check nothing. Error: all
+2-way tables of columns of two bundled real tables at epsilon = 1 under replace-one, by the default
+release, by OpenDP's discrete Laplace noise, by diffprivlib's histograms, and by a graphical model
+fitted by mbi to the answers of the matrix mechanism.
+
+Claims: the default release errs less than OpenDP and diffprivlib. At the full preset also: every
+command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. The quick preset,
+which also runs in the test suite, claims no speed, since speeds are claimed of a machine that does
+nothing else. A command that does not end is stopped and shown at its limit.
+
+Run time: quick 40 s, full 5 minutes.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.figure import Figure
+from rich.table import Table
+
+import geomdp as gd
+from experiments.benchmarks.peers.graphical_model import fitted_tables
+from experiments.benchmarks.peers.noisy_tables import diffprivlib_tables, opendp_tables
+from experiments.benchmarks.peers.table_counts import by_duckdb, by_pandas, by_pyarrow
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.script import Needs
+
+NEEDS = Needs(("mbi", "jax", "opendp", "diffprivlib", "sklearn"), extra="bench")
+TIMED = "commands and counts"
+
+
+class Part(enum.StrEnum):
+    """What is measured, with its unit."""
+
+    TIME = "seconds of the whole command"
+    SPEED = "million rows a second"
+    ERROR = "root mean squared error"
+
+
+class Tool(enum.StrEnum):
+    """Who answers."""
+
+    OURS = "geomdp"
+    DUCKDB = "DuckDB"
+    PYARROW = "pyarrow"
+    PANDAS = "pandas"
+    OPENDP = "OpenDP"
+    DIFFPRIVLIB = "diffprivlib"
+    MBI = "mbi"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One measurement.
+
+    Parameters
+    ----------
+    part : Part
+        What is measured.
+    question : str
+        Which workload, in the words of the figure.
+    tool : Tool
+        Who answers.
+    size : int
+        Seconds after which a command is stopped; rows counted; releases of which errors are taken.
+    """
+
+    part: Part
+    question: str
+    tool: Tool
+    size: int
+
+
+#: The commands' flags by the kind of workload.
+COMMANDS = {
+    "2-way tables, 10 columns": "--sample rand --workload marginals:2",
+    "2-way tables, 9 columns": "--sample affairs --workload marginals:2",
+    "1-way tables, 10 columns": "--sample rand --workload marginals:1",
+    "3-way tables, 5 columns": "--sample affairs --workload marginals:3 "
+    "--columns rate_marriage,children,religious,educ,occupation",
+    "histogram of 2 columns": "--sample rand --workload histogram --columns mdvis,disea",
+    "prefixes": "--sample affairs --workload prefixes:age",
+    "ranges": "--sample affairs --workload ranges:yrs_married",
+    "conjunctions": "--sample rand --workload conjunctions:2 --columns idp,hlthg,hlthf,hlthp",
+    "parities": "--sample rand --workload parities:2 --columns idp,hlthg,hlthf,hlthp",
+    "random signs": "--sample rand --workload signs:20 --columns mdvis,idp",
+}
+#: Real tables by the columns whose 2-way tables are released.
+SAMPLES = {
+    "RAND, 5 columns": ("rand", ("mdvis", "lncoins", "idp", "disea", "hlthg")),
+    "affairs, 5 columns": ("affairs", ("rate_marriage", "age", "children", "religious", "educ")),
+}
+COUNTERS: dict[Tool, Callable[[Path, list[str], int], int]] = {
+    Tool.DUCKDB: by_duckdb,
+    Tool.PYARROW: by_pyarrow,
+    Tool.PANDAS: by_pandas,
+}
+ORDERS = {"1-way tables": 1, "2-way tables": 2}
+LEVELS = (2, 3, 4, 5, 6, 7, 8, 9, 5, 4)
+COLUMNS = {f"c{i}": [f"level {j} of {i}" for j in range(n)] for i, n in enumerate(LEVELS)}
+EPSILON = 1.0
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """One value."""
+    measure = {Part.TIME: seconds, Part.SPEED: speed, Part.ERROR: error}[config.part]
+    return [{"value": measure(config, rng)}]
+
+
+def seconds(config: Config, rng: np.random.Generator) -> float:
+    """Seconds of one command in a process of its own; the limit if it was stopped."""
+    del rng
+    with tempfile.TemporaryDirectory() as folder:
+        flags = [*COMMANDS[config.question].split(), "--epsilon", "1", "--out", f"{folder}/a.csv"]
+        program = [sys.executable, "-c", "from geomdp.cli import main; main()", "release", *flags]
+        start = time.perf_counter()
+        try:
+            subprocess.run(program, check=True, capture_output=True, timeout=config.size)
+        except subprocess.TimeoutExpired:
+            return float(config.size)
+        return time.perf_counter() - start
+
+
+def speed(config: Config, rng: np.random.Generator) -> float:
+    """Million rows a second of the faster of two runs on one file of random records."""
+    k, names = ORDERS[config.question], list(COLUMNS)
+    schema = gd.data.Schema.from_dict(COLUMNS)
+    workload = gd.workloads.MarginalTables(schema.levels, k)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "records.parquet"
+        write_records(path, config.size, rng)
+
+        def ours() -> int:
+            return gd.data.count_records(gd.data.source_of(path), schema, workload).count
+
+        peer = COUNTERS.get(config.tool)
+        run = ours if peer is None else lambda: peer(path, names, k)
+        fastest = np.inf
+        for _ in range(2):
+            start = time.perf_counter()
+            counted = run()
+            fastest = min(fastest, time.perf_counter() - start)
+    if counted != config.size:
+        raise AssertionError(f"{config.tool} counted {counted} of {config.size} rows")
+    return float(config.size / fastest / 1e6)
+
+
+def write_records(path: Path, rows: int, rng: np.random.Generator) -> None:
+    """Independent uniform levels in ten text columns."""
+    chosen = []
+    for name, levels in COLUMNS.items():
+        texts = ", ".join(f"'{level}'" for level in levels)
+        chosen.append(f"[{texts}][1 + CAST(floor(random() * {len(levels)}) AS INT)] AS {name}")
+    duckdb.sql(f"SELECT setseed({rng.uniform():.6f})").fetchall()
+    duckdb.sql(f"COPY (SELECT {', '.join(chosen)} FROM range({rows})) TO '{path}'")
+
+
+def error(config: Config, rng: np.random.Generator) -> float:
+    """Root mean squared error of mean answers, over all cells and releases."""
+    name, columns = SAMPLES[config.question]
+    loaders = {"rand": gd.data.rand_health_insurance, "affairs": gd.data.fair_affairs}
+    sample = loaders[name]()
+    schema = sample.schema.select(columns)
+    workload = gd.workloads.MarginalTables(schema.levels, 2)
+    (codes,) = gd.data.encode(sample.frame, schema, workload.universe)
+    truth = workload.answers(codes)
+    squares = [
+        np.mean((private(config.tool, sample.frame, schema, codes, rng) - truth) ** 2)
+        for _ in range(config.size)
+    ]
+    return float(np.sqrt(np.mean(squares)))
+
+
+def private(
+    tool: Tool,
+    frame: pd.DataFrame,
+    schema: gd.data.Schema,
+    codes: npt.NDArray[np.int64],
+    rng: np.random.Generator,
+) -> npt.NDArray[np.float64]:
+    """One release of all 2-way tables: means (m,), 1-DP under replace-one."""
+    levels, n = list(schema.levels.values()), len(frame)
+    if tool is Tool.OURS:
+        return gd.release(frame, schema, "marginals:2", epsilon=EPSILON, rng=rng).answers
+    if tool is Tool.DIFFPRIVLIB:
+        seed = int(rng.integers(1 << 20))
+        return diffprivlib_tables(codes, levels, EPSILON, seed) / n
+    workload = gd.workloads.MarginalTables(levels, 2)
+    if tool is Tool.OPENDP:
+        counts = (n * workload.answers(codes)).round().astype(np.int64)
+        return opendp_tables([counts[place] for place in workload.slices], EPSILON) / n
+    noisy = gd.mechanisms.Matrix(workload, n=n, privacy=gd.PureDP(EPSILON))
+    return fitted_tables(levels, 2, noisy.release(codes, rng=rng).answers, n)
+
+
+def values(table: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+    """The median of the trials, by part, question and tool."""
+    found = table.groupby(["part", "question", "tool"]).value.median()
+    return {(str(p), str(q), str(t)): float(value) for (p, q, t), value in found.items()}
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Errors; and the goals for time and speed where they were measured at full size."""
+    found = values(table)
+    made = []
+    for question, peer in itertools.product(SAMPLES, (Tool.OPENDP, Tool.DIFFPRIVLIB)):
+        if (Part.ERROR, question, peer) in found:
+            ours, theirs = (found[Part.ERROR, question, tool] for tool in (Tool.OURS, peer))
+            name = f"error on {question}, beside {peer}"
+            made.append(Claim(name, ours < theirs, f"{ours:.3g}", f"below {theirs:.3g}", "X-LKJ"))
+    if table[table.part == Part.SPEED]["size"].max() < FULL_ROWS:
+        return made
+    slowest = max(value for (part, _, _), value in found.items() if part == Part.TIME)
+    made.append(Claim("slowest command", slowest < 10, f"{slowest:.3g} s", "below 10 s", "X-INT"))
+    for question in ORDERS:
+        ours, theirs = (found[Part.SPEED, question, tool] for tool in (Tool.OURS, Tool.DUCKDB))
+        ratio = ours / theirs
+        name = f"speed of {question}, beside DuckDB"
+        made.append(Claim(name, ratio >= 0.8, f"{ratio:.3g}", "at least 0.8", "X-INT"))
+    return made
+
+
+def report(table: pd.DataFrame) -> Table:
+    """One line for each question, one column for each tool."""
+    shown = Table("measured", "question", title="The main job")
+    for tool in Tool:
+        shown.add_column(tool.value, justify="right")
+    found = values(table)
+    for part, question in dict.fromkeys((part, question) for part, question, _ in found):
+        cells = [found.get((part, question, tool)) for tool in Tool]
+        shown.add_row(part, question, *("" if v is None else f"{v:.3g}" for v in cells))
+    return shown
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """Three panels of bars: seconds, rows a second, errors."""
+    figure = Figure(figsize=(7.2, 8.6), layout="constrained")
+    found = values(table)
+    parts = [part for part in Part if any(key[0] == part for key in found)]
+    heights = [sum(key[0] == part for key in found) + 1 for part in parts]
+    panels = figure.subplots(len(parts), 1, height_ratios=heights, squeeze=False)[:, 0]
+    for axes, part in zip(panels, parts, strict=True):
+        questions = dict.fromkeys(key[1] for key in table_order(table, part))
+        rows = [(q, t) for q in questions for t in Tool if (part, q, t) in found]
+        sizes = [found[part, question, tool] for question, tool in rows]
+        places = np.arange(len(rows))[::-1]
+        colours = ["C0" if tool is Tool.OURS else "0.7" for _, tool in rows]
+        axes.barh(places, sizes, color=colours, edgecolor="black", linewidth=0.6)
+        axes.bar_label(axes.containers[0], fmt="%.3g", padding=2, fontsize=7)
+        alone = part is Part.TIME
+        axes.set_yticks(places, [q if alone else f"{q}: {t}" for q, t in rows], fontsize=7)
+        axes.margins(x=0.12)
+        axes.set_xlabel(part.value)
+    return figure
+
+
+def table_order(table: pd.DataFrame, part: Part) -> list[tuple[str, str]]:
+    """Part and question of the rows of a part, in the order of the sweep."""
+    chosen = table[table.part == part]
+    return list(zip(chosen.part, chosen.question, strict=True))
+
+
+def grid(
+    commands: list[str], limit: int, rows: int, samples: list[str], releases: int
+) -> tuple[Config, ...]:
+    """All measurements."""
+    return (
+        *(Config(Part.TIME, question, Tool.OURS, limit) for question in commands),
+        *(
+            Config(Part.SPEED, question, tool, rows)
+            for question in ORDERS
+            for tool in (Tool.OURS, *COUNTERS)
+        ),
+        *(
+            Config(Part.ERROR, question, tool, releases)
+            for question in samples
+            for tool in (Tool.OURS, Tool.OPENDP, Tool.DIFFPRIVLIB, Tool.MBI)
+        ),
+    )
+
+
+#: Rows from which on speed is claimed: a second of counting in DuckDB.
+FULL_ROWS = 5_000_000
+QUICK = Sweep(
+    grid(["1-way tables, 10 columns", "prefixes"], 10, 300_000, ["RAND, 5 columns"], 2),
+    trials=1,
+    seed=0,
+)
+FULL = Sweep(grid(list(COMMANDS), 60, FULL_ROWS, list(SAMPLES), 10), trials=1, seed=0)

@@ -1,0 +1,41 @@
+"""The command `ledger`: what a privacy budget was spent on, and what is left of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from geomdp.cli import display
+
+LedgerArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A ledger, from --ledger.", show_default=False)
+]
+
+
+def ledger(file: LedgerArgument) -> None:
+    """List the spends of the privacy budget in FILE; every entry is verified."""
+    from geomdp.cli.ledger_flags import in_words
+    from geomdp.privacy import Ledger
+
+    if not file.exists():
+        raise ValueError(f"{file}: no such ledger; --ledger with --budget creates one")
+    with Ledger.existing(file) as opened:
+        spends = opened.spends()
+        display.print_rows(
+            [
+                ("budget", f"{opened.budget}, {opened.adjacency.value}"),
+                ("left", in_words(opened)),
+                ("spends", str(len(spends))),
+            ]
+        )
+    if spends:
+        print()
+        display.print_table(
+            ["", "when (UTC)", "cost", "for"],
+            [
+                (str(number), spend.time[:19].replace("T", " "), str(spend.privacy), spend.label)
+                for number, spend in enumerate(spends, start=1)
+            ],
+        )

@@ -1,0 +1,102 @@
+"""The flags --ledger and --budget: a privacy budget in a file, created or continued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from geomdp.cli.privacy_flags import parse_privacy
+from geomdp.privacy import Adjacency, Ledger, Privacy
+
+#: What --budget may name.
+NAMES = ("epsilon", "delta", "rho")
+
+
+def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
+    """The ledger of --ledger: the one in the file, or a new one with the budget of --budget.
+
+    Raises
+    ------
+    ValueError
+        For a new file without --budget, a --budget that is malformed or differs from that of the
+        file, or a file that holds no ledger or one for another neighbour relation.
+    OSError
+        If the file cannot be opened or created.
+    """
+    total = None if budget is None else parse_budget(budget)
+    if total is not None:
+        return Ledger(total, adjacency=adjacency, path=path)
+    if not path.exists():
+        raise ValueError(
+            f"--ledger {path} does not exist: give --budget, for instance --budget epsilon=3, to "
+            "create it"
+        )
+    ledger = Ledger.existing(path)
+    if ledger.adjacency is not adjacency:
+        ledger.close()
+        raise ValueError(
+            f"--ledger {path} is for {ledger.adjacency.value}, not for {adjacency.value}"
+        )
+    return ledger
+
+
+def parse_budget(text: str) -> Privacy:
+    """The total of ``epsilon=3``, ``epsilon=3,delta=1e-6`` or ``rho=0.5``.
+
+    Raises
+    ------
+    ValueError
+        For another form, or a value out of range.
+    """
+    given: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        if not equals or name not in NAMES or name in given or number is None:
+            raise ValueError(
+                f"--budget must be epsilon=X, epsilon=X,delta=Y or rho=X with numbers, got {text!r}"
+            )
+        given[name] = number
+    try:
+        return parse_privacy(given.get("epsilon"), given.get("delta"), given.get("rho"))
+    except ValueError as error:
+        raise ValueError(f"--budget {text}: {error}") from error
+
+
+def check_payment(path: Path | None, budget: str | None, *, provable: bool) -> None:
+    """Raise ``ValueError`` for --budget without --ledger, or a release that cannot be paid for.
+
+    `provable` says whether the release will have a privacy claim.
+    """
+    if path is None and budget is not None:
+        raise ValueError(f"--budget goes with --ledger, got {budget!r} alone")
+    if budget is not None:
+        parse_budget(budget)
+    if path is not None and not provable:
+        raise ValueError(
+            "--ledger does not go with --seed, --infer-schema or --allow-heuristic: such a release "
+            "has no proved cost"
+        )
+
+
+@contextmanager
+def opened_ledger(
+    path: Path | None, budget: str | None, adjacency: Adjacency
+) -> Iterator[Ledger | None]:
+    """The ledger of --ledger while a command runs; None without that flag."""
+    if path is None:
+        yield None
+        return
+    with open_ledger(path, budget, adjacency) as ledger:
+        yield ledger
+
+
+def in_words(ledger: Ledger) -> str:
+    """What is left of a ledger, such as ``epsilon 0.5 of 3 left (survey.ledger)``."""
+    left, limits = ledger.left(), ledger.budget.parameters()
+    parts = [f"{name} {left[name]:.6g} of {limit:g}" for name, limit in limits.items()]
+    return f"{', '.join(parts)} left ({ledger.path})"

@@ -1,0 +1,183 @@
+"""The command `advise`: the best mechanism for a workload on one screen, without any records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from geomdp.cli import display
+from geomdp.cli.errors import check_together
+from geomdp.cli.options import (
+    RESULT,
+    AdjacencyOption,
+    ColumnsOption,
+    DeltaOption,
+    EpsilonOption,
+    ExactOption,
+    PlannedCountOption,
+    RhoOption,
+    SampleOption,
+    SchemaOption,
+    TablesOption,
+    WeightOption,
+    WorkloadOption,
+    check_whole,
+)
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.progress import working
+
+if TYPE_CHECKING:
+    from geomdp.advice import Advice
+    from geomdp.mechanisms import Mechanism
+    from geomdp.tabulation import Task
+
+#: Relative difference of errors that is not worth a word.
+SAME = 1e-3
+#: Largest number of records, times those asked about, that is tried for half of the error.
+MOST_TIMES = 1 << 20
+
+VerboseOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        help="Also say why, and list every mechanism with its error or why it was left out.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+def advise(
+    *,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    n: PlannedCountOption,
+    workload: WorkloadOption = None,
+    tables: TablesOption = None,
+    weight: WeightOption = None,
+    columns: ColumnsOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    exact: ExactOption = True,
+    verbose: VerboseOption = False,
+) -> None:
+    """Compare the mechanisms for a workload, without any records."""
+    from geomdp.advice.advisor import advise_on
+    from geomdp.advice.setting import Setting
+    from geomdp.cli.inputs import planned_task
+    from geomdp.cli.questions import parse_question
+
+    privacy, question = check_together(
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: parse_question(workload, tables, weight, columns),
+        lambda: check_whole("--n", n, minimum=1),
+    )
+    task = planned_task(question, sample, schema)
+    with working("comparing the mechanisms"):
+        advice = advise_on(Setting(task.workload, n, privacy, adjacency.relation(), exact))
+        half = records_for_half(advice.best)
+    display.print_rows([task.row, *_summary(advice, task, half)])
+    if verbose:
+        _print_details(advice)
+    else:
+        print("\n--verbose lists all mechanisms and says why.")
+
+
+def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
+    """The winner, its error in the units of the answers, what halves it, and the next best."""
+    table, best = advice.table, advice.best
+    applies = table[table.predicted_rmse.notna()]
+    error = best.predicted_rmse
+    said = display.in_words(error)
+    if task.weights is not None and (task.weights != 1).any():
+        said += ", each error times its weight"
+    elif task.tables:
+        said += f"; as a count {display.number(error.value * best.n)} of {best.n} records"
+    rows = [
+        ("best", f"{applies.mechanism.iloc[0]}, of {len(applies)} mechanisms that apply"),
+        ("rmse", said),
+        ("half of it", "no number of records found" if half is None else f"with {half} records"),
+        ("privacy", str(best.guarantee)),
+    ]
+    if len(applies) > 1:
+        name, value = applies.mechanism.iloc[1], float(applies.predicted_rmse.iloc[1])
+        rows.append(
+            ("next best", f"{name}: {display.number(value)}{_compared(value, error.value)}")
+        )
+    return rows
+
+
+def _compared(value: float, best: float) -> str:
+    if math.isclose(value, best, rel_tol=SAME):
+        return ", the same"
+    if value < best:
+        return f", {1 - value / best:.1%} less: not worth its price"
+    return f", {value / best - 1:.1%} more" if value < 2 * best else f", {value / best:.2g} times"
+
+
+def records_for_half(mechanism: Mechanism) -> int | None:
+    """The fewest records with which `mechanism` is predicted half of its error, to 1 percent.
+
+    None if more than 2^20 times as many are needed.
+    """
+    target = mechanism.predicted_rmse.value / 2
+    enough = mechanism.n
+    while mechanism.with_n(enough).predicted_rmse.value > target:
+        enough *= 2
+        if enough > MOST_TIMES * mechanism.n:
+            return None
+    short = enough // 2
+    while enough - short > max(1, enough // 100):
+        middle = (short + enough) // 2
+        if mechanism.with_n(middle).predicted_rmse.value > target:
+            short = middle
+        else:
+            enough = middle
+    return enough
+
+
+def _print_details(advice: Advice) -> None:
+    """Why, and a row for every mechanism."""
+    table = advice.table
+    applies = table.predicted_rmse.notna()
+    print()
+    display.print_rows(
+        [
+            *zip(["why", *[""] * len(advice.reasons)], advice.reasons, strict=False),
+            ("set-up", f"{table['set-up seconds'].sum():.1f} s for all that apply"),
+        ]
+    )
+    print()
+    compared = table[applies].to_dict("records")
+    display.print_table(
+        ["mechanism", "rmse", "prediction", "set-up", "sampler"],
+        [
+            (
+                row["mechanism"],
+                display.number(row["predicted_rmse"]),
+                row["kind"],
+                f"{row['set-up seconds']:.1f} s",
+                row["sampler"].partition(" ")[0],
+            )
+            for row in compared
+        ],
+    )
+    _print_chains(compared)
+    print()
+    refused = table[~applies].to_dict("records")
+    display.print_table(["left out", "as"], [(row["mechanism"], row["why"]) for row in refused])
+
+
+def _print_chains(rows: list[dict[Hashable, Any]]) -> None:
+    """The diagnostics of the Markov chains among the candidates, if there are any."""
+    chains = [row for row in rows if row["sampler"].startswith("heuristic")]
+    if chains:
+        print()
+        display.print_table(
+            ["heuristic", "chains (diagnostics refute, they never prove)"],
+            [(row["mechanism"], row["sampler"]) for row in chains],
+        )

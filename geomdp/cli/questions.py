@@ -1,0 +1,95 @@
+"""What --workload, --tables, --weight and --columns ask together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from geomdp.data import Schema
+from geomdp.tabulation.mixtures import Asked, task_of
+from geomdp.tabulation.specs import Task
+
+
+@dataclass(frozen=True)
+class Question:
+    """Queries as written on the command line.
+
+    Parameters
+    ----------
+    workloads : tuple of str
+        Specifications.
+    tables : tuple of tuple of str
+        Tables by their columns.
+    weights : tuple of float or None
+        One for each of these, in this order.
+    columns : tuple of str or None
+        Columns that specifications are about.
+    """
+
+    workloads: tuple[str, ...]
+    tables: tuple[tuple[str, ...], ...] = ()
+    weights: tuple[float, ...] | None = None
+    columns: tuple[str, ...] | None = None
+
+    def __str__(self) -> str:
+        tables = [f"--tables {','.join(table)}" for table in self.tables]
+        return " ".join([*(f"--workload {spec}" for spec in self.workloads), *tables])
+
+    @property
+    def spec(self) -> str:
+        """The specifications and tables, for a privacy record."""
+        return "; ".join([*self.workloads, *(",".join(table) for table in self.tables)])
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Specifications and tables as `geomdp.release` takes them."""
+        return [*self.workloads, *self.tables]
+
+    def task(self, schema: Schema) -> Task:
+        """What is asked about the columns of `schema`; errors name the flags."""
+        try:
+            return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
+        except ValueError as error:
+            raise ValueError(f"{self}: {error}") from error
+
+
+def parse_question(
+    workloads: Sequence[str] | None,
+    tables: Sequence[str] | None,
+    weights: Sequence[str] | None,
+    columns: str | None,
+) -> Question:
+    """The question that the flags ask.
+
+    Raises
+    ------
+    ValueError
+        If neither --workload nor --tables is given, or weights are not one for each; names the
+        flag.
+    """
+    specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
+    if not specs and not crossed:
+        raise ValueError("give --workload, for instance --workload marginals:2, or --tables A,B")
+    numbers = tuple(map(_weight, weights or ()))
+    if numbers and len(numbers) != len(specs) + len(crossed):
+        raise ValueError(
+            f"--weight must be given once for each --workload and --tables, {len(specs)} and "
+            f"{len(crossed)} times, got {len(numbers)}"
+        )
+    chosen = None if columns is None else split_columns(columns)
+    return Question(specs, crossed, numbers or None, chosen)
+
+
+def split_columns(text: str) -> tuple[str, ...]:
+    """The names in a comma-separated list."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _weight(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise ValueError(f"--weight must be a number, got {text!r}") from error
+    if not 0 < number < float("inf"):
+        raise ValueError(f"--weight must be a finite number above 0, got {text!r}")
+    return number

@@ -1,0 +1,81 @@
+"""The command `schema`: a draft of a schema file, from the names of the columns alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from geomdp.cli import display
+from geomdp.cli.options import RESULT, ForceOption
+from geomdp.cli.output_files import check_free, check_place, write_together
+
+#: What every column of a draft must be replaced by.
+TO_DECLARE = "categorical, boolean, numeric or real"
+LOOKED = (
+    "categories and bin edges were read off the records, which is not private: replace them by "
+    "what is known without the records"
+)
+
+RecordsArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Records with a header: .csv, .csv.gz or .parquet.", show_default=False
+    ),
+]
+LookOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--look",
+        help="Look at the values as well, and propose categories and bin edges: NOT private.",
+    ),
+]
+DraftOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE.json",
+        help="Where the draft goes; by default it is printed.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+def schema(
+    data: RecordsArgument,
+    *,
+    look: LookOption = False,
+    out: DraftOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Draft a schema for the records in DATA, by the names of its columns alone."""
+    from geomdp.data import infer_schema
+
+    if out is not None:
+        check_place(out, ".json")
+        check_free([out], force, inputs=(data,))
+    if look:
+        display.warn(LOOKED)
+        text = infer_schema(data).schema.to_json() + "\n"
+    else:
+        text = _draft(data)
+    if out is None:
+        print(text, end="")
+        return
+    write_together({out: text.encode()})
+    rows = [("schema", str(out))]
+    if not look:
+        rows.append(("to do", f"say of each column whether it is {TO_DECLARE}: edit the file"))
+    display.print_rows(rows)
+
+
+def _draft(data: Path) -> str:
+    """A schema file whose columns have names and no declaration yet; no record is read."""
+    from geomdp.data import column_names
+    from geomdp.data.schema import FORMAT, VERSION
+
+    columns = [{"name": name, "kind": TO_DECLARE} for name in column_names(data)]
+    document = {"format": FORMAT, "version": VERSION, "columns": columns}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

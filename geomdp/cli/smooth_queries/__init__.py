@@ -1,0 +1,1 @@
+"""The commands `geomdp smooth`, and what they read."""

@@ -1,0 +1,284 @@
+"""The commands `smooth summarize` and `smooth answer`: any smooth query from one released file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from geomdp.cli import display
+from geomdp.cli.errors import check_together
+from geomdp.cli.options import (
+    PRIVACY,
+    QUERIES,
+    RECORDS,
+    RESULT,
+    AdjacencyOption,
+    BudgetOption,
+    CountOption,
+    DeltaOption,
+    EpsilonOption,
+    ForceOption,
+    LedgerOption,
+    RhoOption,
+    SeedOption,
+    check_normaliser,
+    check_whole,
+    whole_number,
+)
+from geomdp.cli.output_files import CSV, PARQUET, check_free, check_place, encoded, write_together
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.progress import working
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from geomdp.cli.smooth_queries.inputs import NamedQuery
+    from geomdp.mechanisms import SmoothRelease
+
+app = typer.Typer(
+    help="One private summary that answers any smooth query later, without the records.",
+    no_args_is_help=True,
+)
+
+
+BoundsOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--bounds",
+        metavar="NAME=LOW:HIGH,...",
+        help="The columns to use, each with public bounds; the variables of queries, in order.",
+        rich_help_panel=RECORDS,
+    ),
+]
+SmoothnessOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--smoothness",
+        parser=whole_number,
+        metavar="K",
+        help="Number of bounded derivatives of the queries expected.",
+        rich_help_panel=QUERIES,
+    ),
+]
+DegreeOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--degree",
+        parser=whole_number,
+        metavar="T",
+        help="Degrees 0..T-1 in each variable; by default from the predicted error.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+FileOption: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "--out", metavar="FILE.npz", help="Where the summary goes.", rich_help_panel=RESULT
+    ),
+]
+RecordsArgument: TypeAlias = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Records, one a row, with a header: .csv, .csv.gz or .parquet."
+    ),
+]
+SummaryArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="FILE.npz", help="A summary of `geomdp smooth summarize`.")
+]
+QueryOption: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        "--query",
+        metavar="FILE",
+        help="A query or a list of them, as JSON; the format is below.",
+        rich_help_panel=QUERIES,
+    ),
+]
+UnitsOption: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--cube-units/--original-units",
+        help="Whether queries are in the units of the cube, where each column goes from -1 at LOW "
+        "to 1 at HIGH, or in those of the columns. A bandwidth or width is always in those of the "
+        "cube: half ranges.",
+        rich_help_panel=QUERIES,
+    ),
+]
+AnswersOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write the answers as well (.csv or .parquet), one row a query.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+#: Columns of answers that say what may be wrong with them.
+ERRORS = ("noise_std", "approximation_error", "error_bound")
+
+#: Each line is a paragraph of the help.
+FORMAT_HELP = """
+The file of --query holds one object or a list of them; "name" may be left out.
+
+Arrays have one entry for each column of the summary, in its order.
+
+{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}
+
+{"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5}: 1 / (1 + exp(-<w, x> - b))
+
+{"kind": "Polynomial", "exponents": [[2, 1]], "coefficients": [1.0]}: the mean of x1^2 x2
+
+{"kind": "GaussianMixture", "centres": [[0.2, -0.5]], "weights": [1.0], "bandwidth": 0.4}
+
+{"kind": "Waves", "frequencies": [[1.0, 0.0]], "amplitudes": [1.0], "phases": [0.0]}
+"""
+
+
+@app.command()
+def summarize(
+    data: RecordsArgument,
+    *,
+    bounds: BoundsOption,
+    n: CountOption = None,
+    smoothness: SmoothnessOption,
+    degree: DegreeOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    ledger: LedgerOption = None,
+    budget: BudgetOption = None,
+    out: FileOption,
+    seed: SeedOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Release noisy Chebyshev moments of the records in DATA as one file."""
+    from geomdp.cli.ledger_flags import check_payment, in_words, opened_ledger
+    from geomdp.cli.smooth_queries.inputs import counted, parse_bounds
+    from geomdp.data import encode, read_chunks
+    from geomdp.mechanisms import SmoothSummary
+    from geomdp.privacy import Exact, Guarantee
+
+    relation = adjacency.relation()
+    schema, privacy = check_together(
+        lambda: parse_bounds(bounds),
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: check_whole("--smoothness", smoothness, minimum=1),
+        lambda: check_whole("--seed", seed, minimum=0),
+        lambda: check_normaliser(n, relation),
+        lambda: check_payment(ledger, budget, provable=seed is None),
+        lambda: check_place(out, ".npz"),
+        lambda: check_free([out], force, inputs=(data, ledger)),
+    )
+    source = "declared" if n is not None else "counted"
+    with opened_ledger(ledger, budget, relation) as account, working("reading records"):
+        if account is not None:
+            account.require(Guarantee(privacy, relation, Exact()), "SmoothSummary")
+        summary = SmoothSummary(
+            len(schema.columns),
+            n=counted(data, schema) if n is None else n,
+            smoothness=smoothness,
+            privacy=privacy,
+            degree=degree,
+            adjacency=relation,
+            schema=schema,
+        )
+        points = encode(read_chunks(data, schema.names), schema, summary.workload.universe)
+        released = summary.release(points, rng=seed, ledger=account)
+        write_together({out: released.to_bytes()})
+        left = [] if account is None else [("budget", in_words(account))]
+    display.print_rows(
+        [
+            ("records", f"{released.n} ({source}), {data}"),
+            ("moments", f"{released.moments.size - 1}: {_degrees(released)}"),
+            ("privacy", str(released.guarantee)),
+            ("noise", _noise(released)),
+            ("summary", str(out)),
+            *left,
+        ]
+    )
+
+
+@app.command(epilog=FORMAT_HELP)
+def answer(
+    summary: SummaryArgument,
+    *,
+    query: QueryOption,
+    cube: UnitsOption = True,
+    out: AnswersOption = None,
+    force: ForceOption = False,
+) -> None:
+    """Answer the queries in a file from a summary; the records are not needed."""
+    from geomdp.cli.smooth_queries.inputs import read_queries
+    from geomdp.mechanisms import SmoothRelease
+
+    release, queries = check_together(
+        lambda: SmoothRelease.load(summary),
+        lambda: read_queries(query),
+        lambda: _check_answers(out, force, inputs=(summary, query)),
+    )
+    answers = _answers(release, queries, cube=cube)
+    names = [] if release.schema is None else list(release.schema.names)
+    display.print_rows(
+        [
+            ("summary", f"{release.n} records, {_degrees(release)}"),
+            ("variables", ", ".join(names) if names else str(release.d)),
+            ("privacy", str(release.guarantee)),
+            ("moments", _state(release)),
+        ]
+    )
+    print()
+    display.print_table(
+        ["query", "answer", "noise std", "approximation error", "proved at most"],
+        [
+            # As many digits as the privacy noise of any summary leaves meaningful.
+            (row["query"], f"{row['answer']:.8g}", *(display.number(row[name]) for name in ERRORS))
+            for row in answers.to_dict("records")
+        ],
+    )
+    if out is not None:
+        write_together({out: encoded(answers, out)})
+        print(f"\nwritten to {out}")
+
+
+def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> None:
+    if out is not None:
+        check_place(out, CSV, PARQUET)
+        check_free([out], force, inputs)
+
+
+def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
+    """One row a query: its name and kind, its answer, and what may be wrong with that."""
+    import pandas as pd
+
+    from geomdp.cli.smooth_queries.units import in_cube
+
+    if not cube and release.schema is None:
+        raise ValueError("--original-units needs a summary with the bounds of its columns")
+    rows = []
+    for each in queries:
+        asked = each.query
+        if not cube and release.schema is not None:
+            asked = in_cube(asked, release.schema)
+        rows.append((each.name, type(asked).__name__, *release.answer(asked)))
+    return pd.DataFrame(rows, columns=["query", "kind", "answer", *ERRORS])
+
+
+def _noise(release: SmoothRelease) -> str:
+    deviations = release.noise_std.ravel()[1:]
+    low, high = map(display.number, (float(deviations.min()), float(deviations.max())))
+    return f"standard deviation from {low} to {high} a moment"
+
+
+def _degrees(release: SmoothRelease) -> str:
+    variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
+    return f"degrees 0 to {release.degree - 1} in {variables}"
+
+
+def _state(release: SmoothRelease) -> str:
+    if release.post_processed:
+        return "projected on true ones; noise std is that of before"
+    return "as released"

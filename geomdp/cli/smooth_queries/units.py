@@ -1,0 +1,74 @@
+"""Smooth queries from the units of the columns to those of the cube."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from geomdp._typing import FloatArray
+from geomdp.data import Schema
+from geomdp.workloads.smooth import (
+    ClosedForm,
+    GaussianMixture,
+    Logistic,
+    Polynomial,
+    SoftRange,
+    Waves,
+)
+
+#: Most monomials into which one polynomial is expanded.
+MAX_TERMS = 10_000
+
+
+def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
+    """The query of the cube that equals `query` on the columns of `schema` in their own units.
+
+    With the middle c_i and half width r_i of the bounds of column i, a value is y_i = c_i + r_i x_i
+    for x in the cube. A bandwidth and the width of an edge are single numbers for all columns, and
+    stay in the units of the cube: half widths r_i.
+
+    Raises
+    ------
+    ValueError
+        For another number of variables than columns, another kind of query, or a polynomial that
+        expands to more than 10,000 monomials.
+    """
+    bounds = np.array([column.bounds for column in schema.real_columns])
+    middle, half = bounds.mean(axis=1), np.diff(bounds, axis=1)[:, 0] / 2
+    if query.dimension != len(bounds):
+        raise ValueError(f"a query must have {len(bounds)} variables, got {query.dimension}")
+    match query:
+        case GaussianMixture():
+            centres = (query.centres - middle) / half
+            return GaussianMixture(centres, query.weights, query.bandwidth)
+        case Logistic():
+            bias = query.bias + float(query.weights @ middle)
+            return Logistic(query.weights * half, bias)
+        case Waves():
+            phases = query.phases + query.frequencies @ middle
+            return Waves(query.frequencies * half, query.amplitudes, phases)
+        case SoftRange():
+            low, high = (query.low - middle) / half, (query.high - middle) / half
+            return SoftRange(low, high, query.width)
+        case Polynomial():
+            return _expanded(query, middle, half)
+        case _:
+            raise ValueError(f"{type(query).__name__} has no units of columns")
+
+
+def _expanded(query: Polynomial, middle: FloatArray, half: FloatArray) -> Polynomial:
+    """sum_j a_j prod_i (c_i + r_i x_i)^(e_ji), as a sum of monomials in x."""
+    exponents = query.exponents.astype(np.int64)
+    if sum(math.prod(row) for row in (exponents + 1).tolist()) > MAX_TERMS:
+        raise ValueError(f"a polynomial must expand to at most {MAX_TERMS} monomials")
+    terms: dict[tuple[int, ...], float] = {}
+    for powers, coefficient in zip(exponents.tolist(), query.coefficients.tolist(), strict=True):
+        for chosen in itertools.product(*(range(power + 1) for power in powers)):
+            factors = [
+                math.comb(power, k) * r**k * c ** (power - k)
+                for power, k, c, r in zip(powers, chosen, middle, half, strict=True)
+            ]
+            terms[chosen] = terms.get(chosen, 0.0) + coefficient * math.prod(factors)
+    return Polynomial(np.array(list(terms)), np.array(list(terms.values())))

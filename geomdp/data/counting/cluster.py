@@ -1,0 +1,65 @@
+"""Counting on a Dask cluster: a task for each part, sums in a tree.
+
+A task reads its part afresh and returns counts, so one lost with its worker is run again elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from geomdp.data.columns import DiscreteColumn
+from geomdp.data.counting.covering import Table
+from geomdp.data.counting.scan import tally
+from geomdp.data.counting.tallies import Tallies
+from geomdp.data.sources.frames import Frame
+from geomdp.data.sources.partitions import Partition
+from geomdp.data.sources.source import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from distributed import Client, Future
+
+#: Counts added up by one task.
+FAN_IN = 8
+
+
+def tally_on_cluster(
+    source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table], client: Client
+) -> Tallies:
+    """Counts of `tables` over all parts of `source`; see `geomdp.data.counting.scan.tally`."""
+    levels: list[Future] = [
+        client.submit(_tally_named, _shipped(part, client), part.name, columns, tables, pure=False)
+        for part in source.parts
+    ]
+    while len(levels) > 1:
+        levels = [
+            client.submit(_sum, levels[start : start + FAN_IN], pure=False)
+            for start in range(0, len(levels), FAN_IN)
+        ]
+    result: Tallies = levels[0].result()
+    return result
+
+
+def _shipped(part: Source, client: Client) -> Source | Future:
+    """What a task reads: a partition becomes a frame on its worker, other sources travel whole."""
+    return client.compute(part.delayed) if isinstance(part, Partition) else part
+
+
+def _tally_named(
+    part: Source | pd.DataFrame,
+    name: str,
+    columns: Sequence[DiscreteColumn],
+    tables: Sequence[Table],
+) -> Tallies:
+    """One task: the counts of one part. An error names the part."""
+    try:
+        return tally(part if isinstance(part, Source) else Frame(part), columns, tables)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _sum(parts: Sequence[Tallies]) -> Tallies:
+    """One task: the sum of some counts."""
+    first, *rest = parts
+    return sum(rest, start=first)

@@ -1,0 +1,126 @@
+"""The code of a value as a SQL expression, for the columns whose values DuckDB can code itself.
+
+An expression is NULL where it does not recognise a value: an error in the records, or a rare
+spelling that only `encode` knows. Such records are then read by `encode`, which decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from geomdp.data.columns import (
+    BOOLEAN_TEXTS,
+    BooleanColumn,
+    CategoricalColumn,
+    DiscreteColumn,
+    NumericColumn,
+)
+from geomdp.data.sql_names import quoted_name, quoted_text
+
+#: Types whose text is their decimal digits.
+WHOLE_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+REAL_TYPES = ("FLOAT", "DOUBLE")
+TEXT_TYPES = re.compile(r"VARCHAR|ENUM\(.*\)|DECIMAL\(.*\)", re.DOTALL)
+#: What Python and DuckDB both read as the same number; neither "1_000" nor other scripts' digits.
+NUMBER = r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*"
+WHOLE_FRACTION = r"-?[0-9]+\.0*"
+
+
+def code_expression(column: DiscreteColumn, name: str, kind: str) -> str | None:
+    """SQL for the code of `column`, or None if DuckDB is to leave this column to `encode`.
+
+    Parameters
+    ----------
+    column : DiscreteColumn
+        The declaration.
+    name : str
+        Name of the column in the relation.
+    kind : str
+        Its DuckDB type.
+    """
+    value = quoted_name(name)
+    if kind in REAL_TYPES:
+        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value}::DOUBLE END"
+    match column:
+        case NumericColumn(edges=edges):
+            number = _number(value, kind)
+            code = None if number is None else _bin(number, edges)
+        case CategoricalColumn(categories=categories, other=other):
+            # The text of a real differs between DuckDB and Python for large and tiny numbers; with
+            # `other` such a number would be counted as unknown without notice.
+            text = None if other and kind in REAL_TYPES else _text(value, kind)
+            fallback = str(len(categories)) if other else "NULL"
+            code = None if text is None else _coded(text, categories, fallback)
+        case BooleanColumn():
+            text = _text(value, kind)
+            code = None if text is None else _boolean(text)
+    if code is None:
+        return None
+    missing = str(len(column.labels) - 1) if column.missing else "NULL"
+    return f"CASE WHEN ({value}) IS NULL THEN {missing} ELSE {code} END"
+
+
+def _text(value: str, kind: str) -> str | None:
+    """SQL for the text by which a value is compared, as `columns.as_text` writes it."""
+    if kind == "VARCHAR":
+        return value
+    if WHOLE_TYPES.fullmatch(kind) or TEXT_TYPES.fullmatch(kind):
+        return f"({value})::VARCHAR"
+    if kind == "BOOLEAN":
+        return f"CASE WHEN {value} THEN 'True' ELSE 'False' END"
+    if kind in REAL_TYPES:
+        # Below 2^53 every whole number is a float64 and a BIGINT.
+        return (
+            f"CASE WHEN abs({value}) < 9007199254740992 AND floor({value}) = ({value}) "
+            f"THEN ({value})::BIGINT::VARCHAR ELSE ({value})::VARCHAR END"
+        )
+    return None
+
+
+def _number(value: str, kind: str) -> str | None:
+    """SQL for a value as float64; NULL if it spells none."""
+    if kind in REAL_TYPES or WHOLE_TYPES.fullmatch(kind):
+        return f"({value})::DOUBLE"
+    if TEXT_TYPES.fullmatch(kind):
+        text = f"({value})::VARCHAR"
+        return (
+            f"CASE WHEN regexp_full_match({text}, '{NUMBER}') THEN TRY_CAST({text} AS DOUBLE) END"
+        )
+    return None
+
+
+def _coded(text: str, categories: Sequence[str], fallback: str) -> str:
+    """SQL for the place of a text among `categories`; 3.0 counts as 3 if it is none of them."""
+    kind = f"ENUM({', '.join(map(quoted_text, categories))})"
+    code = f"enum_code(TRY_CAST({text} AS {kind}))"
+    digits = f"split_part({text}, '.', 1)"
+    whole = f"enum_code(TRY_CAST({digits} AS {kind}))"
+    return (
+        f"coalesce({code}, CASE WHEN regexp_full_match({text}, '{WHOLE_FRACTION}') "
+        f"THEN {whole} END, {fallback})"
+    )
+
+
+def _boolean(text: str) -> str:
+    """SQL for the code of one of the texts of a boolean."""
+    values = list(BOOLEAN_TEXTS.values())
+    return f"{values}[1 + {_coded(text, list(BOOLEAN_TEXTS), 'NULL')}]"
+
+
+def _bin(number: str, edges: Sequence[float]) -> str:
+    """SQL for the bin of a number, by bisection; NULL outside the edges."""
+
+    def search(low: int, high: int) -> str:
+        if high - low == 1:
+            return str(low)
+        middle = (low + high) // 2
+        below, above = search(low, middle), search(middle, high)
+        return f"CASE WHEN {number} < {_literal(edges[middle])} THEN {below} ELSE {above} END"
+
+    inside = f"{number} BETWEEN {_literal(edges[0])} AND {_literal(edges[-1])}"
+    return f"CASE WHEN {inside} THEN {search(0, len(edges) - 1)} END"
+
+
+def _literal(value: float) -> str:
+    return f"'{value!r}'::DOUBLE"

@@ -1,0 +1,123 @@
+"""From a source of records to what a mechanism needs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from geomdp.data.columns import DiscreteColumn, RealColumn
+from geomdp.data.counting.covering import Table
+from geomdp.data.counting.scan import tally
+from geomdp.data.counting.tallies import CountedRecords, Tallies, tables_of
+from geomdp.data.encoding import columns_for, encode
+from geomdp.data.schema import Schema
+from geomdp.data.sources.source import Source
+from geomdp.workloads.base import Workload
+from geomdp.workloads.universe.universes import Universe
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRecords:
+    """Records that were read once, found valid and counted, and are read again when iterated over.
+
+    Parameters
+    ----------
+    count : int
+        Number of records.
+    source : Source
+        Where they are.
+    schema : Schema
+        Their columns.
+    universe : Universe
+        What they are encoded for.
+    """
+
+    count: int
+    source: Source
+    schema: Schema
+    universe: Universe
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        """Chunks in the encoding of the universe."""
+        return encode_source(self.source, self.schema, self.universe)
+
+
+def count_records(
+    source: Source, schema: Schema, workload: Workload, *, client: Client | None = None
+) -> CountedRecords | EncodedRecords:
+    """The records of a source, checked and counted in one scan, ready for a mechanism.
+
+    Parameters
+    ----------
+    source : Source
+        From `source_of`.
+    schema : Schema
+        The columns that make up a record, in order.
+    workload : Workload
+        What is to be asked. If its answers follow from tables of counts, only these are kept;
+        otherwise the records are encoded, in chunks, whenever they are iterated over.
+    client : distributed.Client, optional
+        A Dask cluster that counts the parts of the source. The counts are whole numbers, so they do
+        not depend on how the records are divided.
+
+    Returns
+    -------
+    CountedRecords or EncodedRecords
+        Both have `count`, the number of records, and go where a mechanism takes records.
+
+    Raises
+    ------
+    ValueError
+        The schema does not fit the workload; a record does not fit the schema, naming file, row
+        and column; or a cluster is asked for what does not follow from tables.
+    """
+    columns = columns_for(workload.universe, schema)
+    discrete = [column for column in columns if not isinstance(column, RealColumn)]
+    levels = [len(column.labels) for column in discrete]
+    tables = tables_of(workload, levels) if len(discrete) == len(columns) else None
+    if tables is None:
+        if client is not None:
+            raise ValueError(f"a cluster counts tables, from which {workload!r} does not follow")
+        n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
+        return EncodedRecords(n, source, schema, workload.universe)
+    if client is None:
+        start = Tallies.empty(levels, tables)
+        parts = (_tally_of_part(source, part, discrete, tables) for part in source.parts)
+        tallies = reduce(add, parts, start)
+    else:
+        from geomdp.data.counting.cluster import tally_on_cluster
+
+        tallies = tally_on_cluster(source, discrete, tables, client)
+    return CountedRecords(workload.universe, tallies)
+
+
+def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
+    """Records in the encoding of `universe`, as `encode`; an error names the file, if several."""
+    for part in source.parts:
+        try:
+            yield from encode(part.chunks(schema.names), schema, universe)
+        except ValueError as error:
+            raise _named(error, source, part) from error
+
+
+def _tally_of_part(
+    source: Source, part: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]
+) -> Tallies:
+    try:
+        return tally(part, columns, tables)
+    except ValueError as error:
+        raise _named(error, source, part) from error
+
+
+def _named(error: ValueError, source: Source, part: Source) -> ValueError:
+    """The error with the name of the part, if there are several and it is not named already."""
+    named = len(source.parts) == 1 or part.name in str(error)
+    return error if named else ValueError(f"{part.name}: {error}")

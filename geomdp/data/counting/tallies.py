@@ -1,0 +1,195 @@
+"""Counts of tables, filled from columns of codes, and the answers that follow from them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import IntArray
+from geomdp.data.counting.covering import Table, covering_tables
+from geomdp.workloads import Marginals, MarginalTables, Parities
+from geomdp.workloads.base import Totals, Workload
+from geomdp.workloads.finite import FiniteWorkload
+from geomdp.workloads.universe.universes import (
+    BooleanCube,
+    CategoricalProduct,
+    FiniteUniverse,
+    Records,
+    Universe,
+)
+
+Codes: TypeAlias = npt.NDArray[np.integer]
+#: Most levels of a column, so that its codes and one more number fit uint16.
+MAX_LEVELS = (1 << 16) - 2
+#: Most cells of one table: 2^26 int64 are 512 MB.
+MAX_CELLS = 1 << 26
+#: Elements of a universe evaluated at a time.
+ELEMENTS = 1 << 12
+
+
+@runtime_checkable
+class WeightedTables(Protocol):
+    """A workload whose answers are the cells of chosen tables, each times its weight."""
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        """Column numbers of each table."""
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """The weight of each cell of all tables: (m,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tallies:
+    """How many records fall in each cell of some tables; the sum of two of them is `+`.
+
+    Parameters
+    ----------
+    levels : tuple of int
+        Number of levels of each column.
+    count : int
+        Number of records.
+    cells : dict of tuple of int to (cells,) array of int64
+        Counts of each table, row-major, by its sorted column numbers.
+    """
+
+    levels: tuple[int, ...]
+    count: int
+    cells: dict[Table, IntArray] = field(repr=False)
+
+    @classmethod
+    def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
+        """No records yet, for tables that contain `tables`."""
+        cells = {
+            table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
+            for table in covering_tables(tables, levels)
+        }
+        return cls(tuple(levels), 0, cells)
+
+    def with_records(self, columns: Sequence[Codes]) -> Tallies:
+        """Add records, given by the codes (n,) of each column; the arrays of `self` are reused."""
+        for table, counts in self.cells.items():
+            counts += np.bincount(self._numbers(columns, table, len(counts)), minlength=len(counts))
+        return Tallies(self.levels, self.count + len(columns[0]), self.cells)
+
+    def _numbers(self, columns: Sequence[Codes], table: Table, n_cells: int) -> Codes:
+        """The cell (n,) that each record falls in."""
+        kind: type[np.integer] = np.uint16 if n_cells <= 1 << 16 else np.int64
+        numbers = columns[table[0]].astype(kind)
+        for column in table[1:]:
+            numbers *= kind(self.levels[column])
+            numbers += columns[column].astype(kind, copy=False)
+        return numbers
+
+    def __add__(self, other: Tallies) -> Tallies:
+        cells = {table: counts + other.cells[table] for table, counts in self.cells.items()}
+        return Tallies(self.levels, self.count + other.count, cells)
+
+    def table(self, columns: Table) -> IntArray:
+        """Counts of the table of `columns`, with an axis for each, in their order."""
+        holder = next(table for table in self.cells if set(columns) <= set(table))
+        counts = self.cells[holder].reshape([self.levels[column] for column in holder])
+        summed = counts.sum(axis=tuple(i for i, c in enumerate(holder) if c not in columns))
+        kept = [column for column in holder if column in columns]
+        return np.asarray(summed.transpose([kept.index(column) for column in columns]))
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRecords:
+    """Records that were counted: what a mechanism needs of them, in place of the records.
+
+    Parameters
+    ----------
+    universe : Universe
+        What the records were encoded for.
+    tallies : Tallies
+        Counts of the tables of the workload they were counted for.
+    """
+
+    universe: Universe
+    tallies: Tallies = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return self.tallies.count
+
+    def totals(self, workload: Workload) -> Totals:
+        """Number of records and the sum of their answers to `workload`.
+
+        Raises
+        ------
+        ValueError
+            For a workload on another universe, or on tables that were not counted.
+        """
+        if workload.universe != self.universe:
+            raise ValueError(
+                f"records were counted for {self.universe!r}, not for {workload.universe!r}"
+            )
+        return Totals(self.count, self._sums(workload))
+
+    def _sums(self, workload: Workload) -> npt.NDArray[np.float64]:
+        table = self.tallies.table
+        match workload:
+            case MarginalTables() | WeightedTables():
+                parts = [table(columns).ravel() for columns in workload.tables]
+                sums = np.concatenate(parts).astype(np.float64)
+                return sums * workload.weights if isinstance(workload, WeightedTables) else sums
+            case Marginals() | Parities():
+                ones = np.array([_ones(workload, table(tuple(s))) for s in workload.subsets])
+                low, high = workload._values
+                return low * self.count + (high - low) * ones.astype(np.float64)
+        counts = table(tuple(range(len(self.tallies.levels)))).ravel()
+        if isinstance(workload, FiniteWorkload):
+            return workload._weighted_sum(counts.astype(np.float64))
+        sums = np.zeros(workload.n_queries)
+        present = np.flatnonzero(counts)
+        for start in range(0, len(present), ELEMENTS):
+            part = present[start : start + ELEMENTS]
+            sums += counts[part] @ workload.evaluate(workload.universe.elements_at(part))
+        return sums
+
+
+def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+    """Number of records and sum of their answers, for records that were counted or not yet."""
+    if isinstance(records, CountedRecords):
+        return records.totals(workload)
+    return workload.totals(records)
+
+
+def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
+    """The tables from which the answers to `workload` follow; None if they are too large.
+
+    Parameters
+    ----------
+    workload : Workload
+        What is asked.
+    levels : sequence of int
+        Numbers of levels of the columns that make up a record.
+    """
+    match workload, workload.universe:
+        case ((MarginalTables() | WeightedTables()), _):
+            tables: list[Table] = list(workload.tables)
+        case ((Marginals() | Parities()), _):
+            tables = [tuple(map(int, subset)) for subset in workload.subsets]
+        case _, FiniteUniverse() | BooleanCube() | CategoricalProduct():
+            tables = [tuple(range(len(levels)))]
+        case _:
+            return None
+    largest = max(math.prod(levels[column] for column in table) for table in tables)
+    return tables if largest <= MAX_CELLS and max(levels) <= MAX_LEVELS else None
+
+
+def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
+    """How many records have the second of the two values of one query."""
+    if isinstance(workload, Marginals):
+        return int(counts[(1,) * counts.ndim])
+    odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]
+    return sum(int(counts[bits]) for bits in odd)

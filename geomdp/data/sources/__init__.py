@@ -1,0 +1,1 @@
+"""Where records live: files and folders, data frames, queries of a database."""

@@ -1,0 +1,52 @@
+"""The source that a path or a data frame stands for."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from geomdp.data.sources.files import files_at
+from geomdp.data.sources.frames import Frame, is_frame
+from geomdp.data.sources.partitions import Partitions, is_dask
+from geomdp.data.sources.source import Source
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+def source_of(
+    records: str
+    | os.PathLike[str]
+    | pd.DataFrame
+    | pl.DataFrame
+    | pa.Table
+    | dd.DataFrame
+    | Source,
+) -> Source:
+    """The source of records that `records` stands for.
+
+    Parameters
+    ----------
+    records : path, DataFrame, Table or Source
+        A CSV or Parquet file, a folder of them or a pattern (see `files_at`); a DataFrame of
+        pandas, polars or Dask; an Arrow table; or a source already, such as `Query`.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file.
+    ValueError
+        Anything else.
+    """
+    if isinstance(records, Source):
+        return records
+    if isinstance(records, str | os.PathLike):
+        return files_at(records)
+    if is_dask(records):
+        return Partitions(records)
+    if is_frame(records):
+        return Frame(records)
+    raise ValueError(f"records must be DataFrames, a table or a path, got {type(records).__name__}")

@@ -1,0 +1,164 @@
+"""Files of records, alone or many of them, and whether DuckDB reads them as `read_chunks` does."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geomdp.data.readers import (
+    CSV_ENDINGS,
+    PARQUET_ENDINGS,
+    header,
+    read_chunks,
+)
+from geomdp.data.sources.source import Source
+from geomdp.data.sql_names import quoted_text
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+#: Bytes of a CSV file looked at in one go.
+BLOCK = 1 << 24
+GLOB_CHARACTERS = "*?["
+COMMA, QUOTE, NEWLINE, RETURN = b',"\n\r'
+BESIDE_QUOTE = (b' "', b'" ', b'\t"', b'"\t')
+
+
+@dataclass(frozen=True, repr=False)
+class File(Source):
+    """One CSV or Parquet file, as `read_chunks` reads it."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The path."""
+        return str(self.path)
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Chunks as `read_chunks`."""
+        return read_chunks(self.path, columns)
+
+    @contextmanager
+    def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
+        """The file as DuckDB reads it; None for CSV that it would read otherwise than pandas."""
+        del columns
+        query = _reader(self.path)
+        if query is None:
+            yield None
+            return
+        import duckdb
+
+        with duckdb.connect() as connection:
+            yield connection.sql(query)
+
+
+@dataclass(frozen=True, repr=False)
+class Files(Source):
+    """Several files; their records follow each other in the order of the files."""
+
+    where: str
+    paths: tuple[Path, ...]
+
+    @property
+    def name(self) -> str:
+        """The folder or pattern."""
+        return f"{self.where} ({len(self.paths)} files)"
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """The files."""
+        return tuple(File(path) for path in self.paths)
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Chunks of one file after the other."""
+        for part in self.parts:
+            yield from part.chunks(columns)
+
+
+def files_at(path: str | os.PathLike[str]) -> Source:
+    """The file, the files of a folder, or the files that match a pattern such as ``a/*.parquet``.
+
+    Parameters
+    ----------
+    path : str or path
+        A file; a folder, of which all files at any depth are taken, in the order of their paths,
+        except those whose name starts with a dot or an underscore; or a pattern with ``*``, ``?``
+        or ``**``. Files must be CSV or Parquet.
+
+    Raises
+    ------
+    FileNotFoundError
+        No such file, or no file in the folder or for the pattern.
+    ValueError
+        A file with another ending.
+    """
+    place = Path(path)
+    if place.is_file():
+        return File(place)
+    if place.is_dir():
+        found = [f for f in place.rglob("*") if f.is_file() and not f.name.startswith((".", "_"))]
+    else:
+        found = [Path(f) for f in glob.glob(str(place), recursive=True) if Path(f).is_file()]
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(place))
+    endings = CSV_ENDINGS + PARQUET_ENDINGS
+    other = sorted(str(f) for f in found if not f.name.endswith(endings))
+    if other:
+        raise ValueError(
+            f"files of records must end in one of {', '.join(endings)}, not {other[0]}"
+        )
+    return Files(str(place), tuple(sorted(found)))
+
+
+def _reader(path: Path) -> str | None:
+    """SQL that reads a file; None if DuckDB would read it otherwise than `read_chunks`."""
+    if any(character in str(path) for character in GLOB_CHARACTERS):
+        return None
+    if path.name.endswith(PARQUET_ENDINGS):
+        return f"FROM read_parquet({quoted_text(str(path))}, hive_partitioning = false)"
+    if not path.name.endswith(".csv") or not is_plain_csv(path):
+        return None
+    kinds = ", ".join(f"{quoted_text(name)}: 'VARCHAR'" for name in header(path))
+    return (
+        f"FROM read_csv({quoted_text(str(path))}, auto_detect = false, header = true, "
+        f"columns = {{{kinds}}}, delim = ',', quote = '\"', escape = '\"', nullstr = '', "
+        "strict_mode = true)"
+    )
+
+
+def is_plain_csv(path: Path) -> bool:
+    """Whether a CSV file has nothing that DuckDB silently reads otherwise than pandas.
+
+    That is: blank lines, which it skips; an empty last field, which may be one field too many; and
+    a blank beside a quotation mark, which it drops. Other differences are errors to DuckDB. The
+    file is looked at in blocks, without parsing.
+    """
+    last = bytes([NEWLINE, NEWLINE])  # so that an empty first line is a blank line
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            text = last + block
+            if not _is_plain(text):
+                return False
+            last = text[-2:]
+    return last[-1] != COMMA
+
+
+def _is_plain(text: bytes) -> bool:
+    """Whether a block is plain; its first two bytes were in the block before."""
+    if QUOTE in text and any(pair in text for pair in BESIDE_QUOTE):
+        return False
+    letters = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(letters[2:] == NEWLINE) + 2
+    before = letters[ends - 1]
+    before = np.where(before == RETURN, letters[ends - 2], before)
+    return not ((before == COMMA) | (before == NEWLINE)).any()

@@ -1,0 +1,69 @@
+"""A Dask DataFrame: partitions that exist only once they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from geomdp.data.sources.frames import Frame
+from geomdp.data.sources.source import Source
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import duckdb
+    import pandas as pd
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Partitions(Source):
+    """The partitions of a Dask DataFrame, in order."""
+
+    frame: dd.DataFrame
+
+    @property
+    def name(self) -> str:
+        """Kind and number of partitions."""
+        return f"Dask DataFrame of {self.frame.npartitions} partitions"
+
+    @property
+    def parts(self) -> tuple[Source, ...]:
+        """The partitions, each computed when it is read."""
+        frame: Any = self.frame  # Dask's methods carry no types
+        delayed = frame.to_delayed()
+        return tuple(Partition(number, part) for number, part in enumerate(delayed))
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Chunks of one partition after the other."""
+        for part in self.parts:
+            yield from part.chunks(columns)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Partition(Source):
+    """One partition, computed in this process when it is read."""
+
+    number: int
+    delayed: Any
+
+    @property
+    def name(self) -> str:
+        """Number of the partition, from 0."""
+        return f"partition {self.number}"
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Chunks of the computed frame."""
+        yield from Frame(self.delayed.compute()).chunks(columns)
+
+    @contextmanager
+    def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
+        """The computed frame through Arrow."""
+        with Frame(self.delayed.compute()).relation(columns) as relation:
+            yield relation
+
+
+def is_dask(records: object) -> TypeGuard[dd.DataFrame]:
+    """Whether `records` is a Dask DataFrame; does not import Dask, which is optional."""
+    kind = type(records)
+    return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "dask"

@@ -1,0 +1,108 @@
+"""Records that a SQL query yields: in DuckDB, or in a PostgreSQL server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from geomdp.data.readers import CHUNK_ROWS
+from geomdp.data.sources.source import Source
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+POSTGRESQL = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, repr=False)
+class Query(Source):
+    """The rows of a query.
+
+    Parameters
+    ----------
+    sql : str
+        One SELECT statement. In DuckDB it may name files: ``SELECT * FROM 'a/*.parquet'``.
+    database : str, optional
+        A PostgreSQL server as ``postgresql://user:password@host/database``, or a DuckDB file,
+        which is opened for reading only. By default DuckDB without a database.
+
+    Notes
+    -----
+    The query may run twice, for instance to find the row with a wrong value. Its answer must not
+    change between the runs.
+    """
+
+    sql: str
+    database: str | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The word query: its text may hold values, and the connection a password."""
+        return "the query"
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        """Chunks of the result, in the order in which it comes."""
+        with self.relation(columns) as relation:
+            for name in columns:
+                if relation.columns.count(name) != 1:
+                    raise ValueError(
+                        f"the query must have the column {name!r} once, "
+                        f"got {relation.columns.count(name)} times"
+                    )
+            for batch in relation.to_arrow_reader(CHUNK_ROWS):
+                if batch.num_rows > 0:
+                    yield batch.to_pandas()[list(columns)]
+
+    @contextmanager
+    def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation]:
+        """The result, computed while it is read."""
+        del columns
+        import duckdb
+
+        server = self.database is not None and self.database.startswith(POSTGRESQL)
+        try:
+            with (_from_postgresql if server else _from_duckdb)(
+                self.sql, self.database
+            ) as relation:
+                yield relation
+        except duckdb.Error as error:
+            raise ValueError(f"the query fails: {_first_line(error)}") from error
+
+
+@contextmanager
+def _from_duckdb(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
+    import duckdb
+
+    with duckdb.connect(database or ":memory:", read_only=database is not None) as connection:
+        statements = connection.extract_statements(sql)
+        if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+            raise ValueError("the query must be one SELECT statement")
+        yield connection.sql(sql)
+
+
+@contextmanager
+def _from_postgresql(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The result as a stream of Arrow batches, which the driver reads by COPY."""
+    import duckdb
+
+    try:
+        from adbc_driver_manager import Error
+        from adbc_driver_postgresql import dbapi
+    except ImportError as error:
+        raise ValueError(
+            'PostgreSQL needs the extra "postgresql": pip install "geomdp[postgresql]"'
+        ) from error
+    try:
+        with dbapi.connect(database) as server, server.cursor() as cursor:
+            cursor.execute(sql)
+            with duckdb.connect() as connection:
+                yield connection.from_arrow(cursor.fetch_record_batch())
+    except Error as error:
+        raise ValueError(f"PostgreSQL refuses: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,110 @@
+"""Mixtures: tables of several orders, chosen one by one, each with a weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from geomdp._validation import positive
+from geomdp.data.schema import Schema
+from geomdp.tabulation.columns import chosen_columns
+from geomdp.tabulation.specs import (
+    MAX_QUERIES,
+    ColumnLabels,
+    Table,
+    Task,
+    cell_labels,
+    parse_workload,
+    takes_reals,
+)
+from geomdp.workloads import ChosenTables
+
+#: A specification such as ``"marginals:2"``, or the names of the columns that one table crosses.
+Asked: TypeAlias = str | Sequence[str]
+
+
+def task_of(
+    schema: Schema,
+    asked: Sequence[Asked],
+    *,
+    columns: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Task:
+    """What is asked about the columns of a schema, as one workload.
+
+    Parameters
+    ----------
+    schema : Schema
+        Declares the columns.
+    asked : sequence of str or of sequence of str
+        Specifications, and tables by the names of their columns. Several must all be tables.
+    columns : sequence of str, optional
+        Columns that specifications are about; by default all that they can take.
+    weights : sequence of float, optional
+        One positive weight for each entry of `asked`: errors count so many times.
+
+    Raises
+    ------
+    ValueError
+        Naming what is wrong: a specification, a column, a weight, or what cannot be mixed.
+    """
+    if not asked:
+        raise ValueError("workload must be at least 1 specification or table, got 0")
+    given = [1.0] * len(asked) if weights is None else weights
+    if len(given) != len(asked):
+        raise ValueError(
+            f"weights must be one for each workload and table, {len(asked)}, got {len(given)}"
+        )
+    checked = [positive(weight, "weights") for weight in given]
+    parts = [_part(schema, each, columns) for each in asked]
+    return parts[0] if len(parts) == 1 else _mixed(schema, parts, checked)
+
+
+def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
+    """What one specification or table asks."""
+    if isinstance(asked, str):
+        return parse_workload(asked, chosen_columns(schema, columns, real=takes_reals(asked)))
+    labels = chosen_columns(schema, asked)
+    # In the order of the schema, which is that of all tables.
+    ordered = {name: labels[name] for name in schema.names if name in labels}
+    task = parse_workload(f"marginals:{len(ordered)}", ordered)
+    return replace(task, description=f"the table {' x '.join(ordered)}")
+
+
+def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> Task:
+    """Several tasks of tables as one."""
+    for part in parts:
+        if not part.tables:
+            raise ValueError(f"only tables can be mixed with others, not {part.description}")
+    used = {name for part in parts for name in part.columns}
+    labels: ColumnLabels = {name: found for name, found in schema.labels.items() if name in used}
+    tables = [_in_order(table, labels) for part in parts for table in part.tables]
+    n_cells = sum(table.n_cells for table in tables)
+    if n_cells > MAX_QUERIES:
+        raise ValueError(f"workload must have at most {MAX_QUERIES} queries, got {n_cells}")
+    workload = ChosenTables(
+        {name: len(levels) for name, levels in labels.items()},
+        [table.columns for table in tables],
+        [weight for part, weight in zip(parts, weights, strict=True) for _ in part.tables],
+    )
+    weighted = len(set(weights)) > 1
+    words = [_in_words(part, weight, weighted) for part, weight in zip(parts, weights, strict=True)]
+    return Task(
+        workload,
+        tuple(labels),
+        "; ".join(words),
+        [label for table in tables for label in cell_labels(labels, table.columns)],
+        tuple(tables),
+        workload.weights,
+    )
+
+
+def _in_order(table: Table, labels: ColumnLabels) -> Table:
+    """The table with its columns in the order of `labels`."""
+    names = tuple(name for name in labels if name in table.columns)
+    return Table(names, tuple(tuple(labels[name]) for name in names))
+
+
+def _in_words(part: Task, weight: float, weighted: bool) -> str:
+    return f"{part.description} (weight {weight:g})" if weighted else part.description

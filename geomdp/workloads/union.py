@@ -1,0 +1,129 @@
+"""Several workloads on one universe as one, each with a weight."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._numerics.linalg import AffineHull
+from geomdp._typing import FloatArray
+from geomdp._validation import batch, positive
+from geomdp.workloads.base import CHUNK_ROWS, Totals, Workload
+from geomdp.workloads.closed_forms.enumeration import explicit_answers
+from geomdp.workloads.explicit import Explicit
+from geomdp.workloads.universe.universes import Records, Universe
+
+
+class Union(Workload):
+    """The queries of several workloads, one after the other: x -> (w_1 Q_1(x), w_2 Q_2(x), ...).
+
+    The error of a mechanism counts the queries of workload i times w_i, so those of larger weight
+    become more accurate at the cost of the others. Divide the answers by `weights` for those of the
+    workloads themselves.
+
+    Parameters
+    ----------
+    workloads : sequence of Workload
+        At least 1, on equal finite universes.
+    weights : sequence of float, optional
+        One positive weight per workload; by default 1.
+
+    Raises
+    ------
+    ValueError
+        No workload, different or infinite universes, or wrong weights.
+
+    Notes
+    -----
+    Oracles, hull and diameters are those of the list of all answers: N m <= 2^26 for N elements and
+    m queries in all. For tables of many columns, `ChosenTables` has closed forms.
+    """
+
+    def __init__(
+        self, workloads: Sequence[Workload], weights: Sequence[float] | None = None
+    ) -> None:
+        self.workloads = tuple(workloads)
+        if not self.workloads:
+            raise ValueError("workloads must be at least 1, got 0")
+        for workload in self.workloads:
+            if not isinstance(workload, Workload):
+                raise ValueError(f"workloads must be Workloads, got {type(workload).__name__}")
+            if workload.universe != self.universe or workload.universe.size is None:
+                raise ValueError(
+                    "workloads must be on one finite universe, got "
+                    f"{self.universe!r} and {workload.universe!r}"
+                )
+        given = [1.0] * len(self.workloads) if weights is None else weights
+        if len(given) != len(self.workloads):
+            raise ValueError(
+                f"weights must be one per workload, {len(self.workloads)}, got {len(given)}"
+            )
+        self._part_weights = [positive(weight, "weights") for weight in given]
+
+    def _summary(self) -> str:
+        return ", ".join(map(repr, self.workloads))
+
+    @property
+    def universe(self) -> Universe:
+        """The common universe."""
+        return self.workloads[0].universe
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries of all workloads."""
+        return sum(workload.n_queries for workload in self.workloads)
+
+    @cached_property
+    def weights(self) -> FloatArray:
+        """The weight of each query (m,): that of its workload."""
+        return np.repeat(self._part_weights, [workload.n_queries for workload in self.workloads])
+
+    def evaluate(self, records: Records) -> FloatArray:
+        """The weighted answer vectors side by side: (n, m)."""
+        parts = [workload.evaluate(records) for workload in self.workloads]
+        return np.hstack(parts) * self.weights
+
+    def totals(self, records: Records | Iterable[Records]) -> Totals:
+        """Weighted totals of all workloads; the records are read once."""
+        count, sums = 0, np.zeros(self.n_queries)
+        for chunk in self.universe.chunks(records, CHUNK_ROWS):
+            count += len(chunk)
+            sums += np.concatenate([workload.totals(chunk).sums for workload in self.workloads])
+        return Totals(count, sums * self.weights)
+
+    @cached_property
+    def _explicit(self) -> Explicit:
+        """The same queries by their matrix."""
+        parts = [explicit_answers(workload) for workload in self.workloads]
+        return Explicit((np.hstack(parts) * self.weights).T)
+
+    def extreme_answers(self, directions: FloatArray) -> FloatArray:
+        """Best answer vectors (b, m), by one product with the matrix of all answers."""
+        return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
+
+    def affine_hull(self) -> AffineHull:
+        """Affine hull of the answers of all elements, by a singular value decomposition."""
+        return self._explicit.affine_hull()
+
+    def l1_diameter(self) -> float:
+        """That of `Explicit`: exact for N^2 m <= 2^32, else an upper bound."""
+        return self._explicit.l1_diameter()
+
+    def l2_diameter(self) -> float:
+        """That of `Explicit`: exact for N <= 2^14, else an upper bound."""
+        return self._explicit.l2_diameter()
+
+    def l1_radius(self) -> float:
+        """Largest l1 norm of an answer vector."""
+        return self._explicit.l1_radius()
+
+    def l2_radius(self) -> float:
+        """Largest Euclidean norm of an answer vector."""
+        return self._explicit.l2_radius()
+
+    def labels(self) -> list[str]:
+        """The labels of all workloads."""
+        return list(itertools.chain(*(workload.labels() for workload in self.workloads)))

@@ -1,0 +1,114 @@
+"""Counting on a Dask cluster: the same whole numbers, whatever the parts and whoever dies."""
+
+import dask
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import geomdp as gd
+from geomdp.data import Schema, count_records, encode, source_of
+
+SCHEMA = Schema.from_dict({"a": ["x", "y", "z"], "b": bool, "c": {"edges": [0, 1, 2, 5]}})
+WORKLOAD = gd.workloads.MarginalTables(SCHEMA.levels, 2)
+ROWS = 3000
+
+# A cluster in this process; Dask warns of its own ports and locks.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "a": rng.choice(["x", "y", "z"], size=ROWS),
+            "b": rng.integers(2, size=ROWS),
+            "c": rng.uniform(0, 5, size=ROWS),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as c,
+        Client(c) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def expected(frame):
+    return WORKLOAD.totals(encode(frame, SCHEMA, WORKLOAD.universe)).sums.tolist()
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 20])
+def test_a_dask_frame_gives_the_same_counts_however_it_is_divided(
+    client, frame, expected, partitions
+):
+    divided = dd.from_pandas(frame, npartitions=partitions)
+    for where in (client, None):
+        counted = count_records(source_of(divided), SCHEMA, WORKLOAD, client=where)
+        assert counted.count == ROWS
+        assert counted.totals(WORKLOAD).sums.tolist() == expected
+
+
+@pytest.mark.parametrize("rows", [100, 999, ROWS])
+def test_files_give_the_same_counts_however_they_are_divided(
+    client, frame, expected, tmp_path, rows
+):
+    for start in range(0, ROWS, rows):
+        frame[start : start + rows].to_parquet(tmp_path / f"{start:05}.parquet")
+    counted = count_records(source_of(tmp_path), SCHEMA, WORKLOAD, client=client)
+    assert counted.totals(WORKLOAD).sums.tolist() == expected
+
+
+def test_an_error_names_the_partition(client, frame):
+    bad = frame.copy()
+    bad.loc[ROWS - 1, "a"] = "w"
+    divided = dd.from_pandas(bad, npartitions=3, sort=False)
+    with pytest.raises(ValueError, match=r"partition 2: .*categories: row 999, column 'a'"):
+        count_records(source_of(divided), SCHEMA, WORKLOAD, client=client)
+
+
+def test_a_release_on_a_cluster_is_the_release_without_one(client, frame):
+    divided = dd.from_pandas(frame, npartitions=4)
+    near = gd.release(frame, SCHEMA, "marginals:1", epsilon=1.0, rng=0)
+    far = gd.release(divided, SCHEMA, "marginals:1", epsilon=1.0, rng=0, client=client)
+    np.testing.assert_array_equal(near.answers, far.answers)
+
+
+def test_reals_are_not_counted_on_a_cluster(client):
+    schema = Schema.from_dict({"x": {"bounds": [0, 1]}})
+    source = source_of(pd.DataFrame({"x": [0.5]}))
+    with pytest.raises(ValueError, match="a cluster counts tables"):
+        count_records(source, schema, gd.workloads.SecondMoment(1), client=client)
+
+
+@pytest.mark.slow
+def test_what_a_killed_worker_had_counted_is_counted_again(frame, expected, tmp_path):
+    def partition(number):
+        # The worker that first meets partition 2 dies with all that it has counted.
+        import os
+        import time
+
+        mark = tmp_path / "died"
+        if number == 2 and not mark.exists():
+            time.sleep(1)
+            mark.touch()
+            os._exit(1)
+        return frame[number * 500 : (number + 1) * 500]
+
+    parts = [dask.delayed(partition)(number) for number in range(6)]
+    divided = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        counted = count_records(source_of(divided), SCHEMA, WORKLOAD, client=client)
+    assert (tmp_path / "died").exists()
+    assert counted.totals(WORKLOAD).sums.tolist() == expected

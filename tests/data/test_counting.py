@@ -1,0 +1,338 @@
+"""Counting inside DuckDB: the same whole numbers as the exact reader, from every source."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import geomdp as gd
+from geomdp.data import (
+    CountedRecords,
+    EncodedRecords,
+    Query,
+    Schema,
+    count_records,
+    encode,
+    source_of,
+)
+from geomdp.data.counting import scan
+from geomdp.data.counting.covering import CACHED_CELLS, covering_tables
+from geomdp.data.readers import CHUNK_ROWS
+
+SCHEMA = Schema.from_dict(
+    {
+        "region": {"categories": ["north", 'it\'s"so"', "3", ""], "other": True, "missing": True},
+        "size": {"categories": [1, 2, 30], "missing": True},
+        "flag": {"kind": "boolean", "missing": True},
+        "age": {"edges": [0, 0.1, 18, 65, 120], "missing": True},
+        "code": {"categories": [f"c{i}" for i in range(300)]},
+    }
+)
+ROWS = CHUNK_ROWS + 5000
+
+
+def frame(rows=ROWS):
+    rng = np.random.default_rng(3)
+
+    def choice(values):
+        return [values[i] for i in rng.integers(len(values), size=rows)]
+
+    return pd.DataFrame(
+        {
+            "region": choice(["north", 'it\'s"so"', "3", "3.0", "elsewhere", None]),
+            "size": choice([1.0, 2.0, 30.0, None]),
+            "flag": choice(["0", "True", "FALSE", "1.0", None]),
+            "age": choice([0.0, 0.1, 17.99, 18.0, 120.0, None]),
+            "code": choice([f"c{i}" for i in range(300)]),
+        }
+    )
+
+
+def exact(records, schema, workload):
+    """The totals by the chunked reader alone."""
+    return workload.totals(encode(records, schema, workload.universe))
+
+
+@pytest.fixture
+def only_duckdb(monkeypatch):
+    """Fail where the exact reader is asked."""
+
+    def refuse(*arguments):
+        raise AssertionError("DuckDB should have counted alone")
+
+    monkeypatch.setattr(scan, "_read", refuse)
+
+
+@pytest.fixture(scope="module")
+def records():
+    return frame()
+
+
+def sources(records, folder):
+    """The same records in every kind of source that DuckDB scans."""
+    records.to_parquet(folder / "one.parquet")
+    text = records.astype({"size": "Int64"})
+    text.to_csv(folder / "one.csv", index=False)
+    parts = folder / "parts" / "year=2020"
+    parts.mkdir(parents=True)
+    for i, start in enumerate(range(0, ROWS, 10_000)):
+        part = text[start : start + 10_000]
+        if i % 2:
+            part.to_csv(parts / f"{i}.csv", index=False)
+        else:
+            part.to_parquet(parts / f"{i}.parquet")
+    (parts / "_SUCCESS").touch()
+    return {
+        "parquet": folder / "one.parquet",
+        "csv": folder / "one.csv",
+        "folder": folder / "parts",
+        "glob": str(folder / "parts" / "**" / "*.*"),
+        "pandas": records,
+        "polars": pl.from_pandas(records),
+        "arrow": pa.Table.from_pandas(records),
+        "query": Query(f"SELECT * FROM '{folder}/one.parquet' ORDER BY code"),
+    }
+
+
+@pytest.fixture(scope="module")
+def everywhere(records, tmp_path_factory):
+    return sources(records, tmp_path_factory.mktemp("records"))
+
+
+WORKLOADS = {
+    "1-way": (
+        ("region", "size", "flag", "code"),
+        lambda s: gd.workloads.MarginalTables(s.levels, 1),
+    ),
+    "numeric": (("age", "flag"), lambda s: gd.workloads.MarginalTables(s.levels, 1)),
+    "2-way": (SCHEMA.names, lambda s: gd.workloads.MarginalTables(s.levels, 2)),
+    "3-way": (SCHEMA.names[:4], lambda s: gd.workloads.MarginalTables(s.levels, 3)),
+    "joint": (("size", "age"), lambda s: gd.workloads.Histogram(4 * 5)),
+    "prefixes": (("code",), lambda s: gd.workloads.Prefixes(300)),
+    "signs": (("region", "flag"), lambda s: gd.workloads.RandomSigns(5, 18, 0)),
+}
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_source_gives_the_counts_of_the_exact_reader(records, everywhere, only_duckdb, name):
+    columns, make = WORKLOADS[name]
+    schema = SCHEMA.select(columns)
+    workload = make(schema)
+    expected = exact(records, schema, workload)
+    for kind, where in everywhere.items():
+        counted = count_records(source_of(where), schema, workload)
+        assert isinstance(counted, CountedRecords)
+        assert counted.count == expected.count == ROWS, kind
+        np.testing.assert_array_equal(counted.totals(workload).sums, expected.sums, kind)
+
+
+@pytest.mark.parametrize("make", [gd.workloads.Marginals, gd.workloads.Parities])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_conjunctions_and_parities_follow_from_tables(only_duckdb, make, k):
+    bits = np.random.default_rng(0).integers(2, size=(ROWS, 9))
+    schema = Schema.from_dict({f"b{i}": bool for i in range(9)})
+    workload = make(9, k)
+    counted = count_records(source_of(pd.DataFrame(bits, columns=schema.names)), schema, workload)
+    np.testing.assert_array_equal(counted.totals(workload).sums, workload.totals(bits).sums)
+
+
+def test_a_mechanism_takes_counted_records_as_it_takes_records(records):
+    schema = SCHEMA.select(["size", "flag"])
+    workload = gd.workloads.MarginalTables(schema.levels, 1)
+    mechanism = gd.mechanisms.Laplace(workload, n=ROWS, privacy=gd.PureDP(1.0))
+    counted = count_records(source_of(records), schema, workload)
+    codes = encode(records, schema, workload.universe)
+    answers = mechanism.release(counted, rng=0).answers
+    np.testing.assert_array_equal(answers, mechanism.release(codes, rng=0).answers)
+    other = gd.mechanisms.Laplace(
+        gd.workloads.MarginalTables([2, 2], 1), n=ROWS, privacy=gd.PureDP(1.0)
+    )
+    with pytest.raises(ValueError, match="records were counted for"):
+        other.release(counted, rng=0)
+
+
+def test_two_way_marginals_by_second_moments_take_counted_records():
+    bits = np.random.default_rng(0).integers(2, size=(500, 6))
+    schema = Schema.from_dict({f"b{i}": bool for i in range(6)})
+    mechanism = gd.mechanisms.PairMarginals(
+        gd.workloads.Marginals(6, 2), n=500, privacy=gd.ZCDP(1.0)
+    )
+    frame = pd.DataFrame(bits, columns=schema.names)
+    counted = count_records(source_of(frame), schema, mechanism.workload)
+    np.testing.assert_allclose(
+        mechanism.totals(counted).sums, mechanism.totals(bits).sums, rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "wanted"),
+    [
+        ("size", "7", "one of the declared categories"),
+        ("size", "", "one of the declared categories"),
+        ("flag", "yes", "0, 1, true or false"),
+        ("age", "1_0", "a number"),
+        ("age", "121", "between 0 and 120"),
+        ("code", None, "present"),
+    ],
+)
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "polars", "query"])
+def test_a_bad_value_is_named_by_row_and_column(tmp_path, column, value, wanted, k, kind):
+    bad = frame().astype({"size": "Int64"}).astype(object)
+    bad.loc[ROWS - 3, column] = value
+    bad = bad.astype(str).where(bad.notna(), None)
+    bad.to_parquet(tmp_path / "r.parquet")
+    bad.to_csv(tmp_path / "r.csv", index=False)
+    where = {
+        "parquet": tmp_path / "r.parquet",
+        "csv": tmp_path / "r.csv",
+        "polars": pl.from_pandas(bad),
+        "query": Query(f"SELECT * FROM '{tmp_path}/r.parquet'"),
+    }[kind]
+    workload = gd.workloads.MarginalTables(SCHEMA.levels, k)
+    if kind == "csv" and value == "":
+        count_records(source_of(where), SCHEMA, workload)  # an empty field is missing
+        return
+    with pytest.raises(ValueError, match=f"{wanted}: row {ROWS - 3}, column '{column}'"):
+        count_records(source_of(where), SCHEMA, workload)
+
+
+def test_an_error_in_a_folder_names_the_file(tmp_path):
+    schema = Schema.from_dict({"x": ["a", "b"]})
+    workload = gd.workloads.MarginalTables(schema.levels, 1)
+    for name, values in {"1.csv": ["a", "b"], "2.csv": ["a", "c"]}.items():
+        pd.DataFrame({"x": values}).to_csv(tmp_path / name, index=False)
+    with pytest.raises(ValueError, match=r"2\.csv: records must be .*: row 1, column 'x'"):
+        count_records(source_of(tmp_path), schema, workload)
+
+
+HOSTILE = {
+    "blank line": "a,b\nx,y\n\nx,y\n",
+    "blank line at the end": "a,b\nx,y\n\n",
+    "blank line of two characters": "a,b\r\nx,y\r\n\r\n",
+    "short row": "a,b\nx\nx,y\n",
+    "mixed line ends": "a,b\nx,y\r\nx,y\n",
+    "line end in quotes": 'a,b\n"x\nz",y\n',
+    "byte order mark": "\ufeffa,b\nx,y\n",
+    "quotes": 'a,b\n"x""z",y\n',
+    "blank before a quote": 'a,b\n "x",y\n',
+    "blank after a quote": 'a,b\n"x" ,y\n',
+    "quote inside": 'a,b\nx"z,y\n"x"z,y\n',
+    "surplus field": "a,b\nx,y\nx,y,z\n",
+    "empty surplus field": "a,b\nx,y\nx,y,\n",
+    "empty surplus field at the end": "a,b\nx,y\nx,y,",
+    "quoted nothing": 'a,b\n"",y\n,y\n',
+    "no last line end": "a,b\nx,y\nx,y",
+    "a blank line of blanks": "a,b\nx,y\n  \n",
+    "backslash": "a,b\n\\x,y\n",
+    "open quote": 'a,b\nx,y\n"x,y\n',
+    "names in two cases": "a,b,A\nx,y,z\n",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("k", [1, 2])
+def test_a_hostile_csv_file_is_read_as_by_the_exact_reader(tmp_path, name, k):
+    path = tmp_path / "hostile.csv"
+    path.write_bytes(HOSTILE[name].encode())
+    declared = {"categories": ["x", "y"], "other": True, "missing": True}
+    schema = Schema.from_dict({"a": declared, "b": declared})
+    workload = gd.workloads.MarginalTables(schema.levels, k)
+
+    def outcome(read):
+        """The totals, or the error in words."""
+        try:
+            totals = read()
+        except ValueError as error:
+            return str(error)
+        return totals.count, totals.sums.tolist()
+
+    assert outcome(lambda: count_records(source_of(path), schema, workload).totals(workload)) == (
+        outcome(lambda: exact(gd.data.read_chunks(path, schema.names), schema, workload))
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [True, 1, 1.0, "1"],
+        [1e16, 1e-7, 0.1, 3.0],
+        [np.float32(0.1), np.float32(2.0)],
+        pd.to_datetime(["2020-01-01", "2021-01-01"]),
+        pd.Categorical(["a", "b", "a"]),
+    ],
+)
+def test_values_of_any_type_are_compared_as_the_exact_reader_does(values):
+    column = pd.concat([pd.DataFrame({"x": values})] * (ROWS // len(values)), ignore_index=True)
+    texts = ["True", "1", "1e+16", "10000000000000000", "1e-07", "0.1", "2", "a", "b"]
+    schema = Schema.from_dict({"x": {"categories": texts, "other": True}})
+    workload = gd.workloads.MarginalTables(schema.levels, 1)
+    expected = exact(column, schema, workload)
+    counted = count_records(source_of(column), schema, workload).totals(workload)
+    np.testing.assert_array_equal(counted.sums, expected.sums)
+
+
+def test_real_columns_are_encoded_when_they_are_read():
+    schema = Schema.from_dict({"x": {"bounds": [0, 4]}})
+    workload = gd.workloads.SecondMoment(1)
+    records = count_records(source_of(pd.DataFrame({"x": [0.0, 4.0, 2.0]})), schema, workload)
+    assert isinstance(records, EncodedRecords)
+    assert records.count == 3
+    for _ in range(2):
+        np.testing.assert_array_equal(np.concatenate(list(records))[:, 0], [-1, 1, 0])
+
+
+def test_covering_tables_contain_every_table_and_stay_small():
+    levels = [2, 3, 4, 5, 6, 7, 8, 9, 5, 400]
+    tables = list(itertools.combinations(range(10), 2))
+    covering = covering_tables(tables, levels)
+    assert len(covering) < len(tables) / 2
+    for table in tables:
+        assert any(set(table) <= set(larger) for larger in covering)
+    for larger in covering:
+        assert larger in tables or np.prod([levels[i] for i in larger]) <= CACHED_CELLS
+
+
+def test_files_that_are_no_records_are_refused(tmp_path):
+    for where in (tmp_path, tmp_path / "*.csv", tmp_path / "no.csv"):
+        with pytest.raises(FileNotFoundError, match="no such file of records"):
+            source_of(where)
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(ValueError, match=r"must end in one of .csv, .csv.gz, .parquet, .*notes"):
+        source_of(tmp_path)
+    with pytest.raises(ValueError, match="must be DataFrames, a table or a path, got int"):
+        source_of(3)
+    with pytest.raises(ValueError, match="call its collect"):
+        source_of(pl.LazyFrame({"x": [1]}))
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("SELECT 1 AS y", "must have the column 'x' once, got 0 times"),
+        ("SELECT no FROM nothing", "the query fails"),
+        ("CREATE TABLE t (x INT)", "must be one SELECT statement"),
+    ],
+)
+def test_a_wrong_query_is_refused(sql, message):
+    schema = Schema.from_dict({"x": ["a"]})
+    with pytest.raises(ValueError, match=message):
+        count_records(Query(sql), schema, gd.workloads.Histogram(1))
+
+
+def test_a_duckdb_file_is_opened_for_reading_only(tmp_path):
+    import duckdb
+
+    path = tmp_path / "records.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'a' AS x FROM range(7)")
+    schema = Schema.from_dict({"x": ["a"]})
+    counted = count_records(Query("FROM t", str(path)), schema, gd.workloads.Histogram(1))
+    assert counted.count == 7
+    with pytest.raises(ValueError, match="the query"):
+        count_records(
+            Query("SELECT 1; DELETE FROM t", str(path)), schema, gd.workloads.Histogram(1)
+        )

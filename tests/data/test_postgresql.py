@@ -1,0 +1,106 @@
+"""Records that live in a PostgreSQL server, started for the test."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.data import CountedRecords, Query, Schema, count_records, encode
+from geomdp.data.counting import scan
+
+SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin")) if shutil.which("runuser") else []
+PROGRAMS = SERVERS[-1] if SERVERS else None
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PROGRAMS is None, reason="PostgreSQL is not installed (Debian: postgresql)"),
+]
+SCHEMA = Schema.from_dict(
+    {
+        "region": {"categories": ["north", "south"], "missing": True},
+        "flag": bool,
+        "age": {"edges": [0, 18, 65, 120]},
+        "income": {"edges": [0, 10.5, 99]},
+    }
+)
+TABLE = """
+CREATE TABLE people AS SELECT
+    (ARRAY['north', 'south', NULL])[1 + i % 3] AS region,
+    i % 2 = 0 AS flag,
+    i % 121 AS age,
+    (i % 990 / 10.0)::NUMERIC(5, 1) AS income
+FROM generate_series(0, 99999) AS i
+"""
+
+
+def run(*command, user):
+    """Run one of the server's programs; it refuses to run as root."""
+    as_user = ["runuser", "-u", user, "--"] if user else []
+    subprocess.run([*as_user, *map(str, command)], check=True, capture_output=True, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """Connection string of a server with the table `people`, reached by a socket in a folder."""
+    import os
+    import tempfile
+
+    # The server's user must reach the folder, which pytest keeps to itself.
+    with tempfile.TemporaryDirectory(prefix="geomdp-postgresql-") as name:
+        folder, user = Path(name), "postgres" if os.getuid() == 0 else None
+        if user:
+            shutil.chown(folder, user)
+        data = folder / "data"
+        run(PROGRAMS / "initdb", "-D", data, "-U", "tester", "-A", "trust", user=user)
+        settings = f"-k {folder} -c listen_addresses=''"
+        log = folder / "log"
+        run(PROGRAMS / "pg_ctl", "-D", data, "-o", settings, "-l", log, "-w", "start", user=user)
+        try:
+            uri = f"postgresql:///postgres?host={folder}&user=tester"
+            run(PROGRAMS / "psql", uri, "-c", TABLE, user=user)
+            yield uri
+        finally:
+            run(PROGRAMS / "pg_ctl", "-D", data, "-m", "immediate", "stop", user=user)
+
+
+def test_a_query_gives_the_counts_of_the_exact_reader(database, monkeypatch):
+    rows = [
+        (["north", "south", None][i % 3], i % 2 == 0, i % 121, i % 990 / 10) for i in range(100_000)
+    ]
+    frame = pd.DataFrame(rows, columns=SCHEMA.names)
+    workload = gd.workloads.MarginalTables(SCHEMA.levels, 2)
+    expected = workload.totals(encode(frame, SCHEMA, workload.universe))
+    monkeypatch.setattr(scan, "_read", None)  # the exact reader is not needed
+    counted = count_records(Query("SELECT * FROM people", database), SCHEMA, workload)
+    assert isinstance(counted, CountedRecords)
+    assert counted.count == 100_000
+    assert counted.totals(workload).sums.tolist() == expected.sums.tolist()
+
+
+def test_a_release_of_a_query(database):
+    query = Query("SELECT region, flag FROM people WHERE age < 50", database)
+    schema = SCHEMA.select(["region", "flag"])
+    released = gd.release(query, schema, "marginals:2", epsilon=1.0, rng=0)
+    assert abs(released.answers.sum() - 1) < 0.01
+
+
+def test_a_bad_value_is_named_by_row_and_column(database):
+    query = Query("SELECT * FROM people UNION ALL SELECT 'east', true, 1, 1", database)
+    workload = gd.workloads.MarginalTables(SCHEMA.levels, 2)
+    with pytest.raises(ValueError, match="categories: row 100000, column 'region' is not"):
+        count_records(query, SCHEMA, workload)
+
+
+@pytest.mark.parametrize("sql", ["SELECT nothing FROM people", "SELEC"])
+def test_an_error_of_the_server_is_one_line_without_the_password(database, sql):
+    workload = gd.workloads.MarginalTables(SCHEMA.levels, 1)
+    with pytest.raises(ValueError, match="PostgreSQL refuses") as error:
+        count_records(Query(sql, database), SCHEMA, workload)
+    assert "\n" not in str(error.value)
+    nowhere = "postgresql://tester:secret@127.0.0.1:1/postgres"
+    with pytest.raises(ValueError, match="PostgreSQL refuses") as error:
+        count_records(Query("SELECT 1", nowhere), SCHEMA, workload)
+    assert "secret" not in str(error.value)

@@ -1,0 +1,128 @@
+"""Default answers are consistent, unbiased ones are left alone, whole counts add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp.mechanisms import JL, Laplace, Projected
+from geomdp.tabulation.consistency import MAX_ELEMENTS, Form, whole_counts
+from geomdp.tabulation.mixtures import task_of
+
+SCHEMA = gd.data.Schema.from_dict(
+    {"region": ["north", "south", "east"], "smoker": bool, "retired": bool}
+)
+N = 60
+FEW = {"epsilon": 0.2, "mechanism": Laplace, "rng": 1}  # noise far above one record
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south", "east"], N),
+            "smoker": rng.random(N) < 0.1,
+            "retired": rng.random(N) < 0.3,
+        }
+    )
+
+
+def margins_agree(result):
+    tables = result.tables
+    by_first = tables[("region", "smoker")].sum(axis=1)
+    return np.allclose(by_first, tables[("region", "retired")].sum(axis=1), atol=1e-9)
+
+
+def test_default_answers_are_consistent_and_unbiased_ones_are_not(frame):
+    noisy = gd.release(frame, SCHEMA, "marginals:2", unbiased=True, **FEW)
+    assert noisy.form is Form.NOISY
+    assert noisy.answers.min() < 0
+    assert not margins_agree(noisy)
+    np.testing.assert_array_equal(noisy.answers, noisy.released.noisy)
+    consistent = gd.release(frame, SCHEMA, "marginals:2", **FEW)
+    assert consistent.form is Form.CONSISTENT
+    assert "consistent" in repr(consistent)
+    assert consistent.answers.min() >= 0
+    assert margins_agree(consistent)
+    # The same noise, moved: the intervals stand around it.
+    np.testing.assert_array_equal(consistent.released.noisy, noisy.answers)
+    for mine, theirs in zip(consistent.interval(), noisy.interval(), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_prediction_of_consistent_answers_is_a_bound_that_holds(frame):
+    true = gd.release(frame, SCHEMA, "marginals:2", epsilon=1e9, mechanism=Laplace).answers
+    rng = np.random.default_rng(2)
+    squares = []
+    for _ in range(100):
+        result = gd.release(frame, SCHEMA, "marginals:2", **FEW | {"rng": rng})
+        squares.append(np.mean((result.answers - true) ** 2))
+    assert result.predicted_rmse.kind is gd.mechanisms.PredictionKind.UPPER_BOUND
+    assert np.sqrt(np.mean(squares)) < result.predicted_rmse.value
+
+
+def test_tables_beyond_reach_are_moved_one_by_one():
+    columns = {f"c{i}": ["a", "b", "c", "d"] for i in range(11)}
+    assert MAX_ELEMENTS < 4**11
+    frame = pd.DataFrame({name: ["a", "b"] * 10 for name in columns})
+    schema = gd.data.Schema.from_dict(columns)
+    asked = [("c0", "c1"), ("c1", "c2"), *[(f"c{i}",) for i in range(3, 11)]]
+    result = gd.release(frame, schema, asked, **FEW)
+    assert result.form is Form.EACH_TABLE
+    assert result.answers.min() >= 0
+    for table in result.tables.values():
+        assert table.to_numpy().sum() == pytest.approx(1)
+    # Tables without a common column agree by themselves, whatever their number.
+    assert gd.release(frame, schema, "marginals:1", **FEW).form is Form.CONSISTENT
+
+
+def test_under_add_remove_totals_are_not_forced(frame):
+    result = gd.release(
+        frame, SCHEMA, "marginals:1", epsilon=50.0, mechanism=Laplace, rng=0,
+        n=2 * N, adjacency=gd.Adjacency.ADD_REMOVE,
+    )  # fmt: skip
+    assert result.form is Form.NON_NEGATIVE
+    assert result.answers.min() >= 0
+    assert result.tables[("region",)].sum() == pytest.approx(0.5, abs=0.05)
+
+
+def test_other_mechanisms_say_what_holds(frame):
+    projected = {"mechanism": lambda *a, **k: Projected(Laplace(*a, **k))}
+    assert gd.release(frame, SCHEMA, "marginals:2", **FEW | projected).form is Form.CONSISTENT
+    prefixes = gd.release(frame, SCHEMA, "prefixes:region", **FEW)
+    assert prefixes.form is Form.ATTAINABLE
+    assert (np.diff(prefixes.answers) >= -1e-9).all()
+    mapped = {"mechanism": lambda *a, **k: JL(Laplace(*a, **k), 1, rng=0)}
+    assert gd.release(frame, SCHEMA, "prefixes:region", **FEW | mapped).form is Form.OWN
+    with pytest.raises(ValueError, match="unbiased answers need a mechanism that adds noise"):
+        gd.release(frame, SCHEMA, "marginals:1", unbiased=True, **FEW | mapped)
+
+
+def test_whole_counts_add_up(frame):
+    result = gd.release(frame, SCHEMA, "marginals:2", integers=True, **FEW)
+    tidy = result.to_frame()
+    assert tidy["count"].dtype == np.int64
+    assert (tidy["count"] >= 0).all()
+    assert (tidy.groupby("table")["count"].sum() == N).all()
+    np.testing.assert_allclose(tidy.answer * N, tidy["count"])
+    plain = gd.release(frame, SCHEMA, "marginals:2", **FEW).to_frame()
+    assert (abs(plain["count"] - tidy["count"]) < 1).all()
+    assert f"each table adds up to {N}" in result.statement
+    assert "where they share columns" in result.statement
+    alone = gd.release(frame, SCHEMA, "histogram", integers=True, **FEW)
+    assert "share" not in alone.statement
+    noisy = gd.release(frame, SCHEMA, "marginals:2", integers=True, unbiased=True, **FEW)
+    assert noisy.to_frame()["count"].min() < 0
+    assert "each rounded by itself" in noisy.statement
+
+
+def test_largest_remainders_are_rounded_up():
+    task = task_of(SCHEMA, ["histogram"], columns=["region"])
+    shares = np.array([2.6, 3.7, 3.7]) / 10
+    np.testing.assert_array_equal(whole_counts(shares, 10, task, Form.CONSISTENT), [2, 4, 4])
+    # A count that is whole but for rounding is not taken apart.
+    whole = np.array([3.0, 3.0, 4.0]) / 10
+    np.testing.assert_array_equal(whole_counts(whole, 10, task, Form.CONSISTENT), [3, 3, 4])

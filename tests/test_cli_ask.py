@@ -1,0 +1,169 @@
+"""The command `ask`: answers, one payment for each run, and runs that cannot be replayed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from geomdp.cli import main
+from geomdp.privacy import Ledger, PureDP
+
+SCHEMA = {
+    "format": "geomdp schema",
+    "version": 1,
+    "columns": [
+        {"name": "region", "kind": "categorical", "categories": ["north", "south", "east"]},
+        {"name": "smoker", "kind": "boolean"},
+        {"name": "income", "kind": "real", "bounds": [0, 10]},
+    ],
+}
+COMMAND = [sys.executable, "-c", "from geomdp.cli import main; main()"]
+#: At this epsilon the noise is far below the printed digits.
+NOISELESS = ["--epsilon", "1e9"]
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, capsys):
+    """The command in a folder with a table of 400 records."""
+    monkeypatch.chdir(tmp_path)
+    rows = {"region": ["north"] * 200 + ["south"] * 200, "smoker": [0, 1, 1, 1] * 100}
+    pd.DataFrame(rows).to_csv("r.csv", index=False)
+    (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
+    (tmp_path / "q.txt").write_text("region=north\nregion=east\nsmoker=true, region=south\n")
+
+    def call(*flags):
+        monkeypatch.setattr(
+            sys, "argv", ["geomdp", "ask", "r.csv", "--schema", "s.json", *map(str, flags)]
+        )
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return exited.value.code, out, err
+
+    return call
+
+
+def run(*flags, queries="q.txt", state="run.jsonl"):
+    return ["--queries", queries, "--state", state, *flags]
+
+
+def test_sparse_vector_compares_shares_with_the_threshold(ask):
+    flags = run("--technique", "numeric-sparse", "--threshold", "0.4", "--cutoff", "2", *NOISELESS)
+    code, out, _ = ask(*flags)
+    assert code == 0
+    assert out.splitlines() == [
+        "region=north\tabove\t0.5",
+        "region=east\tbelow",
+        "smoker=true, region=south\tbelow",
+    ]
+    lines = [json.loads(line) for line in Path("run.jsonl").read_text().splitlines()]
+    assert lines[0]["mechanism"] == "NumericSparse"
+    assert [line["above"] for line in lines[1:]] == [True, False, False]
+
+
+def test_a_mechanism_that_halts_says_so_and_answers_no_more(ask):
+    code, out, err = ask(*run("--technique", "above-threshold", "--threshold", "0.4", *NOISELESS))
+    assert code == 0
+    assert out == "region=north\tabove\n"
+    assert "no more answers" in err
+
+
+def test_online_answers_every_question(ask):
+    code, out, _ = ask(*run("--technique", "online", "--questions", "3", *NOISELESS))
+    assert code == 0
+    answers = [float(line.split("\t")[1]) for line in out.splitlines()]
+    assert answers == pytest.approx([0.5, 0, 0.375], abs=0.02)
+
+
+def test_a_run_is_never_started_again(ask):
+    flags = run("--technique", "sparse", "--threshold", "0.4", "--cutoff", "1", *NOISELESS)
+    assert ask(*flags)[0] == 0
+    before = Path("run.jsonl").read_text()
+    code, out, err = ask(*flags)
+    assert (code, out) == (2, "")
+    assert "a run cannot be continued" in err
+    assert Path("run.jsonl").read_text() == before
+
+
+def test_the_ledger_pays_once_for_each_run_and_before_it(ask, tmp_path):
+    path = tmp_path / "survey.ledger"
+    flags = ("--technique", "sparse", "--threshold", "0.4", "--cutoff", "1", "--epsilon", "1")
+    budget = ("--ledger", path, "--budget", "epsilon=1.5")
+    assert ask(*run(*flags, *budget))[0] == 0
+    code, out, _ = ask(*run(*flags, *budget, state="second.jsonl"))
+    assert (code, out) == (2, "")
+    assert not (tmp_path / "second.jsonl").exists()
+    with Ledger(PureDP(1.5), path=path) as ledger:
+        assert [spend.privacy for spend in ledger.spends()] == [PureDP(1.0)]
+
+
+def test_a_killed_run_has_paid_and_left_no_noise(ask, tmp_path):
+    flags = ["--technique", "sparse", "--threshold", "0.4", "--cutoff", "3", "--epsilon", "1"]
+    budget = ["--ledger", "survey.ledger", "--budget", "epsilon=1.5"]
+    arguments = ["ask", "r.csv", "--schema", "s.json", *run(*flags, *budget, queries="-")]
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        process.stdin.write("region=north\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()  # answered before the next question is there
+        recorded = (tmp_path / "run.jsonl").read_text()
+        os.kill(process.pid, signal.SIGKILL)
+    assert answer.startswith("region=north\t")
+    # The file holds public answers alone: no noise, no noisy threshold.
+    assert [sorted(json.loads(line)) for line in recorded.splitlines()] == [
+        ["claim", "mechanism"],
+        ["above", "index", "query", "value"],
+    ]
+    code, _, err = ask(*run(*flags, *budget))
+    assert code == 2
+    assert "another run" in err
+    assert ask(*run(*flags, *budget, state="second.jsonl"))[0] == 2  # the budget is spent
+
+
+def test_a_wrong_line_of_a_stream_costs_nothing(ask, monkeypatch):
+    import io
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("region=west\nnonsense\nregion=north\n"))
+    flags = ("--technique", "above-threshold", "--threshold", "0.4", *NOISELESS)
+    code, out, err = ask(*run(*flags, queries="-"))
+    assert code == 0
+    assert out == "region=north\tabove\n"
+    assert "level of region must be one of north, south, east; got 'west'" in err
+    assert "a question must be COLUMN=LEVEL" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--technique", "online", "--epsilon", "1"], "--technique online needs --questions"),
+        (["--technique", "sparse", "--threshold", "0"], "--technique sparse needs --cutoff"),
+        (
+            ["--technique", "above-threshold", "--threshold", "0", "--cutoff", "2"],
+            "--technique above-threshold does not take --cutoff",
+        ),
+        (
+            ["--technique", "above-threshold", "--threshold", "0", "--n", "7"],
+            "--n must be the number of records, 400, got 7",
+        ),
+        (
+            ["--technique", "above-threshold", "--threshold", "0", "--queries", "bad.txt"],
+            "--queries bad.txt, line 2: a question must be COLUMN=LEVEL",
+        ),
+        (
+            ["--technique", "above-threshold", "--threshold", "0", "--adjacency", "add-remove"],
+            "--adjacency add-remove needs --n",
+        ),
+    ],
+)
+def test_wrong_flags_leave_no_state(ask, tmp_path, flags, message):
+    (tmp_path / "bad.txt").write_text("region=north\nregion\n")
+    code, out, err = ask(*run("--epsilon", "1", *flags))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert not (tmp_path / "run.jsonl").exists()

@@ -1,0 +1,320 @@
+"""geomdp release: forms of the answers, mixtures, ledgers, and inputs that no output may hit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geomdp.cli import main
+from geomdp.cli.progress import logged_to, working
+from geomdp.privacy import Ledger, PureDP
+
+SCHEMA = {
+    "format": "geomdp schema",
+    "version": 1,
+    "columns": [
+        {"name": "region", "kind": "categorical", "categories": ["north", "south"]},
+        {"name": "smoker", "kind": "boolean"},
+        {"name": "retired", "kind": "boolean"},
+    ],
+}
+N = 60
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    """Run a command line in a folder with survey.csv and schema.json: code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    Path("schema.json").write_text(json.dumps(SCHEMA))
+    rng = np.random.default_rng(0)
+    pd.DataFrame(
+        {
+            "region": rng.choice(["north", "south"], N),
+            "smoker": rng.random(N) < 0.1,
+            "retired": rng.random(N) < 0.3,
+        }
+    ).to_csv("survey.csv", index=False)
+
+    def run(line: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["geomdp", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return stop.value.code, " ".join(printed.out.split()), printed.err
+
+    return run
+
+
+ASK = "release survey.csv --schema schema.json --epsilon 0.2 --mechanism laplace"
+TABLES = f"{ASK} --workload marginals:2"
+
+
+# --- what the file holds ------------------------------------------------------------------------
+
+
+def test_csv_and_parquet_hold_the_same_tidy_table(call):
+    code, out, err = call(f"{TABLES} --seed 1 --out a.csv --confidence 0.9")
+    assert (code, err) == (0, "")
+    assert "consistent: no cell is negative, each table adds up, tables agree" in out
+    assert "with 90% intervals" in out
+    tidy = pd.read_csv("a.csv")
+    assert list(tidy.columns) == [
+        "table", "region", "smoker", "retired", "answer", "count", "standard_error", "low", "high",
+    ]  # fmt: skip
+    assert len(tidy) == 12
+    assert (tidy.answer >= 0).all()
+    assert call(f"{TABLES} --seed 1 --out b.parquet --confidence 0.9")[0] == 0
+    stored = pd.read_parquet("b.parquet")
+    assert list(stored.columns) == list(tidy.columns)
+    np.testing.assert_array_equal(stored["count"], tidy["count"])
+    assert json.loads(Path("b.privacy.json").read_text())["answers"]["confidence"] == 0.9
+    call(f"{TABLES} --seed 1 --out wider.csv --confidence 0.99")
+    wider = pd.read_csv("wider.csv")
+    assert (wider.high - wider.low >= tidy.high - tidy.low).all()
+
+
+def test_unbiased_answers_are_the_noisy_ones(call):
+    _, out, _ = call(f"{TABLES} --seed 1 --out a.csv --unbiased")
+    assert "unbiased" in out
+    tidy = pd.read_csv("a.csv")
+    assert (tidy.answer < 0).any()
+    code, out, _ = call(f"{ASK} --workload marginals:2 --seed 1 --out whole.csv --integers")
+    assert (code, f"each table adds up to {N}" in out) == (0, True)
+    counts = pd.read_csv("whole.csv")
+    assert counts["count"].dtype == np.int64
+    assert (counts.groupby("table")["count"].sum() == N).all()
+
+
+# --- mixtures -----------------------------------------------------------------------------------
+
+
+def test_tables_and_workloads_mix_with_weights(call):
+    line = f"{ASK} --workload marginals:1 --tables smoker,region --out a.csv --unbiased"
+    code, out, _ = call(f"{line} --weight 1 --weight 4")
+    assert (code, "each error times its weight" in out) == (0, True)
+    tidy = pd.read_csv("a.csv").set_index("table")
+    assert list(tidy.index.unique()) == ["region", "smoker", "retired", "region x smoker"]
+    errors = tidy.standard_error.groupby(level=0).first()
+    assert errors["region"] == pytest.approx(4 * errors["region x smoker"])
+    workload = json.loads(Path("a.privacy.json").read_text())["workload"]
+    assert workload["spec"] == "marginals:1; smoker,region"
+    code, out, _ = call("advise --schema schema.json --n 60 --epsilon 1 --tables region,smoker")
+    assert (code, "the table region x smoker" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--out a.csv", "give --workload"),
+        ("--out a.csv --tables region,shoes", "--tables region,shoes: columns must name columns"),
+        ("--out a.csv --tables region --weight 1 --weight 2", "--weight must be given once for"),
+        ("--out a.csv --tables region --weight 0", "--weight must be a finite number above 0"),
+        ("--out a.csv --tables region --weight x", "--weight must be a number, got 'x'"),
+        ("--out a.csv --tables region --confidence 1", "--confidence must be above 0 and below 1"),
+        ("--out a.csv --tables region --budget epsilon=1", "--budget goes with --ledger"),
+        ("--out a.csv --tables region --ledger l", "give --budget, for instance"),
+        ("--out a.csv --tables region --ledger l --budget 3", "--budget must be epsilon=X"),
+        ("--out a.csv --tables region --ledger l --budget epsilon=0", "--epsilon must be from"),
+        ("--out a.csv --tables region --ledger l --budget rho=1 --seed 1", "no proved cost"),
+        ("--out a.csv --tables region --ledger schema.json", "is not a privacy ledger"),
+    ],
+)
+def test_bad_flags_are_one_line_and_write_nothing(call, line, message):
+    before = sorted(os.listdir())
+    code, out, err = call(f"{ASK} {line}")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert sorted(os.listdir()) == before
+
+
+def test_several_errors_come_at_once(call):
+    line = "release survey.csv --schema schema.json --epsilon 0 --n 0 --confidence 2 --out a.txt"
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    lines = err.splitlines()
+    assert len(lines) == 5
+    assert all(line.startswith("geomdp: error: ") for line in lines)
+    for flag in ("--epsilon", "--n", "--confidence", "--out", "--workload"):
+        assert sum(flag in line for line in lines) >= 1
+
+
+# --- inputs are safe ----------------------------------------------------------------------------
+
+
+def linked(name: str, target: str, kind: str) -> None:
+    match kind:
+        case "same":
+            assert name == target
+        case "hard link":
+            os.link(target, name)
+        case "symbolic link":
+            Path(name).symlink_to(target)
+
+
+@pytest.mark.parametrize("kind", ["same", "hard link", "symbolic link"])
+def test_no_output_overwrites_the_records(call, kind):
+    out = "survey.csv" if kind == "same" else "other.csv"
+    linked(out, "survey.csv", kind)
+    before = Path("survey.csv").read_bytes()
+    code, _, err = call(f"{TABLES} --out {out} --force")
+    assert code == 2
+    assert "would overwrite the input 'survey.csv'" in err
+    assert Path("survey.csv").read_bytes() == before
+    assert Path(out).read_bytes() == before
+
+
+def test_no_output_overwrites_schema_summary_or_queries(call):
+    Path("answers.privacy.json").symlink_to("schema.json")
+    code, _, err = call(f"{TABLES} --out answers.csv --force")
+    assert (code, "would overwrite the input 'schema.json'" in err) == (2, True)
+    line = "bracket --schema schema.json --workload marginals:1 --epsilon 1 --alpha 0.1"
+    code, _, err = call(f"{line} --out schema.json --force")
+    assert (code, "would overwrite the input 'schema.json'" in err) == (2, True)
+    Path("curve.csv").hardlink_to("survey.csv")
+    line = "curve survey.csv --schema schema.json --workload marginals:1 --epsilon 1"
+    code, _, err = call(f"{line} --out curve.png --force")
+    assert (code, "would overwrite the input 'survey.csv'" in err) == (2, True)
+
+
+# --- one budget ---------------------------------------------------------------------------------
+
+
+def test_a_ledger_is_created_continued_and_exhausted(call):
+    line = f"{TABLES} --force --out a.csv --ledger survey.ledger"
+    code, out, err = call(f"{line} --budget epsilon=0.5")
+    assert (code, err) == (0, "")
+    assert "epsilon 0.3 of 0.5 left (survey.ledger)" in out
+    assert "epsilon 0.1 of 0.5 left" in call(line)[1]
+    before = Path("a.csv").read_bytes()
+    Path("survey.csv").unlink()  # the refusal comes before the records are read
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert "does not fit: budget 0.5-DP, 2 spends so far" in err
+    assert Path("a.csv").read_bytes() == before
+    code, out, err = call("ledger survey.ledger")
+    assert (code, err) == (0, "")
+    assert "0.5-DP, replace-one" in out
+    assert "epsilon 0.1 of 0.5 left" in out
+    assert out.count("0.2-DP Laplace") == 2
+
+
+def test_a_ledger_keeps_its_budget_and_relation(call):
+    Ledger(PureDP(1.0), path="survey.ledger").close()
+    line = f"{TABLES} --out a.csv --ledger survey.ledger"
+    assert "holds a budget of 1-DP" in call(f"{line} --budget epsilon=2")[2]
+    assert "is for replace-one" in call(f"{line} --adjacency add-remove --n 60")[2]
+    assert not Path("a.csv").exists()
+    code, _, err = call("ledger missing.ledger")
+    assert (code, "no such ledger" in err) == (2, True)
+
+
+def test_bad_records_are_not_paid_for(call):
+    Ledger(PureDP(1.0), path="survey.ledger").close()
+    Path("survey.csv").write_text("region,smoker,retired\nwest,true,true\n")
+    assert call(f"{TABLES} --out a.csv --ledger survey.ledger")[0] == 2
+    assert Ledger.existing("survey.ledger").spends() == []
+
+
+def test_processes_share_a_ledger(call):
+    Ledger(PureDP(0.3), path="survey.ledger").close()
+    command = [
+        sys.executable, "-c", "from geomdp.cli import main; main()",
+        *f"{TABLES} --ledger survey.ledger".split(),
+    ]  # fmt: skip
+    running = [
+        subprocess.Popen([*command, "--out", f"{i}.csv"], stderr=subprocess.PIPE, stdout=-3)
+        for i in range(2)
+    ]
+    codes = [process.communicate() and process.returncode for process in running]
+    assert sorted(codes) == [0, 2]
+    assert len(Ledger.existing("survey.ledger").spends()) == 1
+    assert len([*Path().glob("?.csv")]) == 1
+
+
+# --- progress -----------------------------------------------------------------------------------
+
+
+def test_steps_go_to_a_log(call):
+    assert call(f"--log steps.log {TABLES} --out a.csv")[0] == 0
+    text = Path("steps.log").read_text()
+    steps = ["checking the request", "reading records", "preparing the mechanism", "releasing"]
+    places = [text.index(step) for step in steps]
+    assert places == sorted(places)
+    assert "north" not in text
+
+
+def test_a_slow_step_is_named_on_a_terminal(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("geomdp.cli.progress.PATIENCE", 0.0)
+    import logging
+    import time
+
+    with logged_to(tmp_path / "steps.log"), working("first step"):
+        time.sleep(0.3)
+        logging.getLogger("geomdp.advice").info("second step")
+        time.sleep(0.3)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "first step" in shown.err
+    assert "second step" in shown.err
+    assert len((tmp_path / "steps.log").read_text().splitlines()) == 2
+    monkeypatch.setattr("geomdp.cli.progress.PATIENCE", 60.0)
+    with working("quick"):
+        pass
+    assert "quick" not in capsys.readouterr().err
+
+
+# --- schema -------------------------------------------------------------------------------------
+
+
+def test_a_draft_of_a_schema_looks_at_no_value(call):
+    Path("survey.csv").write_text("region,age\nSECRET,not a number\n")
+    code, out, err = call("schema survey.csv --out draft.json")
+    assert (code, err) == (0, "")
+    assert "edit the file" in out
+    draft = json.loads(Path("draft.json").read_text())
+    assert [column["name"] for column in draft["columns"]] == ["region", "age"]
+    assert "SECRET" not in Path("draft.json").read_text()
+    code, _, err = call(
+        "release survey.csv --schema draft.json --tables age --epsilon 1 --out a.csv"
+    )
+    assert (code, "column 'region': kind must be one of" in err) == (2, True)
+    code, _, err = call("schema survey.csv --out survey.csv --force")
+    assert (code, "--out must name a file ending in .json" in err) == (2, True)
+    Path("link.json").symlink_to("survey.csv")
+    code, _, err = call("schema survey.csv --out link.json --force")
+    assert (code, "would overwrite the input" in err) == (2, True)
+
+
+def test_a_look_at_the_values_is_called_what_it_is(call):
+    code, out, err = call("schema survey.csv --look")
+    assert code == 0
+    assert "which is not private" in err
+    columns = json.loads(out)["columns"]
+    assert columns[0] == {"name": "region", "kind": "categorical", "categories": ["north", "south"]}
+
+
+def test_rows_say_where_they_count_from(call):
+    Path("survey.csv").write_text("region,smoker,retired\nnorth,true,true\nwest,true,true\n")
+    code, _, err = call(f"{TABLES} --out a.csv")
+    assert code == 2
+    assert "row 1, column 'region' is not (rows count from 0, the header does not count)" in err
+
+
+def test_completion_is_offered(call):
+    _, out, _ = call("--help")
+    assert "--install-completion" in out
+
+
+def test_a_seed_of_a_width_speaks_of_directions(call):
+    _, out, _ = call("width --help")
+    assert "Draw the same directions again" in out
+    assert "noise" not in out
