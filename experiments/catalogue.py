@@ -42,6 +42,7 @@ SCRIPTS = (
     "experiments.benchmarks.sparse",
     "experiments.benchmarks.geometry",
     "experiments.benchmarks.engine",
+    "experiments.benchmarks.exact",
     "experiments.benchmarks.smooth",
     "experiments.benchmarks.release",
 )

@@ -64,6 +64,14 @@ class FunctionOfSums(abc.ABC):
         universe.
         """
 
+    def measured(self, records: Records | Iterable[Records]) -> Totals:
+        """As `totals`, of the sums that correctly rounded noise is added to.
+
+        By default the same. A mechanism that computes its answers from other measurements adds
+        them up here: rounding their noise is post-processing, rounding that of answers is not.
+        """
+        return self.totals(records)
+
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """Draw the noise; return the function that makes noisy means of exact sums with it.
@@ -71,7 +79,8 @@ class FunctionOfSums(abc.ABC):
         What it returns is private, not yet processed.
 
         The only step that draws, and it sees no records. The function may be called once. None
-        takes the noise from the operating system: correctly rounded where `grid` is not None.
+        takes the noise from the operating system: where `grid` is not None it is correctly rounded,
+        and the sums are those of `measured`.
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
@@ -174,9 +183,11 @@ class Mechanism(FunctionOfSums):
         def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
             # Drawn before the records are read, rounded noise cannot depend on them, and neither
             # can the time that it takes. A later failure throws it away.
-            rounded = self.draw(None) if rng is None and self.grid is not None else None
+            if rng is None and self.grid is not None:
+                rounded, totals = self.draw(None), self.measured(records)
+                return totals.count, (totals.sums, rounded)
             totals = self.totals(records)
-            return totals.count, (totals.sums, rounded)
+            return totals.count, (totals.sums, None)
 
         def draw(predicted: Prediction, statistic: tuple[FloatArray, Privatiser | None]) -> Release:
             sums, rounded = statistic

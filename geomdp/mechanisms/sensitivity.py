@@ -52,6 +52,15 @@ def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     return _not_constant(workload.l2_diameter() if replace_one else workload.l2_radius())
 
 
+def whole_square(sensitivity: float) -> int:
+    """The largest whole number that the square of an l2 sensitivity of whole answers can be.
+
+    The true square is whole, and the float64 bound on its root is computed from closed forms or
+    from sums of squares, with a relative error far below 1e-9.
+    """
+    return math.floor(sensitivity**2 * (1 + 1e-9))
+
+
 def _checked(workload: object, adjacency: object) -> bool:
     """Whether the neighbour relation is replace-one, once both arguments are found valid."""
     checked_workload(workload)

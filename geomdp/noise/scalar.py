@@ -1,24 +1,53 @@
-"""Noise on single released numbers: by NumPy, or by OpenDP's finite-arithmetic samplers."""
+"""Noise on single released numbers and decisions: exact, or simulated in float64 from a seed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray, RandomState
-from geomdp._validation import positive
-from geomdp.privacy.guarantees import FLOAT64_CAVEAT
+from geomdp.noise.exact.laplace_numbers import (
+    ExactNumber,
+    LaplaceNumbers,
+    NoisyThreshold,
+    NoisyValues,
+    noisy_argmax,
+    rounded_value,
+)
+from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
+
+#: Number of answers searched first for one that is above; doubled until one is found.
+FIRST_WINDOW = 64
+
+
+class Values(Protocol):
+    """Numbers with noise, to be compared with thresholds."""
+
+    def first_reaching(self, begin: int, threshold: Any) -> int:
+        """Number of the first from `begin` on that is at least `threshold`, else their count."""
 
 
 class ScalarNoise(Protocol):
-    """Adds noise to one released number or index; the noise itself never leaves the object."""
+    """Adds noise to single numbers; noisy thresholds and values never leave the mechanism."""
 
-    def laplace(self, value: float, scale: float) -> float:
+    @property
+    def arithmetic(self) -> str:
+        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
+
+    def threshold(self, value: float, scale: float) -> Any:
+        """`value` + Lap(scale), to be compared with."""
+
+    def reaches(self, value: ExactNumber, scale: float, threshold: Any) -> bool:
+        """Whether `value` + Lap(scale) is at least `threshold`."""
+
+    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
+        """`values` (k,) + independent Lap(scale) draws, to be compared."""
+
+    def laplace(self, value: ExactNumber, scale: float) -> float:
         """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
-
-    def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
-        """Return `values` (k,) + independent Lap(scale) draws."""
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
         """An index drawn with probability growing exponentially in `scores` (k,) (GEN-3).
@@ -26,109 +55,97 @@ class ScalarNoise(Protocol):
         eps-DP if `scale` is 2 / eps times the sensitivity of a score.
         """
 
-    @property
-    def arithmetic(self) -> str:
-        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
-
 
 class GeneratorNoise:
-    """Laplace and Gumbel noise by NumPy in float64: fast, private in real arithmetic only (SAM-6).
+    """Laplace and Gumbel noise by NumPy in float64: a simulation, reproducible and not private.
 
     Parameters
     ----------
-    rng : Generator, int or None
-        Source of randomness; None for operating-system entropy.
+    rng : Generator or int
+        Source of randomness.
     """
 
-    def __init__(self, rng: RandomState = None) -> None:
+    arithmetic = FLOAT64_CAVEAT
+
+    def __init__(self, rng: RandomState) -> None:
         self._rng = np.random.default_rng(rng)
 
-    @property
-    def arithmetic(self) -> str:
-        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
-        return FLOAT64_CAVEAT
-
-    def laplace(self, value: float, scale: float) -> float:
+    def threshold(self, value: float, scale: float) -> float:
         """Return `value` + Lap(scale)."""
-        return value + float(self._rng.laplace(0.0, scale))
+        return self.laplace(value, scale)
 
-    def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
-        """Return `values` (k,) + independent Lap(scale) draws."""
-        return np.asarray(values + self._rng.laplace(0.0, scale, size=len(values)))
+    def reaches(self, value: ExactNumber, scale: float, threshold: float) -> bool:
+        """Whether `value` + Lap(scale) is at least `threshold`."""
+        return self.laplace(value, scale) >= threshold
+
+    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
+        """`values` (k,) + independent Lap(scale) draws."""
+        near = np.array(values, dtype=np.float64)
+        return _FloatValues(near + self._rng.laplace(0.0, scale, size=len(near)))
+
+    def laplace(self, value: ExactNumber, scale: float) -> float:
+        """Return `value` + Lap(scale)."""
+        return float(value) + float(self._rng.laplace(0.0, scale))
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
         """Exponential mechanism by Gumbel-max: Pr[i] proportional to exp(scores[i] / scale)."""
         return int(np.argmax(scores + self._rng.gumbel(0.0, scale, size=len(scores))))
 
 
-class SecureNoise:
-    """Laplace and noisy-max by OpenDP, whose samplers hold their guarantee in finite arithmetic.
+class _FloatValues:
+    """Noisy numbers in float64."""
 
-    Takes no seed: its randomness is the operating system's. Needs the extra `secure`.
+    def __init__(self, noisy: FloatArray) -> None:
+        self._noisy = noisy
 
-    Raises
-    ------
-    ImportError
-        If OpenDP is not installed; names the extra.
+    def first_reaching(self, begin: int, threshold: float) -> int:
+        """See `Values`. Windows of doubling size: the cost is proportional to the distance."""
+        window = FIRST_WINDOW
+        while begin < len(self._noisy):
+            hits = self._noisy[begin : begin + window] >= threshold
+            first = int(hits.argmax())
+            if hits[first]:
+                return begin + first
+            begin, window = begin + window, 2 * window
+        return len(self._noisy)
+
+
+class ExactNoise(NotCopied):
+    """Laplace and Gumbel noise of the proof, from the bits of the operating system (X-GRID).
+
+    True answers are exact rational numbers. A comparison is decided for the real-valued noise: in
+    float64 where a proved margin allows it, otherwise in ball arithmetic with more bits of the same
+    draw. A released value is correctly rounded to a public grid.
     """
+
+    arithmetic = DECIDED_ARITHMETIC
 
     def __init__(self) -> None:
-        try:
-            import opendp.prelude as dp
-        except ImportError as error:
-            raise ImportError("secure noise needs OpenDP: pip install 'geomdp[secure]'") from error
-        dp.enable_features("contrib")
-        self._dp = dp
-        self._scalar: dict[float, Any] = {}
-        self._vector: dict[float, Any] = {}
-        self._argmax: dict[float, Any] = {}
+        self._numbers = LaplaceNumbers()
 
-    @property
-    def arithmetic(self) -> str:
-        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
-        return "noise by OpenDP's finite-arithmetic samplers; true answers computed in float64"
+    def threshold(self, value: float, scale: float) -> NoisyThreshold:
+        """`value` + Lap(scale), to any precision."""
+        return NoisyThreshold(value, scale, self._numbers.one())
 
-    def laplace(self, value: float, scale: float) -> float:
-        """Return `value` + Lap(scale), rounded to OpenDP's grid."""
-        if scale not in self._scalar:
-            dp = self._dp
-            space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-            self._scalar[scale] = dp.m.make_laplace(*space, scale=positive(scale, "scale"))
-        return float(self._scalar[scale](float(value)))
+    def reaches(self, value: ExactNumber, scale: float, threshold: NoisyThreshold) -> bool:
+        """Whether `value` + Lap(scale) is at least `threshold`, decided exactly."""
+        return threshold.reached_by(value, scale, self._numbers.one())
 
-    def laplace_many(self, values: FloatArray, scale: float) -> FloatArray:
-        """Return `values` (k,) + independent Lap(scale) draws, rounded to OpenDP's grid."""
-        if scale not in self._vector:
-            dp = self._dp
-            domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-            space = domain, dp.l1_distance(T=float)
-            self._vector[scale] = dp.m.make_laplace(*space, scale=positive(scale, "scale"))
-        noisy = self._vector[scale](values.tolist())
-        return np.array(noisy, dtype=np.float64)
+    def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
+        """`values` (k,) + independent Lap(scale) draws, to any precision."""
+        exact = values.tolist() if isinstance(values, np.ndarray) else values
+        return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
+
+    def laplace(self, value: ExactNumber, scale: float) -> float:
+        """Return `value` + Lap(scale), rounded to a grid of at most 1/1024 of the scale."""
+        return rounded_value(value, scale, self._numbers.one())
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Report noisy max with exponential noise, which is permute-and-flip.
-
-        As private as the exponential mechanism at the same scale, and never less accurate.
-        """
-        if scale not in self._argmax:
-            dp = self._dp
-            domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-            space = domain, dp.linf_distance(T=float), dp.max_divergence()
-            self._argmax[scale] = dp.m.make_noisy_max(*space, scale=positive(scale, "scale"))
-        return int(self._argmax[scale](scores.tolist()))
+        """Exponential mechanism by Gumbel-max, decided exactly for the scores as they are."""
+        self._require_own_process()
+        return noisy_argmax(scores, scale)
 
 
-def scalar_noise(rng: RandomState, secure: bool) -> ScalarNoise:
-    """The noise that a constructor's `rng` and `secure` ask for.
-
-    Raises
-    ------
-    ValueError
-        If a seed or generator is combined with ``secure=True``: a secure source takes none.
-    """
-    if not secure:
-        return GeneratorNoise(rng)
-    if rng is not None:
-        raise ValueError(f"rng must be None with secure=True, got {type(rng).__name__}")
-    return SecureNoise()
+def scalar_noise(rng: RandomState) -> ScalarNoise:
+    """ExactNumber noise without a seed, the float64 simulation with one."""
+    return ExactNoise() if rng is None else GeneratorNoise(rng)

@@ -12,11 +12,29 @@ from geomdp._validation import positive, real_number
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
+#: What a record says of noise on single numbers that is compared and rounded exactly (X-GRID).
+DECIDED_ARITHMETIC = (
+    "noise compared and rounded exactly, true answers taken as given; random bits from the "
+    "operating system"
+)
 
-def rounded_arithmetic(grid: int) -> str:
-    """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID)."""
+#: The same, of true answers that the mechanism itself adds up in float64.
+FLOAT64_TRUTHS = (
+    "noise compared and rounded exactly, true answers computed in float64; random bits from the "
+    "operating system"
+)
+
+
+def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
+    """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID).
+
+    `slack` is the share by which the noise was made larger, so that a body found in float64 is
+    proved to hold all differences of neighbours.
+    """
+    scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
-        f"noise correctly rounded to multiples of 2^-{grid}; random bits from the operating system"
+        f"noise correctly rounded to multiples of 2^-{grid}{scaled}; random bits from the "
+        "operating system"
     )
 
 

@@ -20,7 +20,7 @@ from experiments.engine.script import ComparesWithPeers, Needs, load
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 #: Extras that the first command of the README does not install.
-OTHERS = ("bench", "cluster", "secure")
+OTHERS = ("bench", "cluster")
 #: The command line with packages hidden: an import of a module that is None in `sys.modules` fails.
 HIDDEN = """
 import sys
@@ -56,7 +56,8 @@ def test_scripts_without_their_peers_are_listed_with_the_extra_to_install() -> N
     result = without_peers("list")
     assert (result.returncode, result.stderr) == (0, "")
     left_out = re.findall(r"^left out: (\w+) needs ([\w, ]+) \(extra `bench`", result.stdout, re.M)
-    assert dict(left_out) == {"accuracy_table": "mbi, jax", "geometry": "hopsy, quadprog"}
+    needed = {"accuracy_table": "mbi, jax", "geometry": "hopsy, quadprog", "exact": "opendp"}
+    assert dict(left_out) == needed
     assert result.stdout.count("pip install -e '.[bench]'") == len(left_out)
 
 

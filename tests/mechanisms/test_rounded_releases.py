@@ -19,7 +19,7 @@ from geomdp.mechanisms import (
     Shrunk,
     TightCone,
 )
-from geomdp.mechanisms.additive_noise.base import _quotients
+from geomdp.mechanisms.additive_noise.base import quotients
 from geomdp.noise.exact import rounded_noise
 from geomdp.privacy import ZCDP, Adjacency, Guarantee, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
@@ -173,7 +173,7 @@ def test_outputs_of_neighbours_are_the_same_grid():
 
 #: Mechanisms whose parameters are rounded, or whose sums are not exact.
 IN_FLOAT64 = {
-    "gaussian": lambda: Gaussian(Histogram(4), n=N, privacy=ZCDP(0.5)),
+    "gaussian of fractions": lambda: Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5)),
     "real answers": lambda: Laplace(Means(2), n=N, privacy=ONE),
     "fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=N, privacy=ONE),
     "linear map": lambda: Laplace(LinearMap(Histogram(3), np.eye(3)), n=N, privacy=ONE),
@@ -185,7 +185,7 @@ IN_FLOAT64 = {
         body=KNorm(Parities(2, 1), n=N, privacy=ONE).noise.body,
     ),
     "too many records": lambda: Laplace(Histogram(2), n=2**53, privacy=ONE),
-    "shrunk": lambda: Shrunk(Gaussian(Marginals(2, 1), n=N, privacy=ZCDP(0.5))),
+    "shrunk": lambda: Shrunk(Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5))),
 }
 
 
@@ -230,7 +230,7 @@ def check_sums_with_large_noise_are_exact(quotients):
 
 
 def test_adding_in_float64_is_caught():
-    check_sums_with_large_noise_are_exact(_quotients)
+    check_sums_with_large_noise_are_exact(quotients)
     with pytest.raises(AssertionError):
         check_sums_with_large_noise_are_exact(float_quotients)
 
@@ -238,7 +238,7 @@ def test_adding_in_float64_is_caught():
 def test_sums_that_are_not_whole_are_an_error():
     for sums in ([0.5], [2.0**53]):
         with pytest.raises(ArithmeticError, match="whole numbers below 2"):
-            _quotients(np.array(sums), [1], 4, 2)
+            quotients(np.array(sums), [1], 4, 2)
 
 
 def test_noise_is_used_once():

@@ -18,7 +18,6 @@ from geomdp.mechanisms.interactive.sparse_vector import (
     Sparse,
 )
 from geomdp.mechanisms.interactive.transcript import Answer
-from geomdp.noise.scalar import SecureNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 from tests.stats import binomial_above, binomial_agrees, mean_agrees
@@ -259,24 +258,6 @@ def test_guarantee_and_seed() -> None:
     assert str(AboveThreshold(0.0, privacy=PureDP(1.0), rng=1).guarantee) == (
         "seeded: no privacy claim"
     )
-
-
-@pytest.mark.statistical
-def test_secure_noise_has_the_stated_laws() -> None:
-    noise = SecureNoise()
-    draws = noise.laplace_many(np.zeros(4000), 3.0)
-    mean_agrees(draws, 0.0)
-    mean_agrees(draws**2, 18.0)
-    # Permute-and-flip between two scores at distance d, scale s: the smaller is chosen with
-    # probability e^{-d/s} / 2.
-    picks = sum(noise.noisy_argmax(np.array([0.0, 1.0]), 2.0) == 0 for _ in range(4000))
-    binomial_agrees(picks, 4000, math.exp(-0.5) / 2)
-
-
-def test_secure_takes_no_seed() -> None:
-    with pytest.raises(ValueError, match="rng must be None"):
-        AboveThreshold(0.0, privacy=PureDP(1.0), rng=1, secure=True)
-    assert "OpenDP" in AboveThreshold(0.0, privacy=PureDP(1.0), secure=True).guarantee.arithmetic
 
 
 def test_printed_variant_is_a_class_of_its_own() -> None:

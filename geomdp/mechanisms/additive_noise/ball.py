@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from geomdp._numerics.linalg import AffineHull
+from geomdp._typing import FloatArray
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
@@ -44,5 +46,16 @@ class Ball(PureMechanism):
     @cached_property
     def noise(self) -> KNormNoise:
         """Distribution of Z, on sums of answer vectors."""
-        body = EllipsoidBody(self._radius * self._span.basis)
+        return self._noise_of(self._root)
+
+    @property
+    def _root(self) -> FloatArray:
+        return self._radius * self._span.basis
+
+    def _noise_of(self, root: FloatArray) -> KNormNoise:
+        body = EllipsoidBody(root)
         return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)

@@ -12,11 +12,12 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK, CertifiedRows
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
 from geomdp.noise.base import Noise
-from geomdp.noise.exact import RoundedNoise, public_grid
+from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector, public_grid
 from geomdp.privacy import Adjacency, Guarantee, Privacy
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
@@ -70,7 +71,8 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
-        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid)
+        slack = 0.0 if self._rows is None else SLACK
+        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid, slack)
         return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
 
     def _proved_as_computed(self) -> bool:
@@ -88,9 +90,17 @@ class AdditiveMechanism(Mechanism):
         None if they draw it in float64: where the sums of answers are not exact whole numbers, or
         the parameters of the noise are rounded.
         """
-        if not (self._proved_as_computed() and self.workload.whole_answers):
+        if not self._sums_are_exact:
             return None
-        return public_grid(self.noise) if self._sums_are_exact else None
+        if self._rows is not None:
+            return public_grid(self._rows.noise)
+        proved = self._proved_as_computed() and self.workload.whole_answers
+        return public_grid(self.noise) if proved else None
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        """Answers that get rounded noise and determine the others; None if all of them get it."""
+        return None
 
     @property
     def _sums_are_exact(self) -> bool:
@@ -107,8 +117,9 @@ class AdditiveMechanism(Mechanism):
         return twin
 
     @cached_property
-    def _rounded(self) -> RoundedNoise | None:
-        return None if self.grid is None else RoundedNoise(self.noise, self.grid)
+    def _rounded(self) -> RoundedVector | RoundedParts | None:
+        noise = self.noise if self._rows is None else self._rows.noise
+        return None if self.grid is None else RoundedNoise(noise, self.grid)
 
     def _claim(self) -> str:
         if "noise" in vars(self):
@@ -147,9 +158,15 @@ class AdditiveMechanism(Mechanism):
         """(sums + Z) / n, brought back into the public subspace."""
         if rng is None and self._rounded is not None:
             multiples, unit = self._rounded.draw(), 1 << self._rounded.grid
-            return once(lambda sums: self._restored(_quotients(sums, multiples, unit, self.n)))
+            return once(lambda sums: self._restored(self._from_rounded(sums, multiples, unit)))
         noise = self.noise.sample(np.random.default_rng(rng), 1)[0]
         return once(lambda sums: self._restored((sums + noise) / self.n))
+
+    def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
+        """Means from the sums of `measured` and noise in whole multiples of 1 / unit."""
+        if self._rows is None:
+            return quotients(sums, multiples, unit, self.n)
+        return self._rows.answers(quotients(sums[self._rows.places], multiples, unit, self.n))
 
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
@@ -167,13 +184,20 @@ def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
     return None
 
 
-def _quotients(sums: FloatArray, multiples: list[int], unit: int, n: int) -> FloatArray:
-    """(sums + multiples / unit) / n for whole sums: one rounding, of the exact quotient.
+def quotients(
+    sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
+) -> FloatArray:
+    """(sums + multiples / unit) / n for sums on that grid: one rounding, of the exact quotient.
 
     The sum of a true answer and its noise is a whole number of units, whatever its size. Added in
-    float64 it would be rounded where the noise is large, in a way that depends on both.
+    float64 it would be rounded where the noise is large, in a way that depends on both. Sums are
+    whole multiples of 1 / step below 2^53 of them, and `step` divides `unit`; ``ArithmeticError``
+    otherwise.
     """
-    if (np.abs(sums) >= LARGEST_SUM).any() or (sums != np.rint(sums)).any():
-        raise ArithmeticError("sums must be whole numbers below 2^53 for whole answers")
-    whole, size = [int(total) for total in sums.tolist()], n * unit
-    return np.array([(total * unit + j) / size for total, j in zip(whole, multiples, strict=True)])
+    # A product with a power of two is exact.
+    scaled = sums * step
+    if (np.abs(scaled) >= LARGEST_SUM).any() or (scaled != np.rint(scaled)).any() or unit % step:
+        raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
+    size, each = n * unit, unit // step
+    pairs = zip(scaled.tolist(), multiples, strict=True)
+    return np.array([(int(total) * each + j) / size for total, j in pairs])

@@ -13,6 +13,7 @@ from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
 from geomdp.geometry.ellipsoids.least_trace import PairDifferences, Rows, least_trace_ellipsoid
 from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
@@ -73,8 +74,19 @@ class Ellipsoid(PureMechanism):
     @cached_property
     def noise(self) -> KNormNoise:
         """Distribution of Z, on sums of answer vectors; the optimisation runs on first use."""
-        body = EllipsoidBody(least_trace_root(self.workload, self.adjacency))
+        return self._noise_of(self._root)
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        return least_trace_root(self.workload, self.adjacency)
+
+    def _noise_of(self, root: FloatArray) -> KNormNoise:
+        body = EllipsoidBody(root)
         return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
 
 
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:

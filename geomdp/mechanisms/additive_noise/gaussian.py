@@ -6,8 +6,9 @@ from functools import cached_property
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
-from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
+from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, whole_square
 from geomdp.noise import GaussianNoise
+from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.workloads import Workload
@@ -53,7 +54,12 @@ class Gaussian(AdditiveMechanism):
         if not isinstance(privacy, ZCDP | ApproxDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for Gaussian, got {privacy!r}")
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        self._scale = gaussian_scale(l2_sensitivity(workload, adjacency), privacy)
+        sensitivity = l2_sensitivity(workload, adjacency)
+        self._scale = (
+            proved_gaussian_scale(whole_square(sensitivity), privacy)
+            if workload.whole_answers
+            else gaussian_scale(sensitivity, privacy)
+        )
         self._span = answer_hull(workload, adjacency)
         self.set_up()
 
@@ -61,3 +67,17 @@ class Gaussian(AdditiveMechanism):
     def noise(self) -> GaussianNoise:
         """Distribution of Z, on sums of answer vectors."""
         return GaussianNoise(self._span.basis, self._scale)
+
+    def _proved_as_computed(self) -> bool:
+        # The scale is proved for whole answers.
+        return self.workload.whole_answers
+
+    @cached_property
+    def _rounded(self) -> RoundedVector | None:
+        """Noise in all of R^m, so that nothing hangs on the rounding of the basis.
+
+        Its orthogonal projection onto the span, which is post-processing, has the law of `noise`.
+        """
+        if self.grid is None:
+            return None
+        return RoundedVector(gaussian_vector(self.workload.n_queries, self._scale), self.grid)

@@ -6,12 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
+from geomdp._typing import FloatArray
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
 from geomdp.mechanisms.additive_noise.strategy_mechanism import StrategyMechanism
 from geomdp.mechanisms.strategies import Strategy, laplace_strategies
 from geomdp.noise import GaussianNoise, MappedNoise, Part
+from geomdp.noise.exact import proved_gaussian_scale
 from geomdp.privacy import Adjacency, Privacy, PureDP
-from geomdp.privacy.calibration import gaussian_scale
 from geomdp.workloads import Workload
 
 
@@ -80,8 +82,25 @@ class Matrix(StrategyMechanism):
         """Distribution of R z, on sums of answer vectors; set up on first use."""
         if isinstance(self.privacy, PureDP):
             return self._design.noise(self.privacy.epsilon)
+        return MappedNoise([Part(self._gaussian(self._root.shape[1]), self._root)])
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        return least_trace_root(self.workload, self.adjacency)
+
+    def _gaussian(self, dimension: int) -> GaussianNoise:
         # The ellipsoid B B^T = S holds the differences of neighbours, so each is B u with
         # ||u||_2 <= 1: measuring u has l2 sensitivity 1, and B computes the answers from it.
-        root = least_trace_root(self.workload, self.adjacency)
-        scale = gaussian_scale(1.0, self.privacy)
-        return MappedNoise([Part(GaussianNoise(np.eye(root.shape[1]), scale), root)])
+        assert not isinstance(self.privacy, PureDP)
+        return GaussianNoise(np.eye(dimension), proved_gaussian_scale(1, self.privacy))
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        if isinstance(self.privacy, PureDP):
+            return None
+        return certified_rows(
+            self.workload,
+            self._root,
+            self.adjacency,
+            lambda root: MappedNoise([Part(self._gaussian(len(root)), root)]),
+        )

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Self
 
+import numpy as np
+
 from geomdp._numerics.linalg import AffineHull
-from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp._typing import FloatArray
+from geomdp.mechanisms.additive_noise.base import LARGEST_SUM, AdditiveMechanism, quotients
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity
-from geomdp.mechanisms.strategies import Design, Strategy, best_design
-from geomdp.privacy import Adjacency, Privacy
+from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_design
+from geomdp.mechanisms.strategies.choice import enumerable
+from geomdp.noise import MappedNoise, Noise
+from geomdp.noise.exact import RoundedParts, RoundedVector, public_grid
+from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
+from geomdp.workloads.base import Totals
+from geomdp.workloads.tables import COUNT_ROWS
+from geomdp.workloads.universe.universes import Records
 
 
 class StrategyMechanism(AdditiveMechanism):
@@ -36,6 +45,11 @@ class StrategyMechanism(AdditiveMechanism):
         l1_sensitivity(workload, adjacency)  # refuses constant workloads
         self._strategy = strategy
 
+    @property
+    @abc.abstractmethod
+    def noise(self) -> MappedNoise:
+        """Distribution of Z, on sums of answer vectors: one part for each measurement."""
+
     @abc.abstractmethod
     def _strategies(self) -> Sequence[Strategy]:
         """The strategies that are compared where none is given."""
@@ -57,6 +71,92 @@ class StrategyMechanism(AdditiveMechanism):
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return answer_hull(self.workload, self.adjacency)
+
+    @cached_property
+    def _measurements(self) -> Sequence[Measurement]:
+        """What is measured, if its sums and its changes between neighbours are known exactly.
+
+        Otherwise nothing: noise is then added to the answers, in float64.
+        """
+        known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
+        measured = self._design.measurements if known else ()
+        exact = all(part.sums is not None and part.changes is not None for part in measured)
+        return measured if exact else ()
+
+    @cached_property
+    def grid(self) -> int | None:
+        """The k for which measurements of unseeded releases get noise rounded to multiples of 2^-k.
+
+        None if noise is drawn in float64: where a measurement is not a whole multiple of a unit, or
+        sums of them are not exact. Answers follow from the measurements, so they may be real.
+        """
+        if not self._measurements:
+            return super().grid
+        if not self._sums_are_exact:
+            return None
+        return max(self._unit.bit_length() - 1, *map(public_grid, self._noises))
+
+    @property
+    def _noises(self) -> list[Noise]:
+        """The noise of each measurement."""
+        return [part.noise for part in self.noise.parts]
+
+    @property
+    def _unit(self) -> int:
+        """Measurements are whole multiples of 1 over this power of two."""
+        return max((part.unit for part in self._measurements), default=1)
+
+    @property
+    def _sums_are_exact(self) -> bool:
+        # Measurements of a record have entries of at most 1: indicators, shares and signs.
+        if not self._measurements:
+            return super()._sums_are_exact
+        return self.n * self._unit < LARGEST_SUM
+
+    @cached_property
+    def _rounded(self) -> RoundedVector | RoundedParts | None:
+        if self.grid is None or not self._measurements:
+            return super()._rounded
+        return RoundedParts(self._noises, self.grid)
+
+    @cached_property
+    def _public_part(self) -> FloatArray:
+        """What the measurements leave of the answers to one record, the same for every record."""
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return np.zeros(self.workload.n_queries)
+        rest = self._design.answers.T
+        for part in self._measurements:
+            rest = rest - np.asarray(part.matrix @ part.rows)
+        return np.asarray(rest.mean(axis=1))
+
+    def set_up(self) -> None:
+        """Also what the answers need besides the measurements."""
+        super().set_up()
+        if self._measurements:
+            _ = self._public_part
+
+    def measured(self, records: Records | Iterable[Records]) -> Totals:
+        """Number of records and the sums of all measurements, where their noise is rounded."""
+        if not self._measurements:
+            return self.totals(records)
+        exact = [part.sums for part in self._measurements if part.sums is not None]
+        count = 0
+        sums = np.zeros(sum(noise.dimension for noise in self._noises))
+        for chunk in self.workload.universe.chunks(records, COUNT_ROWS):
+            count += len(chunk)
+            sums += np.concatenate([known(chunk) for known in exact])
+        return Totals(count, sums)
+
+    def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
+        if not self._measurements:
+            return super()._from_rounded(sums, multiples, unit)
+        noisy = quotients(sums, multiples, unit, self.n, self._unit)
+        answers, start = self._public_part, 0
+        for part in self._measurements:
+            stop = start + part.matrix.shape[1]
+            answers = answers + np.asarray(part.matrix @ noisy[start:stop])
+            start = stop
+        return answers
 
     def with_workload(self, workload: Workload) -> Self:
         """The mechanism of the same family for another workload, with the same `strategy`."""

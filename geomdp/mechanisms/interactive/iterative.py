@@ -16,6 +16,7 @@ from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
 from geomdp.mechanisms.protocol import release_once
 from geomdp.noise.scalar import ScalarNoise, scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+from geomdp.privacy.guarantees import FLOAT64_TRUTHS
 from geomdp.privacy.ledger import Ledger
 
 
@@ -205,17 +206,17 @@ class IterativeConstruction(Generic[AnyQuery]):
         records: Sequence[Any],
         rng: RandomState = None,
         *,
-        secure: bool = False,
         ledger: Ledger | None = None,
     ) -> IterativeRelease[AnyQuery]:
         """Run the construction on `records`, as the class of queries takes them.
 
-        With `secure`, OpenDP draws all noise (extra `secure`); all else as in `Mechanism.release`.
-        ``ValueError`` before any payment for records that the queries cannot take.
+        As in `Mechanism.release`; ``ValueError`` before any payment for records that the queries
+        cannot take. Unseeded noise is compared and rounded exactly (X-GRID).
         """
-        noise = scalar_noise(rng, secure)
+        noise = scalar_noise(rng)
+        arithmetic = FLOAT64_TRUTHS if rng is None else noise.arithmetic
         guarantee = Guarantee(
-            self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
+            self.privacy, self.adjacency, Exact(), arithmetic, seeded=rng is not None
         )
 
         def draw(start: Hypothesis[AnyQuery], truths: FloatArray) -> IterativeRelease[AnyQuery]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
+from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import RandomState
 from geomdp._validation import probability, whole
 from geomdp.bounds.upper.sparse_vector import numeric_sparse
@@ -14,6 +16,7 @@ from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, FLOAT64_TRUTHS
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 
@@ -41,7 +44,7 @@ def solve_accuracy(
     return alpha
 
 
-class OnlineConstruction(Generic[Query]):
+class OnlineConstruction(NotCopied, Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
     A query f is answered by f(H), H the hypothesis, unless NumericSparse with threshold 2 alpha0
@@ -72,8 +75,6 @@ class OnlineConstruction(Generic[Query]):
         The neighbour relation.
     rng : Generator, int or None
         None for operating-system entropy; anything else voids the privacy claim.
-    secure : bool
-        Draw all noise by OpenDP (extra `secure`).
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any record is looked at.
 
@@ -97,7 +98,6 @@ class OnlineConstruction(Generic[Query]):
         records: Sequence[Any] | None = None,
         adjacency: Adjacency = Adjacency.REPLACE_ONE,
         rng: RandomState = None,
-        secure: bool = False,
         ledger: Ledger | None = None,
     ) -> None:
         self.n = whole(n, "n")
@@ -121,9 +121,10 @@ class OnlineConstruction(Generic[Query]):
             sensitivity=1 / self.n,
             adjacency=adjacency,
             rng=rng,
-            secure=secure,
         )
-        self.guarantee = self._comparisons.guarantee
+        seeded = self._comparisons.guarantee.seeded
+        arithmetic = FLOAT64_CAVEAT if seeded else FLOAT64_TRUTHS
+        self.guarantee = replace(self._comparisons.guarantee, arithmetic=arithmetic)
         if ledger is not None:
             ledger.spend(self.guarantee, type(self).__name__)
 
@@ -200,6 +201,7 @@ class OnlineConstruction(Generic[Query]):
 
     def _ask(self, query: Query, true_answer: Callable[[], float]) -> Answer:
         """Answer from H, and from `true_answer` only where updates are left."""
+        self._require_own_process()
         if self.exhausted:
             raise BudgetExhausted(
                 f"all {self.queries} queries have been asked; the public `hypothesis` still "

@@ -28,7 +28,9 @@ class AboveThreshold(SparseVectorStream):
     Adds Lap(2D/eps) to the threshold and Lap(4D/eps) to each query (2D/eps if `monotone`); halts
     at the first query found above.
 
-    Privacy: eps-DP for any adaptive sequence of queries of sensitivity D, in real arithmetic.
+    Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this holds
+    as computed: comparisons are decided exactly for the true answers as given, and values rounded
+    correctly. The mechanism cannot be copied, pickled or used in a forked process.
 
     Parameters
     ----------
@@ -48,8 +50,6 @@ class AboveThreshold(SparseVectorStream):
         The records; without them the mechanism is asked true answers.
     rng : Generator, int or None
         None for operating-system entropy; anything else voids the privacy claim.
-    secure : bool
-        Draw all noise by OpenDP (extra `secure`).
     ledger : Ledger, optional
         Pays for the whole run when the mechanism is built, before any record is looked at.
 

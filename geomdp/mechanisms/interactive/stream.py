@@ -6,35 +6,44 @@ import abc
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass
-from numbers import Real
+from fractions import Fraction
+from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.scales import Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
+from geomdp.noise.exact.laplace_numbers import ExactNumber
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 #: A query: its true answer, or a function of the records if the mechanism holds them.
-StreamQuery = float | Callable[[Any], float]
+StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
 BELOW = Answer(above=False)
 ABOVE = Answer(above=True)
-#: Number of answers searched first for one that is above; doubled until one is found.
-FIRST_WINDOW = 64
+#: Scales are computed in float64 with fewer than 32 roundings, and those before a difference (1/9
+#: of epsilon is left of it) count up to 9 times: in all less than 2^-46 of a scale. Rounded up by
+#: that share, the floats spend no more than epsilon.
+ROUNDED_UP = 1 + 2.0**-46
 
 
 @dataclass(eq=False, repr=False)
-class SparseVectorStream(abc.ABC):
+class SparseVectorStream(NotCopied, abc.ABC):
     """A stream of comparisons with a noisy threshold; halts after `cutoff` queries found above.
 
     A query with true answer x is found above if x + Lap(D s_query) >= T + Lap(D s_threshold),
     where D is the sensitivity and s are the `scales`. If the scales release values, the answer to
     a query found above is x + Lap(D s_answer) with fresh noise.
+
+    Without a seed the comparison is decided for the real-valued noise and the exact truth: whole
+    numbers of any size, floats and fractions as they are. With one it is a float64 simulation.
 
     The parameters are described in `AboveThreshold`. This class makes no privacy claim: that of a
     subclass holds because its `_calibrate` computes the scales from `privacy`.
@@ -49,11 +58,10 @@ class SparseVectorStream(abc.ABC):
     adjacency: Adjacency = Adjacency.REPLACE_ONE
     records: InitVar[object | None] = None
     rng: InitVar[RandomState] = None
-    secure: InitVar[bool] = False
     ledger: InitVar[Ledger | None] = None
 
     def __post_init__(
-        self, records: object | None, rng: RandomState, secure: bool, ledger: Ledger | None
+        self, records: object | None, rng: RandomState, ledger: Ledger | None
     ) -> None:
         if not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold!r}")
@@ -70,7 +78,7 @@ class SparseVectorStream(abc.ABC):
             )
         self.scales = self._calibrate()
         self.transcript = Transcript()
-        self._noise = scalar_noise(rng, secure)
+        self._noise = scalar_noise(rng)
         self._records = records
         self.guarantee = Guarantee(
             self.privacy, self.adjacency, Exact(), self._noise.arithmetic, seeded=rng is not None
@@ -123,10 +131,9 @@ class SparseVectorStream(abc.ABC):
         """
         self._require_running()
         truth = self._truth(query)
-        noisy = self._noise.laplace(truth, self.sensitivity * self.scales.query)
-        if noisy < self._noisy_threshold:
-            return self.transcript.record(BELOW)
-        return self._answer_above(truth)
+        if self._noise.reaches(truth, self._scaled(self.scales.query), self._noisy_threshold):
+            return self._answer_above(truth)
+        return self.transcript.record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
         """Ask `queries` in order until they end or the mechanism halts; raises as `ask`.
@@ -136,35 +143,40 @@ class SparseVectorStream(abc.ABC):
         """
         self._require_running()
         truths = self._truths(queries)
-        noisy = self._noise.laplace_many(truths, self.sensitivity * self.scales.query)
+        noisy = self._noise.values(truths, self._scaled(self.scales.query))
         start, begin = len(self.transcript), 0
         while begin < len(truths) and not self.halted:
-            first = _first_at_least(noisy, begin, self._noisy_threshold)
+            first = noisy.first_reaching(begin, self._noisy_threshold)
             self.transcript.extend_with(BELOW, first - begin)
             if first < len(truths):
-                self._answer_above(float(truths[first]))
+                self._answer_above(_plain(truths[first]))
             begin = first + 1
         return self.transcript[start:]
 
-    def _answer_above(self, truth: float) -> Answer:
+    def _scaled(self, scale: float) -> float:
+        """Scale of the noise for the sensitivity, rounded up."""
+        return self.sensitivity * scale * ROUNDED_UP
+
+    def _answer_above(self, truth: ExactNumber) -> Answer:
         self._found += 1
         if self.scales.redraw and not self.halted:
             self._noisy_threshold = self._draw_threshold()
         if self.scales.answer is None:
             return self.transcript.record(ABOVE)
-        value = self._noise.laplace(truth, self.sensitivity * self.scales.answer)
+        value = self._noise.laplace(truth, self._scaled(self.scales.answer))
         return self.transcript.record(Answer(True, value))
 
-    def _draw_threshold(self) -> float:
-        return self._noise.laplace(self.threshold, self.sensitivity * self.scales.threshold)
+    def _draw_threshold(self) -> Any:
+        return self._noise.threshold(self.threshold, self._scaled(self.scales.threshold))
 
     def _require_running(self) -> None:
+        self._require_own_process()
         if self.halted:
             raise BudgetExhausted(
                 f"{type(self).__name__} found {self.cutoff} queries above its threshold and halted"
             )
 
-    def _truth(self, query: StreamQuery) -> float:
+    def _truth(self, query: StreamQuery) -> ExactNumber:
         truth: Any  # whatever a caller without type checks may send
         if self._records is None:
             truth = query
@@ -177,33 +189,34 @@ class SparseVectorStream(abc.ABC):
                 "a query's true answer must be a number, and a function only where the "
                 f"mechanism holds records; got {type(truth).__name__}"
             )
-        if not math.isfinite(truth):
-            raise ValueError("a query's true answer must be a finite number")
-        return float(truth)
+        plain = _plain(truth)
+        try:
+            finite = math.isfinite(plain)
+        except OverflowError:  # a whole number or fraction beyond float64
+            finite = False
+        if not finite:
+            raise ValueError("a query's true answer must be a finite number below 2^1024")
+        return plain
 
-    def _truths(self, queries: Sequence[StreamQuery] | FloatArray) -> FloatArray:
+    def _truths(
+        self, queries: Sequence[StreamQuery] | FloatArray
+    ) -> Sequence[ExactNumber] | npt.NDArray[Any]:
         if isinstance(queries, np.ndarray) and self._records is None:
-            if queries.dtype.kind not in "biuf" or queries.ndim != 1:
+            kind, size = queries.dtype.kind, queries.dtype.itemsize
+            if kind not in "biuf" or size > 8 or queries.ndim != 1:
                 raise ValueError(
                     f"queries must be numbers (k,), got {queries.dtype} of {queries.shape}"
                 )
-            truths = queries.astype(np.float64)
-            if not np.isfinite(truths).all():
+            if not np.isfinite(queries).all():
                 raise ValueError("a query's true answer must be a finite number")
-            return truths
-        return np.array([self._truth(query) for query in queries], dtype=np.float64)
+            return queries
+        return [self._truth(query) for query in queries]
 
 
-def _first_at_least(values: FloatArray, begin: int, threshold: float) -> int:
-    """Index of the first of `values` from `begin` on that is at least `threshold`, else the length.
-
-    Searches windows of doubling size, so the cost is proportional to the distance passed.
-    """
-    window = FIRST_WINDOW
-    while begin < len(values):
-        hits = values[begin : begin + window] >= threshold
-        first = int(hits.argmax())
-        if hits[first]:
-            return begin + first
-        begin, window = begin + window, 2 * window
-    return len(values)
+def _plain(number: Any) -> ExactNumber:
+    """A real number as one of Python's: whole numbers, floats and fractions keep their value."""
+    if isinstance(number, Integral):
+        return int(number)
+    if isinstance(number, Rational):
+        return Fraction(int(number.numerator), int(number.denominator))
+    return float(number)

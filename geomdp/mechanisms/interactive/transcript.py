@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, overload
 
+from geomdp._numerics.single_use import NotCopied
+
 
 class Answer(NamedTuple):
     """One public answer of an interactive mechanism.
@@ -23,8 +25,11 @@ class Answer(NamedTuple):
     value: float | None = None
 
 
-class Transcript(Sequence[Answer]):
-    """The answers given so far, in order; public, so anything computed from it is private too."""
+class Transcript(NotCopied, Sequence[Answer]):
+    """The answers given so far, in order; public, so anything computed from it is private too.
+
+    It belongs to one run and cannot be copied or pickled while that goes on; `list` of it can.
+    """
 
     def __init__(self) -> None:
         self._answers: list[Answer] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
@@ -10,6 +11,8 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.privacy import Guarantee
 from geomdp.workloads import Workload
+from geomdp.workloads.base import Totals
+from geomdp.workloads.universe.universes import Records
 
 
 class PostProcessed(Mechanism):
@@ -57,6 +60,10 @@ class PostProcessed(Mechanism):
     def set_up(self) -> None:
         """Set up `inner`."""
         self.inner.set_up()
+
+    def measured(self, records: Records | Iterable[Records]) -> Totals:
+        """Those of `inner`."""
+        return self.inner.measured(records)
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """The answers of `inner`."""

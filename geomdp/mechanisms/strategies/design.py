@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
@@ -26,6 +29,12 @@ ROUNDING = 1e-13
 #: Random weights of the elements that a check tries: a difference is overlooked if its products
 #: with all of them are small, which for Gaussian weights and a tenth has probability 1e-35.
 WEIGHTS = 32
+#: Real entries of a strategy are rounded to multiples of 2^-24: they change by less than the
+#: tolerance of the search that found them, and sums over 2^29 records stay exact in float64.
+ENTRY_UNIT = 2**24
+
+#: C h of one chunk of valid records: (p,) sums, exact in float64.
+ExactSums = Callable[[npt.NDArray[Any]], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +49,46 @@ class Measurement:
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
         epsilon -> the noise (p,) that makes this measurement private with its share of epsilon.
+    changes : (c,) array, optional
+        How much C h can change between neighbours in each of c cases that cover all pairs of them
+        (one case for all where c = 1): an exact bound on its l1 norm with Laplace noise, on its
+        gauge with K-norm noise. None if that is not known exactly.
+    unit : int
+        A power of two; entries of C are whole multiples of 1 / unit.
+    sums : callable, optional
+        C h of a chunk of valid records. Where `changes` and `sums` are known for all measurements
+        of a design, they can be released with correctly rounded noise (X-GRID).
     """
 
     rows: Map
     matrix: Map
     noise: Callable[[float], Noise]
+    changes: FloatArray | None = None
+    unit: int = 1
+    sums: ExactSums | None = None
+
+
+def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
+    """Privacy loss of independent noises on measurements, for the floats that they hold.
+
+    The largest, over cases, sum of change times rate: 1 / scale for Laplace noise, epsilon for
+    K-norm noise. None if a change is not known.
+    """
+    cases: list[Fraction] = [Fraction(0)]
+    for part, noise in zip(measured, noises, strict=True):
+        if part.changes is None:
+            return None
+        match noise:
+            case LaplaceNoise():
+                rate = 1 / Fraction(noise.scale)
+            case KNormNoise():
+                rate = Fraction(noise.epsilon)
+            case _:
+                return None
+        own = [Fraction(change) * rate for change in part.changes.tolist()]
+        count = max(len(own), len(cases))
+        cases = [cases[i % len(cases)] + own[i % len(own)] for i in range(count)]
+    return max(cases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +116,28 @@ class Design:
     adjacency: Adjacency
     measure: Callable[[], Sequence[Measurement]]
 
+    @cached_property
+    def measurements(self) -> Sequence[Measurement]:
+        """What `measure` returns."""
+        return self.measure()
+
     def noise(self, epsilon: float) -> MappedNoise:
-        """Distribution of the noise of the sums of answers.
+        """Distribution of the noise of the sums of answers: one part for each measurement.
+
+        Scales and shares are rounded; where the changes of the measurements are known, epsilon is
+        lowered by a few 2^-50 of itself until these floats spend no more than it.
 
         Raises
         ------
         ValueError
             If the measurements do not rebuild every answer; see `check_rebuilt`.
         """
-        measured = self.measure()
-        noise = MappedNoise([Part(part.noise(epsilon), part.matrix) for part in measured])
+        measured, affordable = self.measurements, epsilon
+        noises = [part.noise(affordable) for part in measured]
+        while (loss := exact_loss(measured, noises)) is not None and loss > Fraction(epsilon):
+            affordable *= 1 - 2.0**-50
+            noises = [part.noise(affordable) for part in measured]
+        noise = MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
         deviations = epsilon * np.sqrt(noise.variances())
         check_rebuilt(self.answers, measured, deviations, self.adjacency)
         return noise
@@ -176,16 +232,47 @@ class SimplexCells:
 
 
 def cell_measurement(
-    cells: CellNoise, share: float, rows: Map, matrix: Map, adjacency: Adjacency
+    cells: CellNoise,
+    share: float,
+    rows: Map,
+    matrix: Map,
+    adjacency: Adjacency,
+    *,
+    unit: int = 1,
+    sums: ExactSums | None = None,
 ) -> Measurement:
-    """Counts of cells, rows (p, b), measured with a share of epsilon."""
+    """Counts of cells, rows (p, b) whose columns are points of a simplex, with a share of epsilon.
+
+    The entries of `rows` are multiples of 1 / `unit`, and every column adds up to 1 exactly.
+    """
     count = rows.shape[0]
-    return Measurement(rows, matrix, lambda epsilon: cells.noise(count, epsilon * share, adjacency))
+    # Counts of cells move by a difference of two points of the simplex.
+    known = {LaplaceCells(): _l1_change(adjacency), SimplexCells(): 1.0}
+    change = known.get(cells) if isinstance(cells, LaplaceCells | SimplexCells) else None
+    return Measurement(
+        rows,
+        matrix,
+        lambda epsilon: cells.noise(count, epsilon * share, adjacency),
+        None if change is None else np.array([change]),
+        unit,
+        sums,
+    )
 
 
-def laplace_measurement(scale: float, rows: Map, matrix: Map) -> Measurement:
+def laplace_measurement(
+    scale: float,
+    rows: Map,
+    matrix: Map,
+    *,
+    changes: FloatArray | None = None,
+    unit: int = 1,
+    sums: ExactSums | None = None,
+) -> Measurement:
     """Rows (p, b) with independent Laplace noise of a scale stated at epsilon = 1."""
-    return Measurement(rows, matrix, lambda epsilon: LaplaceNoise(rows.shape[0], scale / epsilon))
+    count = rows.shape[0]
+    return Measurement(
+        rows, matrix, lambda epsilon: LaplaceNoise(count, scale / epsilon), changes, unit, sums
+    )
 
 
 def _l1_change(adjacency: Adjacency) -> float:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
+    ExactSums,
     LaplaceCells,
     Measurement,
     cell_measurement,
@@ -34,6 +37,20 @@ def listed_answers(workload: Workload) -> FloatArray:
             f"universe must have at most 2^12 elements for a listed strategy, got {size}"
         )
     return explicit_answers(workload)
+
+
+def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
+    """rows @ h for the histogram h of records; further columns of `rows` have no records.
+
+    Exact in float64 while sums of the entries are below 2^53 of their units.
+    """
+    universe = workload.universe
+
+    def sums(records: npt.NDArray[Any]) -> FloatArray:
+        counts = np.bincount(universe.numbers(records), minlength=rows.shape[1])
+        return np.asarray(rows @ counts.astype(np.float64))
+
+    return sums
 
 
 @dataclass(frozen=True)
@@ -70,7 +87,9 @@ class Tree:
             precisions = [split.shares[i] ** 2 / variances[i] for i in used]
             maps = reconstruct(answers, counts, precisions, adjacency)
             return [
-                cell_measurement(self.cells, split.shares[i], C, R, adjacency)
+                cell_measurement(
+                    self.cells, split.shares[i], C, R, adjacency, sums=listed_sums(workload, C)
+                )
                 for i, C, R in zip(used, counts, maps, strict=True)
             ]
 
@@ -105,7 +124,13 @@ class Haar:
             waves = [_wavelets(len(answers), int(levels[i])) for i in used]
             queries = centred(answers, adjacency).T
             return [
-                laplace_measurement(change / split.shares[i], C, queries @ C.T / lengths[i])
+                laplace_measurement(
+                    change / split.shares[i],
+                    C,
+                    queries @ C.T / lengths[i],
+                    changes=np.array([change]),
+                    sums=listed_sums(workload, C),
+                )
                 for i, C in zip(used, waves, strict=True)
             ]
 

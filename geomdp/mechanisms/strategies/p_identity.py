@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 from geomdp.cache import recalled
-from geomdp.mechanisms.strategies.design import Design, laplace_measurement
+from geomdp.mechanisms.strategies.design import ENTRY_UNIT, Design, laplace_measurement
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
-from geomdp.mechanisms.strategies.listed import listed_answers
+from geomdp.mechanisms.strategies.listed import listed_answers, listed_sums
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.closed_forms.diameters import l1_diameter
@@ -23,8 +23,6 @@ from geomdp.workloads.closed_forms.diameters import l1_diameter
 MAX_OPTIMISED = 1 << 10
 #: Steps of the descent; the error falls by less than a thousandth after them.
 MAX_STEPS = 200
-#: Relative inflation of a computed sensitivity, far above its rounding (SAM-5).
-INFLATION = 1e-9
 
 
 def optimisable_answers(workload: Workload) -> FloatArray:
@@ -76,14 +74,23 @@ class PIdentity:
         found = [_descend(answers, count, adjacency) for count in counts]
         rows = min(found, key=lambda pair: pair[0])[1]
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
-        # At most 2 and 1 by construction; computed, because columns may overlap.
+        # Sums of multiples of 2^-24 are exact, and so is the change: near 2 or 1, or less where
+        # columns overlap.
+        strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
         if adjacency is Adjacency.REPLACE_ONE:
-            change = l1_diameter(strategy.T) * (1 + INFLATION)
+            change = l1_diameter(strategy.T)
         else:
-            change = float(np.abs(strategy).sum(axis=0).max()) * (1 + INFLATION)
+            change = float(np.abs(strategy).sum(axis=0).max())
         (matrix,) = reconstruct(answers, [strategy], [1.0], adjacency)
         energy = 2 * change**2 * float((matrix**2).sum())
-        measurement = laplace_measurement(change, strategy, matrix)
+        measurement = laplace_measurement(
+            change,
+            strategy,
+            matrix,
+            changes=np.array([change]),
+            unit=ENTRY_UNIT,
+            sums=listed_sums(workload, strategy),
+        )
         return Design("p-identity", energy, answers, adjacency, lambda: [measurement])
 
 

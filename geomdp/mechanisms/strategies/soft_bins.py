@@ -10,8 +10,15 @@ from scipy.optimize import minimize_scalar
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.strategies.design import CellNoise, Design, SimplexCells, cell_measurement
+from geomdp.mechanisms.strategies.design import (
+    ENTRY_UNIT,
+    CellNoise,
+    Design,
+    SimplexCells,
+    cell_measurement,
+)
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
+from geomdp.mechanisms.strategies.listed import listed_sums
 from geomdp.mechanisms.strategies.p_identity import (
     bump_counts,
     hat_functions,
@@ -60,14 +67,16 @@ class SoftBins:
         least = 2 if adjacency is Adjacency.REPLACE_ONE else 1
         tried = [count for count in bump_counts(len(answers)) if count >= least]
         counts = [0, *tried] if self.bins is None else [self.bins]
-        designs = [self._with_bins(answers, count, adjacency) for count in counts]
+        designs = [self._with_bins(workload, answers, count, adjacency) for count in counts]
         return min(designs, key=lambda design: design.energy)
 
-    def _with_bins(self, answers: FloatArray, count: int, adjacency: Adjacency) -> Design:
+    def _with_bins(
+        self, workload: Workload, answers: FloatArray, count: int, adjacency: Adjacency
+    ) -> Design:
         size = len(answers)
         measured, shares = [np.eye(size)], np.ones(1)
         if count > 0:
-            measured.append(hat_functions(count, size))
+            measured.append(_on_grid(hat_functions(count, size)))
             shares = self._shares(answers, count, adjacency)
         variances = [self.cells.variance(len(matrix), adjacency) for matrix in measured]
         precisions = [share**2 / v for share, v in zip(shares, variances, strict=True)]
@@ -75,7 +84,15 @@ class SoftBins:
         energy = sum(float((R**2).sum()) / p for R, p in zip(maps, precisions, strict=True))
         name = f"histogram and {count} soft bins" if count else "histogram"
         parts = [
-            cell_measurement(self.cells, share, C, R, adjacency)
+            cell_measurement(
+                self.cells,
+                share,
+                C,
+                R,
+                adjacency,
+                unit=ENTRY_UNIT if C is not measured[0] else 1,
+                sums=listed_sums(workload, C),
+            )
             for C, share, R in zip(measured, shares, maps, strict=True)
         ]
         return Design(name, energy, answers, adjacency, lambda: parts)
@@ -95,3 +112,11 @@ class SoftBins:
             error, bounds=(0.0, 1.0), method="bounded", options={"xatol": SHARE_TOLERANCE}
         )
         return np.array([1 - found.x, found.x])
+
+
+def _on_grid(hats: FloatArray) -> FloatArray:
+    """The weights as multiples of 2^-24, which still add up to 1 at every element, exactly."""
+    rounded = np.rint(hats * ENTRY_UNIT) / ENTRY_UNIT
+    largest = rounded.argmax(axis=0), np.arange(hats.shape[1])
+    rounded[largest] += 1 - rounded.sum(axis=0)
+    return np.asarray(rounded)

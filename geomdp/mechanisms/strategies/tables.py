@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
@@ -15,6 +17,7 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
+    ExactSums,
     LaplaceCells,
     Measurement,
     cell_measurement,
@@ -24,7 +27,7 @@ from geomdp.mechanisms.strategies.weights import Split, best_split
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.structure.sign_products import sign_products
+from geomdp.workloads.structure.sign_products import record_signs, sign_products
 
 #: Most sets of columns that are all considered; beyond it only those of at most k columns are.
 MAX_SETS = 1 << 11
@@ -85,7 +88,12 @@ class WeightedMarginals:
         def measure() -> list[Measurement]:
             return [
                 cell_measurement(
-                    self.cells, split.shares[i], layout.counts(i, records), matrix, adjacency
+                    self.cells,
+                    split.shares[i],
+                    layout.counts(i, records),
+                    matrix,
+                    adjacency,
+                    sums=layout.sums(i),
                 )
                 for i, matrix in layout.maps(split, overlap)
             ]
@@ -160,12 +168,24 @@ class _Layout:
 
     def counts(self, s: int, records: IntArray) -> sp.csr_array:
         """Indicators (cells, b) of the cell of measured set number `s` that each record is in."""
-        S, b = list(self.measured[s]), len(records)
-        shape = self.workload.shape(S)
-        # Of the empty set all records are in the one cell.
-        cells = np.ravel_multi_index(tuple(records[:, S].T), shape) if S else np.zeros(b, dtype=int)
-        place = (cells, np.arange(b))
-        return sp.coo_array((np.ones(b), place), shape=(math.prod(shape), b)).tocsr()
+        b = len(records)
+        place = (self._cells(s, records), np.arange(b))
+        size = math.prod(self.workload.shape(self.measured[s]))
+        return sp.coo_array((np.ones(b), place), shape=(size, b)).tocsr()
+
+    def sums(self, s: int) -> ExactSums:
+        """How many records are in each cell of measured set number `s`."""
+        size = math.prod(self.workload.shape(self.measured[s]))
+        return lambda records: np.bincount(self._cells(s, records), minlength=size).astype(
+            np.float64
+        )
+
+    def _cells(self, s: int, records: IntArray) -> IntArray:
+        S = list(self.measured[s])
+        if not S:  # of the empty set all records are in the one cell
+            return np.zeros(len(records), dtype=np.int64)
+        columns = tuple(records[:, S].T)
+        return np.asarray(np.ravel_multi_index(columns, self.workload.shape(S)))
 
     def _lifts(self) -> dict[Columns, FloatArray]:
         """From coordinates of an interaction to answers: (m, dimension) for each."""
@@ -230,17 +250,32 @@ class WeightedSigns:
 
         def measure() -> list[Measurement]:
             rows = [told[:, places].T for places in groups]
+            sums = [_product_sums(workload, places) for places in groups]
             if len(columns) > len(groups):
                 rows.append(np.ones((1, CHECKED)))
+                sums.append(lambda records: np.array([float(len(records))]))
             # Weights at their limit: one measurement of l1 sensitivity 1, undone by its weight.
             return [
-                laplace_measurement(1 / weight, C, part)
-                for weight, C, part in zip(weights, rows, columns, strict=True)
+                laplace_measurement(1 / weight, C, part, changes=limit, sums=total)
+                for weight, C, part, limit, total in zip(
+                    weights, rows, columns, limits.T, sums, strict=True
+                )
             ]
 
         answers = products.constant + told @ products.matrix.T
         energy = 2 * float((costs / weights**2).sum())
         return Design("weighted sign products", energy, answers, adjacency, measure)
+
+
+def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
+    """Sums of the products of signs at `places` among all pairs of signs."""
+
+    def sums(records: npt.NDArray[Any]) -> FloatArray:
+        signs = record_signs(workload, records).astype(np.float64)
+        products = signs.T @ signs
+        return np.asarray(products[np.triu_indices(len(products), 1)][places])
+
+    return sums
 
 
 def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:

@@ -1,6 +1,10 @@
 from .missing import NoExactPath as NoExactPath
 from .release import RoundedNoise as RoundedNoise
+from .release import RoundedParts as RoundedParts
+from .release import RoundedVector as RoundedVector
 from .release import public_grid as public_grid
 from .release import rounded_noise as rounded_noise
 from .rounding import PrecisionExhausted as PrecisionExhausted
+from .scales import proved_gaussian_scale as proved_gaussian_scale
+from .vectors import gaussian_vector as gaussian_vector
 from .vectors import noise_vector as noise_vector

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from geomdp.noise.base import Noise
+from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.rounding import nearest_multiples, refined
 from geomdp.noise.exact.uniforms import Entropy
 from geomdp.noise.exact.vectors import noise_vector
@@ -16,7 +18,37 @@ from geomdp.noise.exact.vectors import noise_vector
 SHARE = 1 / 1024
 
 
-class RoundedNoise:
+class RoundedVector:
+    """A computable random vector Z, drawn with correct rounding to multiples of 2^-grid.
+
+    Parameters
+    ----------
+    vector : callable
+        Z as a function of uniform numbers.
+    grid : int
+        k; the unit of a draw is 2^-k. Negative for units above 1.
+    """
+
+    def __init__(self, vector: Computable, grid: int) -> None:
+        self._vector, self.grid = vector, grid
+
+    def draw(self, entropy: Entropy | None = None) -> list[int]:
+        """Whole numbers j, one a coordinate and of any size, with j 2^-grid the rounded noise.
+
+        Parameters
+        ----------
+        entropy : callable, optional
+            Source of random bytes; by default `os.urandom`. Anything else is for tests.
+
+        Raises
+        ------
+        PrecisionExhausted
+            If a coordinate is still undecided at 15872 bits. There is no fallback to float64.
+        """
+        return refined(lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy)
+
+
+class RoundedNoise(RoundedVector):
     """A noise prepared for correctly rounded draws on sums.
 
     A draw is the rounding of Z to the multiples of 2^-grid, halves rounded up. For true sums S that
@@ -44,23 +76,22 @@ class RoundedNoise:
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
-        self.noise, self.grid = noise, grid
-        self._vector = noise_vector(noise)
+        super().__init__(noise_vector(noise), grid)
+
+
+class RoundedParts:
+    """Independent noises, one after the other, prepared for correctly rounded draws on one grid.
+
+    As `RoundedNoise`, for sums that are measured in several parts. Each part has bits of its own.
+    """
+
+    def __init__(self, noises: Sequence[Noise], grid: int) -> None:
+        self.grid = grid
+        self._parts = [RoundedNoise(noise, grid) for noise in noises]
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
-        """Whole numbers j, one a coordinate and of any size, with j 2^-grid the rounded noise.
-
-        Parameters
-        ----------
-        entropy : callable, optional
-            Source of random bytes; by default `os.urandom`. Anything else is for tests.
-
-        Raises
-        ------
-        PrecisionExhausted
-            If a coordinate is still undecided at 15872 bits. There is no fallback to float64.
-        """
-        return refined(lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy)
+        """The draws of all parts, as one list."""
+        return [j for part in self._parts for j in part.draw(entropy)]
 
 
 def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> list[int]:

@@ -48,6 +48,12 @@ def _laplace(noise: LaplaceNoise) -> Computable:
     return lambda draw: [scale * x for x in laplaces(noise.dimension, draw)]
 
 
+def gaussian_vector(dimension: int, scale: float) -> Computable:
+    """Independent Gaussian variables of standard deviation `scale` in all of R^dimension."""
+    factor = arb(scale)
+    return lambda draw: [factor * x for x in gaussians(dimension, draw)]
+
+
 @noise_vector.register
 def _gaussian(noise: GaussianNoise) -> Computable:
     scale, rank = arb(noise.scale), noise.effective_dimension

@@ -98,3 +98,12 @@ def _(workload: MarginalTables) -> SignProducts | None:
     if workload.k == 2:
         entries.append((_pairs(tables[:, 0], tables[:, 1], order), signs.prod(axis=1) / cells))
     return _assemble(order, entries, np.full(m, 1 / cells))
+
+
+def record_signs(workload: Workload, records: IntArray) -> IntArray:
+    """The signs s (n, p) of valid records (n, d) for a workload that `sign_products` knows."""
+    # An attribute of `Marginals` counts where it is 1, one of the others is +1 where it is 0.
+    signs = 2 * records - 1 if isinstance(workload, Marginals) else 1 - 2 * records
+    if isinstance(workload, Parities):
+        return signs
+    return np.column_stack([np.ones(len(records), dtype=np.int64), signs])

@@ -1,0 +1,209 @@
+"""Laplace variables that are compared exactly: in float64 where a margin decides, else in balls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from geomdp._numerics.single_use import NotCopied
+from geomdp._typing import FloatArray
+from geomdp.noise.exact.linear import dyadic
+from geomdp.noise.exact.release import SHARE
+from geomdp.noise.exact.rounding import (
+    FIRST_WORDS,
+    LAST_WORDS,
+    PrecisionExhausted,
+    nearest_multiples,
+    refined,
+)
+from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, UniformBits
+from geomdp.noise.exact.variates import exponentials, laplaces
+
+#: A true answer as an exact rational number; a float is the dyadic rational that it is.
+ExactNumber = int | float | Fraction
+
+Result = TypeVar("Result")
+
+#: Variables drawn at once: a call of the operating system costs more than a logarithm.
+BLOCK = 128
+#: Error of float64 evaluations of x + b z - T - b' z', as a share of the sum of the absolute terms.
+#: Each of the four terms is off by at most 3 units of 2^-53 (conversion of the exact number or of
+#: the ball, scale, product), and the three sums add as many: 6 units, taken as 16.
+MARGIN = 2.0**-49
+#: Largest radius of the ball of a variable whose float64 value is used. It enters the margin, times
+#: the scale, and so do products below the normal range of float64.
+RADIUS, TINY = 2.0**-80, 2.0**-1000
+
+
+class _Block:
+    """Independent standard Laplace variables ln(U / V), each a function of bits of its own."""
+
+    def __init__(self, entropy: Entropy | None) -> None:
+        self._bits = UniformBits(entropy)
+        balls = self.balls(FIRST_WORDS)
+        self.floats = [float(x) if x.rad() < RADIUS else math.nan for x in balls]
+
+    def balls(self, words: int) -> list[arb]:
+        """All variables from so many words of each uniform number."""
+        with ctx.workprec(words * WORD_BITS):
+            return laplaces(BLOCK, Draw(self._bits, words))
+
+
+@dataclass(frozen=True)
+class LaplaceNumber:
+    """One standard Laplace variable.
+
+    Parameters
+    ----------
+    block : _Block
+        Where its bits are.
+    place : int
+        Its place there.
+    """
+
+    block: _Block
+    place: int
+
+    @property
+    def near(self) -> float:
+        """Its value, to within a relative 2^-52 and an absolute 2^-80; NaN if that is not known."""
+        return self.block.floats[self.place]
+
+    def ball(self, words: int) -> arb:
+        """A ball around it."""
+        return self.block.balls(words)[self.place]
+
+
+class LaplaceNumbers(NotCopied):
+    """A supply of independent standard Laplace variables; each is handed out once."""
+
+    def __init__(self, entropy: Entropy | None = None) -> None:
+        self._entropy = entropy
+        self._block: _Block | None = None
+        self._used = BLOCK
+
+    def one(self) -> LaplaceNumber:
+        """The next variable; ``RuntimeError`` in a forked process."""
+        self._require_own_process()
+        if self._block is None or self._used == BLOCK:
+            self._block, self._used = _Block(self._entropy), 0
+        self._used += 1
+        return LaplaceNumber(self._block, self._used - 1)
+
+    def many(self, count: int) -> list[LaplaceNumber]:
+        """The next `count` variables."""
+        return [self.one() for _ in range(count)]
+
+
+def exact_ball(value: ExactNumber) -> arb:
+    """A ball around an exact number; without radius for whole numbers and floats."""
+    if isinstance(value, Fraction):
+        return arb(fmpq(value.numerator, value.denominator))
+    return arb(int(value) if isinstance(value, int) else value)
+
+
+def decided(evaluate: Callable[[int], Result]) -> Result:
+    """The value of `evaluate` at the first number of words at which it is decided."""
+    words = FIRST_WORDS
+    while words <= LAST_WORDS:
+        try:
+            with ctx.workprec(words * WORD_BITS):
+                return evaluate(words)
+        except Undecided:
+            words *= 2
+    raise PrecisionExhausted
+
+
+class NoisyThreshold:
+    """T + b Z for an exact T, a float b and a standard Laplace variable Z."""
+
+    def __init__(self, value: float, scale: float, number: LaplaceNumber) -> None:
+        self._value, self._scale, self._number = value, scale, number
+        spread = scale * number.near
+        self.near = value + spread
+        self.margin = MARGIN * (abs(value) + abs(spread)) + RADIUS * scale + TINY
+
+    def ball(self, words: int) -> arb:
+        """A ball around it."""
+        return arb(self._value) + arb(self._scale) * self._number.ball(words)
+
+    def reached_by(self, value: ExactNumber, scale: float, number: LaplaceNumber) -> bool:
+        """Whether value + scale Z >= T + b Z', decided exactly."""
+        middle = float(value)
+        spread = scale * number.near
+        gap = middle + spread - self.near
+        margin = self.margin + MARGIN * (abs(middle) + abs(spread)) + RADIUS * scale
+        # False for NaN and infinity, which only balls can decide.
+        if abs(gap) > margin:
+            return gap > 0
+        return decided(lambda words: self._reached(value, scale, number, words))
+
+    def _reached(self, value: ExactNumber, scale: float, number: LaplaceNumber, words: int) -> bool:
+        gap = exact_ball(value) + arb(scale) * number.ball(words) - self.ball(words)
+        if gap >= 0:
+            return True
+        if gap < 0:
+            return False
+        raise Undecided
+
+
+class NoisyValues:
+    """x_i + b Z_i for exact numbers x_i, compared with thresholds one after the other."""
+
+    def __init__(
+        self, values: Sequence[ExactNumber], near: FloatArray, scale: float, numbers: LaplaceNumbers
+    ) -> None:
+        self._values, self._scale = values, scale
+        self._numbers = numbers.many(len(values))
+        spread = scale * np.array([number.near for number in self._numbers])
+        self._near = near + spread
+        self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
+
+    def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
+        """Number of the first from `begin` on that is at least `threshold`, else their count."""
+        gaps = self._near[begin:] - threshold.near
+        # Those certainly below are skipped. NaN is not certain.
+        below = gaps < -(self._margins[begin:] + threshold.margin)
+        for place in np.flatnonzero(~below) + begin:
+            i = int(place)
+            if threshold.reached_by(self._values[i], self._scale, self._numbers[i]):
+                return i
+        return len(self._values)
+
+
+def rounded_value(value: ExactNumber, scale: float, number: LaplaceNumber) -> float:
+    """value + scale Z rounded to the nearest multiple of a public power of two, as a float.
+
+    The grid is at most 1/1024 of the scale, and coarser than half of that.
+    """
+    grid = math.ceil(-math.log2(SHARE * scale))
+
+    def rounded(words: int) -> int:
+        noisy = exact_ball(value) + arb(scale) * number.ball(words)
+        return nearest_multiples([noisy], grid)[0]
+
+    return float(Fraction(decided(rounded)) / Fraction(2) ** grid)
+
+
+def noisy_argmax(scores: FloatArray, scale: float, entropy: Entropy | None = None) -> int:
+    """An index with probability proportional to exp(scores[i] / scale): by Gumbel-max.
+
+    The largest score / scale - ln E, with E exponential: -ln E is a Gumbel variable.
+    """
+    exact, unit = dyadic(scores), arb(scale)
+
+    def largest(draw: Draw) -> int:
+        spread = exponentials(len(exact), draw)
+        keys = [x / unit - e.log() for x, e in zip(exact, spread, strict=True)]
+        best = max(range(len(keys)), key=lambda i: float(keys[i].mid()))
+        if all(i == best or key < keys[best] for i, key in enumerate(keys)):
+            return best
+        raise Undecided
+
+    return refined(largest, entropy)

@@ -1,0 +1,54 @@
+"""Scales of Gaussian noise that are proved to suffice, for the floats as they are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from flint import arb, ctx
+
+from geomdp.privacy import ZCDP, ApproxDP
+from geomdp.privacy.calibration import gaussian_scale
+
+#: Working precision in bits at which delta is enclosed: terms of it cancel to a few percent at
+#: most, and delta itself is a float64, so that hundreds of bits remain.
+DELTA_BITS = 512
+
+
+def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
+    """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
+
+    It is `gaussian_scale`, made larger by as few parts in 10^16 as the proof needs.
+
+    Parameters
+    ----------
+    squared : int
+        Exact bound on the squared Euclidean change between neighbours, above 0.
+    privacy : ZCDP or ApproxDP
+        Its parameters are taken as the dyadic rationals that the floats are.
+    """
+    scale = least = gaussian_scale(math.sqrt(squared), privacy)
+    more = 2.0**-52
+    while not _suffices(scale, squared, privacy):
+        scale, more = least * (1 + more), 2 * more
+    return scale
+
+
+def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
+    """Whether `scale` is proved to give `privacy`; False where the proof fails."""
+    if isinstance(privacy, ZCDP):
+        return 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 >= squared
+    with ctx.workprec(DELTA_BITS):
+        found = gaussian_delta_ball(squared, scale, privacy.epsilon)
+        return bool(found <= arb(privacy.delta))
+
+
+def gaussian_delta_ball(squared: int, scale: float, epsilon: float) -> arb:
+    """A ball around the least delta of Gaussian noise: see `gaussian_delta`."""
+    loss, theta = arb(epsilon), arb(squared).sqrt() / arb(scale)
+    return _normal(theta / 2 - loss / theta) - loss.exp() * _normal(-theta / 2 - loss / theta)
+
+
+def _normal(x: arb) -> arb:
+    """The standard normal distribution function."""
+    return (-x / arb(2).sqrt()).erfc() / 2

@@ -1,0 +1,164 @@
+"""Exact comparisons and values of single Laplace variables."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from flint import arb, ctx
+from mpmath import mpf
+
+from geomdp.noise.exact import laplace_numbers
+from geomdp.noise.exact.laplace_numbers import (
+    BLOCK,
+    LaplaceNumber,
+    LaplaceNumbers,
+    NoisyThreshold,
+    NoisyValues,
+    exact_ball,
+    noisy_argmax,
+    rounded_value,
+)
+from geomdp.noise.exact.uniforms import WORD_BITS
+from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
+from tests.stats import binomial_agrees, ks_uniform
+
+
+def reference(seed):
+    with mpmath.workprec(REFERENCE_BITS):
+        return Reference(seeded(seed)).laplaces(BLOCK)
+
+
+def exactly(value):
+    return mpf(value.numerator) / value.denominator if isinstance(value, Fraction) else mpf(value)
+
+
+VALUES = [0, 3, -7.25, 2**60 + 129, Fraction(1, 3), Fraction(-(10**20), 7), 1e300, -1e-300, True]
+
+
+def test_comparisons_are_those_of_the_real_numbers():
+    """Against mpmath at 400 bits, for values of every size and kind."""
+    expected = reference(1)
+    numbers = LaplaceNumbers(seeded(1)).many(BLOCK)
+    compared = 0
+    with mpmath.workprec(REFERENCE_BITS):
+        for scale, own in ((1.0, 2.0), (1e-3, 1e6), (2.0**70, 0.3), (1e-200, 1e-200)):
+            for i, value in enumerate(VALUES * 10):
+                for shift in (0.0, float(value), float(value) * (1 + 2**-52)):
+                    threshold = NoisyThreshold(shift, own, numbers[i + 10])
+                    gap = exactly(value) - mpf(shift)
+                    gap += mpf(scale) * expected[i] - mpf(own) * expected[i + 10]
+                    assert threshold.reached_by(value, scale, numbers[i]) == (gap >= 0)
+                    compared += 1
+    assert compared == 4 * 90 * 3
+
+
+def test_float64_decides_nearly_always(monkeypatch):
+    calls = []
+    decided = laplace_numbers.decided
+    monkeypatch.setattr(laplace_numbers, "decided", lambda f: calls.append(1) or decided(f))
+    supply = LaplaceNumbers(seeded(2))
+    for _ in range(2000):
+        NoisyThreshold(1.0, 2.0, supply.one()).reached_by(0.5, 4.0, supply.one())
+    assert not calls
+
+
+def test_what_float64_cannot_tell_is_decided_by_balls():
+    """T + b Z against x + b Z of the same variable Z: the noise cancels, x and T remain."""
+    number = LaplaceNumbers(seeded(3)).one()
+    big = 2**60
+    for scale in (1.0, 1e10):
+        threshold = NoisyThreshold(float(big), scale, number)
+        assert not threshold.reached_by(big - 1, scale, number)
+        assert threshold.reached_by(big + 1, scale, number)
+        assert not threshold.reached_by(big - Fraction(1, 10**25), scale, number)
+
+
+def float_decision(self, value, scale, number):
+    return float(value) + scale * number.near >= self.near
+
+
+def test_comparing_in_float64_is_caught(monkeypatch):
+    monkeypatch.setattr(NoisyThreshold, "reached_by", float_decision)
+    with pytest.raises(AssertionError):
+        test_what_float64_cannot_tell_is_decided_by_balls()
+
+
+def test_many_values_are_compared_as_one_at_a_time():
+    rng = np.random.default_rng(0)
+    values = [int(x) for x in rng.integers(-5, 5, 300)]
+    near = np.array(values, dtype=float)
+    many = NoisyValues(values, near, 2.0, LaplaceNumbers(seeded(4)))
+    numbers = LaplaceNumbers(seeded(4)).many(300)
+    threshold = NoisyThreshold(4.0, 1.0, LaplaceNumbers(seeded(5)).one())
+    single = [threshold.reached_by(v, 2.0, z) for v, z in zip(values, numbers, strict=True)]
+    found, begin = [], 0
+    while (first := many.first_reaching(begin, threshold)) < 300:
+        found.append(first)
+        begin = first + 1
+    assert found == np.flatnonzero(single).tolist()
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 3.7e9])
+def test_values_are_correctly_rounded(scale):
+    expected = reference(6)
+    numbers = LaplaceNumbers(seeded(6)).many(BLOCK)
+    grid = math.ceil(-math.log2(scale / 1024))
+    with mpmath.workprec(REFERENCE_BITS):
+        for i, value in enumerate(VALUES[:6] * 3):
+            (j,) = nearest([exactly(value) + mpf(scale) * expected[i]], grid)
+            assert rounded_value(value, scale, numbers[i]) == float(
+                Fraction(j) / Fraction(2) ** grid
+            )
+
+
+def test_the_values_of_neighbours_at_2_to_the_60_are_the_same_grid():
+    """Answers 2^60 + 128 and + 129 were told apart by the rounding of float64."""
+    numbers = LaplaceNumbers(seeded(7)).many(100)
+    for number in numbers:
+        first = rounded_value(2**60 + 128, 1.0, number)
+        shifted = rounded_value(Fraction(2**60 + 128), 1.0, number)
+        assert first == shifted
+    with mpmath.workprec(REFERENCE_BITS):
+        expected = reference(7)
+        for value in (2**60 + 128, 2**60 + 129):
+            for i, number in enumerate(numbers):
+                (j,) = nearest([mpf(value) + expected[i]], 10)
+                assert rounded_value(value, 1.0, number) == float(Fraction(j, 1024))
+
+
+def test_refinement_keeps_the_bits():
+    number = LaplaceNumbers(seeded(8)).one()
+    coarse, fine = number.ball(2), number.ball(40)
+    assert coarse.contains(fine)
+    with ctx.workprec(40 * WORD_BITS):
+        assert fine.rad() < arb(2) ** -2000
+    assert abs(number.near - float(coarse)) <= 2.0**-50 * abs(number.near)
+
+
+@pytest.mark.statistical
+def test_variables_are_standard_laplace_and_used_once():
+    supply = LaplaceNumbers(seeded(9))
+    draws = np.array([number.near for number in supply.many(5000)])
+    ks_uniform(np.where(draws < 0, np.exp(draws) / 2, 1 - np.exp(-draws) / 2))
+    assert len(set(draws.tolist())) == 5000
+
+
+@pytest.mark.statistical
+def test_argmax_has_the_law_of_the_exponential_mechanism():
+    entropy, scores = seeded(10), np.array([0.0, 1.0, -2.0])
+    picks = np.array([noisy_argmax(scores, 2.0, entropy) for _ in range(6000)])
+    weights = np.exp(scores / 2)
+    for i, probability in enumerate(weights / weights.sum()):
+        binomial_agrees(int((picks == i).sum()), 6000, float(probability), level=1e-6 / 3)
+
+
+def test_exact_balls_hold_the_numbers():
+    with ctx.workprec(400):
+        assert exact_ball(2**70 + 1) == arb(2) ** 70 + 1
+        assert exact_ball(0.1).is_exact()
+        assert (3 * exact_ball(Fraction(1, 3))).contains(arb(1))
+    assert isinstance(LaplaceNumber(LaplaceNumbers(seeded(1)).one().block, 3).near, float)
