@@ -64,7 +64,7 @@ class FunctionOfSums(abc.ABC):
         universe.
         """
 
-    def measured(self, records: Records | Iterable[Records]) -> Totals:
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """As `totals`, of the sums that correctly rounded noise is added to.
 
         By default the same. A mechanism that computes its answers from other measurements adds

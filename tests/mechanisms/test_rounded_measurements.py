@@ -8,6 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from geomdp.data import CountedRecords
+from geomdp.data.counting.tallies import Tallies, tables_of
 from geomdp.mechanisms import Fitted, Hierarchical, Matrix, Projected
 from geomdp.mechanisms.strategies import (
     Haar,
@@ -91,6 +93,43 @@ def test_answers_follow_from_the_measurements(mechanism):
     zeros = [0] * len(totals.sums)
     answers = mechanism._from_rounded(totals.sums, zeros, 1 << mechanism.grid)
     np.testing.assert_allclose(answers, mechanism.workload.answers(records), rtol=0, atol=1e-12)
+
+
+def counted(workload, records):
+    """The records as a reader counts them: the tables of the workload, and that of all columns."""
+    universe = workload.universe
+    columns = records[:, None] if records.ndim == 1 else records
+    levels = getattr(universe, "levels", None) or [
+        universe.size if records.ndim == 1 else 2 for _ in columns.T
+    ]
+    tallies = Tallies.empty(levels, tables_of(workload, levels)).with_records(list(columns.T))
+    return CountedRecords(universe, tallies)
+
+
+def test_counted_records_give_the_same_measurements(mechanism):
+    records = records_of(mechanism)
+    found = mechanism.measured(counted(mechanism.workload, records))
+    expected = mechanism.measured(records)
+    assert found.count == expected.count == N
+    np.testing.assert_array_equal(found.sums, expected.sums)
+    assert mechanism.release(counted(mechanism.workload, records)).answers.shape
+
+
+def test_products_of_signs_follow_from_the_pairs_of_many_columns():
+    """30 columns have too many elements for the table of all; the pairs asked for are enough."""
+    for workload in (Marginals(30, 2), Parities(30, 2), MarginalTables([2] * 30, 2)):
+        records = workload.universe.sample(N, 1)
+        kind = Matrix(workload, n=N, privacy=PureDP(EPSILON), strategy=WeightedSigns())
+        found = kind.measured(counted(workload, records))
+        assert tuple(range(30)) not in counted(workload, records).tallies.cells
+        np.testing.assert_array_equal(found.sums, kind.measured(records).sums)
+
+
+def test_counts_for_another_universe_are_refused():
+    kind = Matrix(TABLES, n=N, privacy=PureDP(EPSILON), strategy=WeightedMarginals())
+    other = MarginalTables([2, 3, 1, 3], 2)
+    with pytest.raises(ValueError, match="were counted for"):
+        kind.measured(counted(other, other.universe.sample(N, 3)))
 
 
 def test_measurements_are_exact_multiples_of_their_unit(mechanism):

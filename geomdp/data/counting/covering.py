@@ -31,8 +31,14 @@ def covering_tables(tables: Sequence[Table], levels: Sequence[int]) -> list[Tabl
     -------
     list of tuples of int
         Each has at most `CACHED_CELLS` cells, or is one of `tables` itself, as all are if each of
-        these has one column.
+        these has one column. The table of all columns, if asked for, comes last.
     """
+    everything = tuple(range(len(levels)))
+    others = [table for table in tables if tuple(sorted(table)) != everything]
+    if len(others) < len(tables):
+        if not others or math.prod(levels) <= CACHED_CELLS:
+            return [everything]
+        return [*covering_tables(others, levels), everything]
     largest = max(map(len, tables))
     if largest == 1:
         return list(dict.fromkeys(tables))  # a sum over each of the columns is as fast

@@ -29,6 +29,9 @@ Codes: TypeAlias = npt.NDArray[np.integer]
 MAX_LEVELS = (1 << 16) - 2
 #: Most cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
+#: Most cells of the table of all columns, which is then counted whatever is asked: mechanisms may
+#: measure other tables than those that they answer. 2^20 int64 are 8 MB.
+MAX_WHOLE = 1 << 20
 #: Elements of a universe evaluated at a time.
 ELEMENTS = 1 << 12
 
@@ -76,7 +79,11 @@ class Tallies:
     def with_records(self, columns: Sequence[Codes]) -> Tallies:
         """Add records, given by the codes (n,) of each column; the arrays of `self` are reused."""
         for table, counts in self.cells.items():
-            counts += np.bincount(self._numbers(columns, table, len(counts)), minlength=len(counts))
+            numbers = self._numbers(columns, table, len(counts))
+            if len(counts) > len(numbers):
+                np.add.at(counts, numbers, 1)
+            else:
+                counts += np.bincount(numbers, minlength=len(counts))
         return Tallies(self.levels, self.count + len(columns[0]), self.cells)
 
     def _numbers(self, columns: Sequence[Codes], table: Table, n_cells: int) -> Codes:
@@ -121,6 +128,14 @@ class CountedRecords:
         """Number of records."""
         return self.tallies.count
 
+    def table(self, columns: Sequence[int]) -> IntArray:
+        """Counts of the table of `columns`, with an axis for each, in their order."""
+        return self.tallies.table(tuple(columns))
+
+    def histogram(self) -> IntArray:
+        """How often each element of the universe occurs: (N,); N of at most 2^20."""
+        return self.table(range(len(self.tallies.levels))).ravel()
+
     def totals(self, workload: Workload) -> Totals:
         """Number of records and the sum of their answers to `workload`.
 
@@ -129,11 +144,13 @@ class CountedRecords:
         ValueError
             For a workload on another universe, or on tables that were not counted.
         """
-        if workload.universe != self.universe:
-            raise ValueError(
-                f"records were counted for {self.universe!r}, not for {workload.universe!r}"
-            )
+        self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
+
+    def require(self, universe: Universe) -> None:
+        """Raise ``ValueError`` unless the records were counted for `universe`."""
+        if universe != self.universe:
+            raise ValueError(f"records were counted for {self.universe!r}, not for {universe!r}")
 
     def _sums(self, workload: Workload) -> npt.NDArray[np.float64]:
         table = self.tallies.table
@@ -167,6 +184,8 @@ def totals_of(workload: Workload, records: Records | Iterable[Records] | Counted
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
     """The tables from which the answers to `workload` follow; None if they are too large.
 
+    Also the table of all columns, if it has at most 2^20 cells.
+
     Parameters
     ----------
     workload : Workload
@@ -183,6 +202,9 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
             tables = [tuple(range(len(levels)))]
         case _:
             return None
+    everything = tuple(range(len(levels)))
+    if everything not in tables and math.prod(levels) <= MAX_WHOLE:
+        tables.append(everything)
     largest = max(math.prod(levels[column] for column in table) for table in tables)
     return tables if largest <= MAX_CELLS and max(levels) <= MAX_LEVELS else None
 

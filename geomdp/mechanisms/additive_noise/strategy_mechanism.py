@@ -11,6 +11,8 @@ import numpy as np
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
+from geomdp.data.counting.record_counts import Counts, RecordCounts
+from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import LARGEST_SUM, AdditiveMechanism, quotients
 from geomdp.mechanisms.sensitivity import answer_hull, l1_sensitivity
 from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_design
@@ -135,17 +137,24 @@ class StrategyMechanism(AdditiveMechanism):
         if self._measurements:
             _ = self._public_part
 
-    def measured(self, records: Records | Iterable[Records]) -> Totals:
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and the sums of all measurements, where their noise is rounded."""
         if not self._measurements:
             return self.totals(records)
-        exact = [part.sums for part in self._measurements if part.sums is not None]
+        universe = self.workload.universe
+        if isinstance(records, CountedRecords):
+            records.require(universe)
+            return Totals(records.count, self._sums_of(records))
         count = 0
         sums = np.zeros(sum(noise.dimension for noise in self._noises))
-        for chunk in self.workload.universe.chunks(records, COUNT_ROWS):
+        for chunk in universe.chunks(records, COUNT_ROWS):
             count += len(chunk)
-            sums += np.concatenate([known(chunk) for known in exact])
+            sums += self._sums_of(RecordCounts(universe, chunk))
         return Totals(count, sums)
+
+    def _sums_of(self, counts: Counts) -> FloatArray:
+        exact = [part.sums for part in self._measurements if part.sums is not None]
+        return np.concatenate([known(counts) for known in exact])
 
     def _from_rounded(self, sums: FloatArray, multiples: list[int], unit: int) -> FloatArray:
         if not self._measurements:

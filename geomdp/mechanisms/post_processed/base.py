@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.base import Mechanism, Privatiser
 from geomdp.privacy import Guarantee
@@ -61,7 +62,7 @@ class PostProcessed(Mechanism):
         """Set up `inner`."""
         self.inner.set_up()
 
-    def measured(self, records: Records | Iterable[Records]) -> Totals:
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Those of `inner`."""
         return self.inner.measured(records)
 

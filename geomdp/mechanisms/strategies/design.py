@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp.bodies import SimplexDifference
+from geomdp.data.counting.record_counts import Counts
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise, Part
 from geomdp.noise.mapped import Map
@@ -33,8 +33,8 @@ WEIGHTS = 32
 #: tolerance of the search that found them, and sums over 2^29 records stay exact in float64.
 ENTRY_UNIT = 2**24
 
-#: C h of one chunk of valid records: (p,) sums, exact in float64.
-ExactSums = Callable[[npt.NDArray[Any]], FloatArray]
+#: C h from the counts of valid records: (p,) sums, exact in float64.
+ExactSums = Callable[[Counts], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Measurement:
     unit : int
         A power of two; entries of C are whole multiples of 1 / unit.
     sums : callable, optional
-        C h of a chunk of valid records. Where `changes` and `sums` are known for all measurements
+        C h from counts of valid records. Where `changes` and `sums` are known for all measurements
         of a design, they can be released with correctly rounded noise (X-GRID).
     """
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
+from geomdp.data.counting.record_counts import Counts
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
@@ -44,11 +43,11 @@ def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
 
     Exact in float64 while sums of the entries are below 2^53 of their units.
     """
-    universe = workload.universe
 
-    def sums(records: npt.NDArray[Any]) -> FloatArray:
-        counts = np.bincount(universe.numbers(records), minlength=rows.shape[1])
-        return np.asarray(rows @ counts.astype(np.float64))
+    def sums(counts: Counts) -> FloatArray:
+        occurrences = np.zeros(rows.shape[1])
+        occurrences[: workload.universe.size] = counts.histogram()
+        return np.asarray(rows @ occurrences)
 
     return sums
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +13,8 @@ from scipy.optimize import LinearConstraint, minimize
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
+from geomdp.data.counting.record_counts import Counts, RecordCounts
+from geomdp.data.counting.tallies import MAX_WHOLE
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
@@ -27,13 +28,14 @@ from geomdp.mechanisms.strategies.weights import Split, best_split
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
 from geomdp.workloads.finite import zero_sum_basis
-from geomdp.workloads.structure.sign_products import record_signs, sign_products
+from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
 #: Most sets of columns that are all considered; beyond it only those of at most k columns are.
 MAX_SETS = 1 << 11
 #: Most cells of the table of all columns for the same. Measuring large tables hardly helps, yet
-#: each that is measured needs a map with as many columns as it has cells.
-MAX_CELLS = 1 << 24
+#: each that is measured needs a map with as many columns as it has cells. Up to here a reader
+#: counts the table of all columns, from which all others follow.
+MAX_CELLS = MAX_WHOLE
 #: Most pairs of a measured and a wanted set: 2^22 are split in seconds.
 MAX_OVERLAP = 1 << 22
 #: Random elements on which the measurements must rebuild the answers: a missing interaction shows
@@ -47,7 +49,7 @@ Columns = tuple[int, ...]
 class WeightedMarginals:
     """Marginal tables of sets of columns, each with its share of the budget.
 
-    The sets are all subsets of the columns where there are at most 2^11, and at most 2^24 cells in
+    The sets are all subsets of the columns where there are at most 2^11, and at most 2^20 cells in
     the table of all columns, else those of at most k columns. Every measured set that contains the
     columns of an interaction (`MarginalTables.blocks`) gives an estimate of it; least squares
     weighs the estimates by their precision. Each table is measured by `cells`.
@@ -175,10 +177,8 @@ class _Layout:
 
     def sums(self, s: int) -> ExactSums:
         """How many records are in each cell of measured set number `s`."""
-        size = math.prod(self.workload.shape(self.measured[s]))
-        return lambda records: np.bincount(self._cells(s, records), minlength=size).astype(
-            np.float64
-        )
+        S = self.measured[s]
+        return lambda counts: counts.table(S).ravel().astype(np.float64)
 
     def _cells(self, s: int, records: IntArray) -> IntArray:
         S = list(self.measured[s])
@@ -253,7 +253,7 @@ class WeightedSigns:
             sums = [_product_sums(workload, places) for places in groups]
             if len(columns) > len(groups):
                 rows.append(np.ones((1, CHECKED)))
-                sums.append(lambda records: np.array([float(len(records))]))
+                sums.append(lambda counts: np.array([float(counts.count)]))
             # Weights at their limit: one measurement of l1 sensitivity 1, undone by its weight.
             return [
                 laplace_measurement(1 / weight, C, part, changes=limit, sums=total)
@@ -270,8 +270,10 @@ class WeightedSigns:
 def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
     """Sums of the products of signs at `places` among all pairs of signs."""
 
-    def sums(records: npt.NDArray[Any]) -> FloatArray:
-        signs = record_signs(workload, records).astype(np.float64)
+    def sums(counts: Counts) -> FloatArray:
+        if not isinstance(counts, RecordCounts):
+            return product_sums(workload, counts.table, places)
+        signs = record_signs(workload, counts.records).astype(np.float64)
         products = signs.T @ signs
         return np.asarray(products[np.triu_indices(len(products), 1)][places])
 

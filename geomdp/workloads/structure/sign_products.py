@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
@@ -107,3 +109,26 @@ def record_signs(workload: Workload, records: IntArray) -> IntArray:
     if isinstance(workload, Parities):
         return signs
     return np.column_stack([np.ones(len(records), dtype=np.int64), signs])
+
+
+def product_sums(
+    workload: Workload,
+    table: Callable[[Sequence[int]], IntArray],
+    places: npt.NDArray[np.bool_],
+) -> FloatArray:
+    """Sums over records of the products at `places` among all pairs of signs, from counts.
+
+    `table` gives the counts of the table of one or two attributes. The sums are those of the signs
+    of `record_signs`: level 0 counts as +1 and level 1 as -1, and the other way round in a single
+    sign of `Marginals`.
+    """
+    leading = 0 if isinstance(workload, Parities) else 1
+    order = len(workload.universe.elements(0, 1)[0]) + leading
+    single = -1 if isinstance(workload, Marginals) else 1
+    sums = []
+    for pair in np.column_stack(np.triu_indices(order, 1))[places].tolist():
+        columns = [sign - leading for sign in pair if sign >= leading]
+        counts = table(columns)
+        total = counts.sum() - 2 * counts[np.indices(counts.shape).sum(axis=0) % 2 == 1].sum()
+        sums.append(float(total * (single if len(columns) == 1 else 1)))
+    return np.array(sums)

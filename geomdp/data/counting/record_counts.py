@@ -1,0 +1,64 @@
+"""Counts as private measurements ask for them: of records at hand, or counted before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import IntArray
+from geomdp.workloads.universe.universes import CategoricalProduct, Universe
+
+
+class Counts(Protocol):
+    """How many records fall where; `CountedRecords` is one, `RecordCounts` another."""
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+
+    def table(self, columns: Sequence[int]) -> IntArray:
+        """Counts of the table of `columns`, with an axis for each, in their order."""
+
+    def histogram(self) -> IntArray:
+        """How often each element of the universe occurs: (N,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordCounts:
+    """Counts of valid records that are in memory.
+
+    Parameters
+    ----------
+    universe : Universe
+        What the records were checked against.
+    records : array
+        Records in its encoding, one per row.
+    """
+
+    universe: Universe
+    records: npt.NDArray[Any] = field(repr=False)
+
+    @property
+    def count(self) -> int:
+        """Number of records."""
+        return len(self.records)
+
+    def table(self, columns: Sequence[int]) -> IntArray:
+        """Counts of the table of `columns` of a product of categorical columns."""
+        assert isinstance(self.universe, CategoricalProduct)
+        shape = tuple(self.universe.levels[column] for column in columns)
+        if not shape:
+            return np.array(self.count)
+        cells = np.ravel_multi_index(tuple(self.records[:, list(columns)].T), shape)
+        return np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+
+    def histogram(self) -> IntArray:
+        """How often each element of a finite universe occurs: (N,)."""
+        size = self.universe.size
+        assert size is not None
+        return np.bincount(self.universe.numbers(self.records), minlength=size)
