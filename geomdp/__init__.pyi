@@ -10,7 +10,6 @@ from . import plotting as plotting
 from . import privacy as privacy
 from . import tabulation as tabulation
 from . import workloads as workloads
-from ._version import __version__ as __version__
 from .advice import advise as advise
 from .advice import sample_complexity_bracket as sample_complexity_bracket
 from .bodies import MissingOracle as MissingOracle
@@ -36,3 +35,5 @@ from .privacy import BudgetExhausted as BudgetExhausted
 from .privacy import Ledger as Ledger
 from .privacy import PureDP as PureDP
 from .tabulation import release as release
+
+__version__: str

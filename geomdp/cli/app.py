@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from geomdp._version import __version__
+from geomdp import __version__
 from geomdp.cli.ask import ask
 from geomdp.cli.cache import cache
 from geomdp.cli.ledger import ledger
