@@ -194,7 +194,7 @@ def test_a_ledger_is_created_continued_and_exhausted(call):
     assert "epsilon 0.3 of 0.5 left (survey.ledger)" in out
     assert "epsilon 0.1 of 0.5 left" in call(line)[1]
     before = Path("a.csv").read_bytes()
-    Path("survey.csv").unlink()  # the refusal comes before the records are read
+    Path("survey.csv").write_text("nonsense")  # the refusal comes before the records are read
     code, out, err = call(line)
     assert (code, out) == (2, "")
     assert "does not fit: budget 0.5-DP, 2 spends so far" in err

@@ -6,7 +6,7 @@ of a Parquet file, counted with every value checked against the schema, beside o
 with a grouping set per table, and groupings of pyarrow and pandas, which check nothing. Error: all
 2-way tables of columns of two bundled real tables at epsilon = 1 under replace-one, by the default
 release, by OpenDP's discrete Laplace noise, by diffprivlib's histograms, and by a graphical model
-fitted by mbi to the answers of the matrix mechanism.
+fitted by mbi to the answers of the matrix mechanism. Measured of this library alone: LAB-2.
 
 Claims: the default release errs less than OpenDP and diffprivlib. At the full preset also: every
 command ends within 10 seconds, and counting reaches 0.8 of DuckDB's own speed. The quick preset,
@@ -229,12 +229,12 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     if table[table.part == Part.SPEED]["size"].max() < FULL_ROWS:
         return made
     slowest = max(value for (part, _, _), value in found.items() if part == Part.TIME)
-    made.append(Claim("slowest command", slowest < 10, f"{slowest:.3g} s", "below 10 s", "X-INT"))
+    made.append(Claim("slowest command", slowest < 10, f"{slowest:.3g} s", "below 10 s", "LAB-2"))
     for question in ORDERS:
         ours, theirs = (found[Part.SPEED, question, tool] for tool in (Tool.OURS, Tool.DUCKDB))
         ratio = ours / theirs
         name = f"speed of {question}, beside DuckDB"
-        made.append(Claim(name, ratio >= 0.8, f"{ratio:.3g}", "at least 0.8", "X-INT"))
+        made.append(Claim(name, ratio >= 0.8, f"{ratio:.3g}", "at least 0.8", "LAB-2"))
     return made
 
 

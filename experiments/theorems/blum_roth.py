@@ -144,7 +144,7 @@ BLUM_ROTH = (
         r" probability $1-\tau$, and inner products are kept to $\frac\varsigma2(\|x\|^2+\|y"
         r"\|^2)$.",
         (
-            "geomdp.mechanisms.sparse.hashing.HashedSigns",
+            "geomdp.mechanisms.sparse.hashing.signs.HashedSigns",
             "geomdp.bounds.upper.independence",
         ),
         ("Theorem 4.1", "Corollary 4.2"),

@@ -90,7 +90,7 @@ NIKOLOV = (
         ("geomdp.gaussian_width", "geomdp.jl_map"),
         ("Lemma 11",),
         scripts=("jl_distortion",),
-        tests=("tests/mechanisms/test_oracles.py::test_distortion_stays_below_its_limits",),
+        tests=("tests/mechanisms/test_oracles.py::test_distortion_stays_below_its_mean_bound",),
     ),
     Theorem(
         "JL-L12",

@@ -56,7 +56,12 @@ def test_scripts_without_their_peers_are_listed_with_the_extra_to_install() -> N
     result = without_peers("list")
     assert (result.returncode, result.stderr) == (0, "")
     left_out = re.findall(r"^left out: (\w+) needs ([\w, ]+) \(extra `bench`", result.stdout, re.M)
-    needed = {"accuracy_table": "mbi, jax", "geometry": "hopsy, quadprog", "exact": "opendp"}
+    needed = {
+        "accuracy_table": "mbi, jax",
+        "geometry": "hopsy, quadprog",
+        "exact": "opendp",
+        "release": "mbi, jax, opendp, diffprivlib, sklearn",
+    }
     assert dict(left_out) == needed
     assert result.stdout.count("pip install -e '.[bench]'") == len(left_out)
 
