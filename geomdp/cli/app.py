@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from geomdp import __version__
-from geomdp.cli.ask import ask
+from geomdp.cli.asking.command import ask
 from geomdp.cli.cache import cache
 from geomdp.cli.ledger import ledger
 from geomdp.cli.planning.advise import advise

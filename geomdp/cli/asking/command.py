@@ -1,0 +1,159 @@
+"""The command `ask`: adaptive questions about a table, answered one by one within one budget.
+
+A run lives in one process. Its noise is never written, so no later process can use it again: a run
+that was killed is over, and a new one pays anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from geomdp.cli.asking.session import Table, answer_all, exclusive, questions_of
+from geomdp.cli.asking.setting import Setting, Technique
+from geomdp.cli.options import (
+    QUERIES,
+    RESULT,
+    AdjacencyOption,
+    BudgetOption,
+    ColumnsOption,
+    CountOption,
+    DataArgument,
+    DatabaseOption,
+    DeltaOption,
+    EpsilonOption,
+    LedgerOption,
+    SampleOption,
+    SchemaOption,
+    SqlOption,
+    check_normaliser,
+    real,
+    whole_number,
+)
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.progress import working
+from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+
+TechniqueOption = Annotated[
+    Technique,
+    typer.Option(
+        "--technique",
+        help="above-threshold: stop at the first share above T. sparse: find up to C of them; "
+        "numeric-sparse: and their values. online: a value for each of K questions.",
+        rich_help_panel=QUERIES,
+    ),
+]
+ThresholdOption = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        parser=real,
+        metavar="T",
+        help="Share of records to compare with; not with online.",
+        rich_help_panel=QUERIES,
+    ),
+]
+CutoffOption = Annotated[
+    int | None,
+    typer.Option(
+        "--cutoff",
+        parser=whole_number,
+        metavar="C",
+        help="Stop after C shares above the threshold; for sparse and numeric-sparse.",
+        rich_help_panel=QUERIES,
+    ),
+]
+QuestionsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--questions",
+        parser=whole_number,
+        metavar="K",
+        help="Most questions asked; for online.",
+        rich_help_panel=QUERIES,
+    ),
+]
+QueriesOption = Annotated[
+    str,
+    typer.Option(
+        "--queries",
+        metavar="FILE",
+        help="One question a line, such as region=north,smoker=true: the share of records with all "
+        "these levels. - reads standard input and answers line by line.",
+        rich_help_panel=QUERIES,
+    ),
+]
+StateOption = Annotated[
+    Path,
+    typer.Option(
+        "--state",
+        metavar="FILE",
+        help="Created for this run, and locked by it: the questions and answers, one JSON object a "
+        "line. A run cannot be continued.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+def ask(
+    data: DataArgument = None,
+    *,
+    sample: SampleOption = None,
+    sql: SqlOption = None,
+    database: DatabaseOption = None,
+    schema: SchemaOption = None,
+    n: CountOption = None,
+    columns: ColumnsOption = None,
+    queries: QueriesOption,
+    technique: TechniqueOption,
+    threshold: ThresholdOption = None,
+    cutoff: CutoffOption = None,
+    questions: QuestionsOption = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    ledger: LedgerOption = None,
+    budget: BudgetOption = None,
+    state: StateOption,
+) -> None:
+    """Answer adaptive questions about the records in DATA, one by one, within one budget."""
+    from geomdp.cli.inputs import record_source, sql_query
+    from geomdp.cli.ledger_flags import check_payment, opened_ledger
+    from geomdp.cli.questions import split_columns
+    from geomdp.data import CountedRecords, count_records
+    from geomdp.workloads import Histogram
+
+    relation, privacy = adjacency.relation(), parse_privacy(epsilon, delta, None)
+    assert isinstance(privacy, PureDP | ApproxDP)  # without --rho
+    check_normaliser(n, relation)
+    check_payment(ledger, budget, provable=True)
+    setting = Setting(technique, threshold, cutoff, questions, privacy, relation)
+    names = None if columns is None else split_columns(columns)
+    source = record_source(data, sample, schema, False, names, sql_query(sql, database))
+    declared = source.described.schema
+    declared = declared.select(list(declared.levels) if names is None else names)
+    table = Table(declared.labels)
+    with (
+        questions_of(queries, table) as lines,
+        opened_ledger(ledger, budget, relation) as account,
+        exclusive(state) as record,
+    ):
+        if account is not None:
+            account.require(Guarantee(privacy, relation, Exact()), "ask")
+        with working("reading records"):
+            workload = Histogram(table.size)
+            counted = count_records(source.table, declared, workload)
+        if relation is Adjacency.REPLACE_ONE:
+            if n not in (None, counted.count):
+                raise ValueError(f"--n must be the number of records, {counted.count}, got {n}")
+            n = counted.count
+        assert n is not None
+        if n == 0:
+            raise ValueError(f"{source.name} must hold at least 1 record, got 0")
+        assert isinstance(counted, CountedRecords)
+        histogram = counted.totals(workload).sums.astype(np.int64)
+        mechanism = setting.mechanism(table.size, n, account)
+        answer_all(lines, mechanism, histogram, n, record)

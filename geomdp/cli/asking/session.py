@@ -1,0 +1,180 @@
+"""One run of `ask`: the questions, their answers, and the file that holds both.
+
+The file of --state holds public answers only. It is created for one run and locked while that
+lasts; each answer is on disk before it is shown.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, TypeAlias
+
+import numpy as np
+
+from geomdp._typing import IntArray
+from geomdp.cli import display
+from geomdp.privacy import BudgetExhausted
+
+if TYPE_CHECKING:
+    from geomdp.cli.asking.setting import Interactive
+    from geomdp.mechanisms.interactive.transcript import Answer
+    from geomdp.workloads.single_queries.single_query import DenseQuery
+
+#: Largest number of level combinations: a query is a vector with an entry for each.
+MAX_ELEMENTS = 1 << 20
+
+
+class Table:
+    """The level combinations of the columns, and the queries that select some of them."""
+
+    def __init__(self, labels: Mapping[str, Sequence[str]]) -> None:
+        self.labels = labels
+        self.size = math.prod(map(len, labels.values()))
+        if self.size > MAX_ELEMENTS:
+            raise ValueError(
+                f"the columns must have at most 2^20 combinations of levels, got {self.size}: "
+                "choose some with --columns"
+            )
+
+    def query(self, text: str) -> DenseQuery:
+        """The query of one line, such as ``region=north,smoker=true``."""
+        from geomdp.workloads.single_queries.single_query import DenseQuery
+
+        chosen: dict[str, str] = {}
+        for part in text.split(","):
+            name, equals, level = part.strip().partition("=")
+            if not equals or name not in self.labels or name in chosen:
+                raise ValueError(
+                    "a question must be COLUMN=LEVEL,... with each column once, of "
+                    f"{', '.join(self.labels)}; got {text!r}"
+                )
+            if level not in self.labels[name]:
+                known = ", ".join(self.labels[name])
+                raise ValueError(f"level of {name} must be one of {known}; got {level!r}")
+            chosen[name] = level
+        values = np.ones(())
+        for name, levels in self.labels.items():
+            allowed = [name not in chosen or level == chosen[name] for level in levels]
+            values = np.multiply.outer(values, np.array(allowed, dtype=np.float64))
+        return DenseQuery(values.ravel())
+
+
+#: A question as it was written, and as a query; None where it was no question.
+Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
+
+
+@contextmanager
+def questions_of(place: str, table: Table) -> Iterator[Lines]:
+    """The questions: of a file, all read and checked at once; of standard input, one by one.
+
+    Yields
+    ------
+    iterable of (str, DenseQuery)
+        Questions as written and as queries.
+    """
+    if place == "-":
+        yield _streamed(sys.stdin, table)
+        return
+    parsed = []
+    for number, line in enumerate(Path(place).read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            parsed.append((line, table.query(line)))
+        except ValueError as error:
+            raise ValueError(f"--queries {place}, line {number}: {error}") from error
+    yield parsed
+
+
+def _streamed(stream: TextIO, table: Table) -> Lines:
+    """Questions as they come. A wrong one is reported and costs nothing: the run goes on."""
+    for line in map(str.strip, stream):
+        try:
+            query = table.query(line)
+        except ValueError as error:
+            display.warn(str(error))
+        else:
+            yield line, query
+
+
+@contextmanager
+def exclusive(state: Path) -> Iterator[TextIO]:
+    """The state file, new and locked for this process.
+
+    A file that is there belongs to another run, which is going on or over: it is refused. If
+    nothing was answered, for instance because the ledger could not pay, it is removed again.
+
+    Yields
+    ------
+    TextIO
+        The open file.
+    """
+    try:
+        record = state.open("x", encoding="utf-8")
+    except FileExistsError as error:
+        raise ValueError(
+            f"--state {state} belongs to another run, and a run cannot be continued: its noise is "
+            "gone with its process; give the name of a new file"
+        ) from error
+    with record:
+        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            yield record
+        finally:
+            if record.tell() == 0:
+                state.unlink()
+
+
+def answer_all(
+    lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
+) -> None:
+    """Answer the questions with shares of `n` records, until they end or the mechanism does.
+
+    `histogram` counts the records in each combination of levels.
+    """
+    started: dict[str, object] = {
+        "claim": str(mechanism.guarantee),
+        "mechanism": type(mechanism).__name__,
+    }
+    _written(record, started)
+    for number, (text, query) in enumerate(lines):
+        try:
+            answer = _asked(mechanism, query, histogram, n)
+        except BudgetExhausted as error:
+            display.warn(f"no more answers: {error}")
+            return
+        _written(record, {"index": number, "query": text, **answer._asdict()})
+        print(f"{text}\t{_in_words(mechanism, answer)}", flush=True)
+
+
+def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: int) -> Answer:
+    from geomdp.mechanisms import OnlineConstruction
+
+    # Whole numbers below 2^53 add up exactly, so a share of all records is at most 1.
+    count = query.total(histogram)
+    if isinstance(mechanism, OnlineConstruction):
+        return mechanism.ask_truth(query, count / n)
+    answer = mechanism.ask(int(count))
+    return answer if answer.value is None else answer._replace(value=answer.value / n)
+
+
+def _in_words(mechanism: Interactive, answer: Answer) -> str:
+    """One answer as it is shown."""
+    from geomdp.mechanisms import OnlineConstruction
+
+    value = "" if answer.value is None else f"{answer.value:.6g}"
+    if isinstance(mechanism, OnlineConstruction):
+        return value
+    return "\t".join(filter(None, ["above" if answer.above else "below", value]))
+
+
+def _written(record: TextIO, line: dict[str, object]) -> None:
+    """Add a line to the state file; on disk when this returns."""
+    record.write(json.dumps(line) + "\n")
+    record.flush()
+    os.fsync(record.fileno())
