@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from scipy import special
@@ -11,15 +13,22 @@ from scipy import special
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import probability
+from geomdp.bodies.base import Body
+from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.noise.base import Noise
+from geomdp.noise.cone import ConeNoise
 from geomdp.noise.gaussian import GaussianNoise
+from geomdp.noise.image_moments import DRAWS
 from geomdp.noise.laplace import LaplaceNoise
+from geomdp.noise.paired import PairedNoise
 
 #: Least number of public draws behind a quantile. The coverage of the interval then varies by
 #: (0.05 * 0.95 / 2000)^(1/2) = 0.5% around 95%, over the choice of the draws.
 LEAST_DRAWS = 1999
 #: Draws above a quantile: one that rests on fewer would vary a lot with the draws.
 EXCEEDANCES = 20
+#: Draws of noise that take two points each of those behind the variances.
+REPLAYED = DRAWS // 2
 #: Entries of the draws held at once: 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
 
@@ -55,6 +64,13 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     k / (B + 1) >= confidence, exactly, over draws and release together. For a Markov chain this
     holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta) draws.
 
+    Noise on a cut `TableMoments`, of which a draw takes a hundred tries, is drawn from the 1024
+    public points of the body behind its variances, two for each of B = 512 draws, where that leaves
+    20 draws above the quantile (confidence up to 0.96). Given the draws, the coverage then varies
+    by 1.0% around 95%, over the choice of the draws, and not by 0.5%; the half-widths vary by 4%,
+    and not by 2%. These points may come from the user's cache, which a checksum guards against
+    damage, but nothing against those who may write to it.
+
     References
     ----------
     Formula sheet X-INT.
@@ -65,7 +81,10 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
         return np.full(noise.dimension, -noise.scale * math.log(beta))
     if isinstance(noise, GaussianNoise):
         return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
-    draws, rank = _order_statistic(beta)
+    draws, rank = order_statistic(noise, beta)
+    if _is_slow(noise) and draws == REPLAYED:
+        sizes = np.abs(_replayed(noise))
+        return np.asarray(np.partition(sizes, rank - 1, axis=0)[rank - 1])
     return np.asarray(_largest(noise, draws, draws - rank + 1)[0])
 
 
@@ -83,7 +102,8 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         return np.full(noise.dimension, -noise.scale * math.log(single))
     deviations = np.sqrt(noise.variances())
     moving = deviations > 0
-    draws, rank = _order_statistic(beta)
+    # Drawn anew even where points are at hand: s_j depends on these.
+    draws, rank = _fresh_order_statistic(beta)
     maxima = np.concatenate(
         [
             (np.abs(block[:, moving]) / deviations[moving]).max(axis=1)
@@ -93,10 +113,54 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     return np.asarray(deviations * np.partition(maxima, rank - 1)[rank - 1])
 
 
-def _order_statistic(beta: float) -> tuple[int, int]:
-    """Number B of draws and the rank k, counted from the smallest, of the quantile."""
+def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:
+    """Number B of draws behind `half_widths`, and the rank k of the quantile from the smallest."""
+    if _is_slow(noise) and beta * REPLAYED >= EXCEEDANCES:
+        return REPLAYED, _rank(REPLAYED, beta)
+    return _fresh_order_statistic(beta)
+
+
+def _fresh_order_statistic(beta: float) -> tuple[int, int]:
     draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / beta))
-    return draws, math.ceil((draws + 1) * (1 - beta))
+    return draws, _rank(draws, beta)
+
+
+def _rank(draws: int, beta: float) -> int:
+    return math.ceil((draws + 1) * (1 - beta))
+
+
+def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
+    """Whether a draw takes many tries, and the variances have needed points of the body."""
+    if not isinstance(noise, PairedNoise | ConeNoise):
+        return False
+    return isinstance(noise.body, TableMoments) and noise.body.cut
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn(Body):
+    """In place of a body, to be drawn from once: all points that were drawn from it before."""
+
+    points: FloatArray
+
+    @property
+    def dimension(self) -> int:
+        return int(self.points.shape[1])
+
+    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
+        del rng
+        assert n == len(self.points)
+        return self.points
+
+
+def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
+    """Draws (512, m) with fresh radii and, as uniform points, those behind the variances."""
+    drawn = _Drawn(noise._moments._draws)
+    # Another stream than that of the points, so that the radii are independent of them.
+    rng = np.random.default_rng([PUBLIC_SEED, 1])
+    if isinstance(noise, PairedNoise):
+        return PairedNoise(drawn, noise.epsilon, noise.matrix).sample(rng, REPLAYED)
+    cone = ConeNoise(drawn, noise.rate, noise.centre, noise.matrix, noise.constant)
+    return cone.sample(rng, REPLAYED)
 
 
 def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from geomdp.bodies import TableMoments
+from geomdp.mechanisms import TightCone
 from geomdp.noise import GaussianNoise, LaplaceNoise
-from geomdp.noise.intervals import EXCEEDANCES, LEAST_DRAWS, half_widths, simultaneous_half_widths
-from geomdp.privacy import Adjacency
+from geomdp.noise.intervals import (
+    EXCEEDANCES,
+    LEAST_DRAWS,
+    REPLAYED,
+    half_widths,
+    order_statistic,
+    simultaneous_half_widths,
+)
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import MarginalTables
 from tests.mechanisms.catalogue import ADDITIVE, WORKLOADS
 from tests.stats import LEVEL
 
@@ -25,15 +35,16 @@ def noise(request):
     return entry.build(workload, 10, entry.privacy, Adjacency.REPLACE_ONE).noise
 
 
-def misses_agree(misses: int, beta: float, *, closed: bool, tests: int) -> bool:
+def misses_agree(
+    misses: int, beta: float, behind: tuple[int, int], *, closed: bool, tests: int
+) -> bool:
     """Whether a number of misses in `FRESH` releases fits its law, at LEVEL over all `tests`.
 
-    Given the B public draws, the chance of a miss is Beta(B + 1 - k, k) distributed for the k-th
+    `behind` is the number B of public draws and the rank k. Given the draws, the chance of a miss is Beta(B + 1 - k, k) distributed for the k-th
     smallest of them, so the number of misses is beta-binomial; a closed form misses with chance
     beta.
     """
-    draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / beta))
-    rank = math.ceil((draws + 1) * (1 - beta))
+    draws, rank = behind
     law = (
         scipy.stats.binom(FRESH, beta)
         if closed
@@ -58,7 +69,8 @@ def test_half_widths_cover_each_answer(noise, confidence):
     closed = isinstance(noise, CLOSED)
     for column in np.flatnonzero(moving):
         misses = int((draws[:, column] > widths[column]).sum())
-        assert misses_agree(misses, 1 - confidence, closed=closed, tests=moving.sum())
+        behind = order_statistic(noise, 1 - confidence)
+        assert misses_agree(misses, 1 - confidence, behind, closed=closed, tests=moving.sum())
 
 
 @pytest.mark.statistical
@@ -69,19 +81,22 @@ def test_simultaneous_half_widths_cover_all_answers(noise, confidence):
     # The last bits of an answer that nothing moves may differ from draw to draw.
     misses = int((draws > widths * (1 + 1e-9) + 1e-9 * widths.max()).any(axis=1).sum())
     closed = isinstance(noise, LaplaceNoise)
-    assert misses_agree(misses, 1 - confidence, closed=closed, tests=1)
+    draws = max(LEAST_DRAWS, math.ceil(EXCEEDANCES / (1 - confidence)))
+    behind = draws, math.ceil((draws + 1) * confidence)
+    assert misses_agree(misses, 1 - confidence, behind, closed=closed, tests=1)
     assert (widths >= half_widths(noise, confidence) * (1 - 0.1)).all()
 
 
 @pytest.mark.statistical
 def test_the_coverage_test_sees_intervals_that_are_too_short(noise):
     closed = isinstance(noise, CLOSED)
-    # The factor that 20,000 releases can tell apart, with 1999 public draws and without.
+    # The factor that 20,000 releases can tell apart, with public draws and without.
     widths = half_widths(noise, 0.95) * (0.95 if closed else 0.8)
     draws = np.abs(noise.sample(np.random.default_rng(13), FRESH))
     column = int(np.argmax(widths))
     misses = int((draws[:, column] > widths[column]).sum())
-    assert not misses_agree(misses, 0.05, closed=closed, tests=1)
+    behind = order_statistic(noise, 0.05)
+    assert not misses_agree(misses, 0.05, behind, closed=closed, tests=1)
 
 
 def test_laplace_quantiles_in_closed_form():
@@ -107,3 +122,33 @@ def test_confidence_out_of_range(confidence):
 
 def test_public_draws_are_the_same_each_time(noise):
     np.testing.assert_array_equal(half_widths(noise, 0.95), half_widths(noise, 0.95))
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_points_of_a_cut_body_are_drawn_once(adjacency, monkeypatch):
+    noise = TightCone(MarginalTables([2, 3, 2], 2), 10, PureDP(1.0), adjacency).noise
+    assert noise.body.cut
+    noise.variances()  # draws the points
+
+    def refused(*arguments):
+        raise AssertionError("drew again")
+
+    monkeypatch.setattr(TableMoments, "sample_uniform", refused)
+    widths = half_widths(noise, 0.95)
+    assert order_statistic(noise, 0.05) == (REPLAYED, 488)
+    # The release has any rank among the draws with equal probability.
+    assert 488 / (REPLAYED + 1) >= 0.95
+    # 4.76 standard errors, as for a normal law, of the 95% quantile over 512 draws.
+    np.testing.assert_allclose(widths / np.sqrt(noise.variances()), 1.96, rtol=0.25)
+    # With fewer than 20 draws above the quantile there are draws anew.
+    assert order_statistic(noise, 0.01) == (2000, 1981)
+    with pytest.raises(AssertionError, match="drew again"):
+        half_widths(noise, 0.99)
+
+
+def test_half_widths_scale_with_epsilon():
+    first, second = (
+        TightCone(MarginalTables([2, 3, 2], 2), 10, PureDP(epsilon), Adjacency.REPLACE_ONE).noise
+        for epsilon in (1.0, 0.1)
+    )
+    np.testing.assert_allclose(half_widths(second), 10 * half_widths(first), rtol=1e-12)
