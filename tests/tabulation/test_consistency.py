@@ -8,6 +8,7 @@ import pytest
 
 import geomdp as gd
 from geomdp.mechanisms import JL, Laplace, Projected
+from geomdp.tabulation import local_polytope
 from geomdp.tabulation.consistency import MAX_ELEMENTS, Form, whole_counts
 from geomdp.tabulation.mixtures import task_of
 
@@ -64,19 +65,47 @@ def test_the_prediction_of_consistent_answers_is_a_bound_that_holds(frame):
     assert np.sqrt(np.mean(squares)) < result.predicted_rmse.value
 
 
-def test_tables_beyond_reach_are_moved_one_by_one():
+def many_columns():
+    """2^22 combinations of levels: too many to search."""
     columns = {f"c{i}": ["a", "b", "c", "d"] for i in range(11)}
     assert MAX_ELEMENTS < 4**11
     frame = pd.DataFrame({name: ["a", "b"] * 10 for name in columns})
-    schema = gd.data.Schema.from_dict(columns)
     asked = [("c0", "c1"), ("c1", "c2"), *[(f"c{i}",) for i in range(3, 11)]]
+    return frame, gd.data.Schema.from_dict(columns), asked
+
+
+def test_tables_of_many_columns_agree():
+    frame, schema, asked = many_columns()
+    result = gd.release(frame, schema, asked, **FEW)
+    assert result.form is Form.CONSISTENT
+    assert result.answers.min() >= 0
+    shared = [result.tables[("c0", "c1")].sum(axis=0), result.tables[("c1", "c2")].sum(axis=1)]
+    np.testing.assert_allclose(*shared, atol=1e-12)
+    for table in result.tables.values():
+        assert table.to_numpy().sum() == pytest.approx(1)
+    # Tables without a common column agree by themselves, whatever their number.
+    assert gd.release(frame, schema, "marginals:1", **FEW).form is Form.CONSISTENT
+
+
+def test_tables_of_too_many_cells_are_moved_one_by_one(monkeypatch):
+    frame, schema, asked = many_columns()
+    monkeypatch.setattr(local_polytope, "MAX_BASIS_ENTRIES", 100)
     result = gd.release(frame, schema, asked, **FEW)
     assert result.form is Form.EACH_TABLE
     assert result.answers.min() >= 0
     for table in result.tables.values():
         assert table.to_numpy().sum() == pytest.approx(1)
-    # Tables without a common column agree by themselves, whatever their number.
-    assert gd.release(frame, schema, "marginals:1", **FEW).form is Form.CONSISTENT
+
+
+def test_weighted_tables_agree(frame):
+    asked = [("region", "smoker"), ("smoker", "retired"), ("region",)]
+    result = gd.release(frame, SCHEMA, asked, weights=[1.0, 3.0, 0.5], **FEW)
+    assert result.form is Form.CONSISTENT
+    tables = result.tables
+    by_region = tables[("region", "smoker")].sum(axis=1)
+    np.testing.assert_allclose(by_region, tables[("region",)], atol=1e-12)
+    by_smoker = tables[("region", "smoker")].sum(axis=0)
+    np.testing.assert_allclose(by_smoker, tables[("smoker", "retired")].sum(axis=1), atol=1e-12)
 
 
 def test_under_add_remove_totals_are_not_forced(frame):
