@@ -230,11 +230,11 @@ def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_arra
     for chosen in itertools.product((False, True), repeat=len(counts)):
         if not any(chosen):
             continue
-        factors = [
-            _contrasts(count) if own else sp.coo_array(np.full((count, 1), 1 / count))
-            for count, own in zip(counts, chosen, strict=True)
-        ]
-        found.append((chosen, sp.coo_array(functools.reduce(sp.kron, factors))))
+        block = sp.coo_array(np.ones((1, 1)))
+        for count, own in zip(counts, chosen, strict=True):
+            factor = _contrasts(count) if own else sp.coo_array(np.full((count, 1), 1 / count))
+            block = sp.coo_array(sp.kron(block, factor))
+        found.append((chosen, block))
     return found
 
 
