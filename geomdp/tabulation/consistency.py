@@ -121,7 +121,7 @@ class Consistency:
     @cached_property
     def _projector(self) -> Projector | None:
         """On K; None where the answers are not projected on it."""
-        if self._projects_itself or not self._is_projected_on_polytope:
+        if not self._is_projected_on_polytope:
             return None
         return Projector(reachable_body(self.task.workload))
 

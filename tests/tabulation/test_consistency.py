@@ -126,6 +126,10 @@ def test_other_mechanisms_say_what_holds(frame):
     assert (np.diff(prefixes.answers) >= -1e-9).all()
     mapped = {"mechanism": lambda *a, **k: JL(Laplace(*a, **k), 1, rng=0)}
     assert gd.release(frame, SCHEMA, "prefixes:region", **FEW | mapped).form is Form.OWN
+    tables = gd.release(frame, SCHEMA, "marginals:2", **FEW | mapped)
+    assert tables.form is Form.CONSISTENT
+    assert tables.answers.min() >= 0
+    assert margins_agree(tables)
     with pytest.raises(ValueError, match="unbiased answers need a mechanism that adds noise"):
         gd.release(frame, SCHEMA, "marginals:1", unbiased=True, **FEW | mapped)
 
