@@ -1,4 +1,4 @@
-"""Objects with noise inside: a copy of one would use the same noise twice."""
+"""Base class of objects that hold noise and must not be copied."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import NoReturn, Self, SupportsIndex
 
 
 class NotCopied:
-    """Base of objects that hold noise or a budget, which a second object must not use again.
+    """Base class of objects that hold noise or a privacy budget, which may be used only once.
 
-    Two releases with the same noise give the exact difference of what they release. So copying and
-    pickling raise ``TypeError``, and `_require_own_process` raises in a forked child.
+    A copy would hold the same noise. If two answers contain the same noise, their difference is the
+    exact difference of the true answers. Copying and pickling therefore raise ``TypeError``. A
+    forked child process also holds a copy; there `_require_own_process` raises ``RuntimeError``.
     """
 
     _process: int
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        """The object, which notes the process that made it."""
+        """Create the object and store the number of the current process."""
         del args, kwargs
         made = super().__new__(cls)
         object.__setattr__(made, "_process", os.getpid())

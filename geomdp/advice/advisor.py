@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Reasons and columns of the table that a notebook shows.
+#: Number of reasons, and columns of the table, that a notebook shows.
 REASONS_SHOWN, SHOWN = 3, ("mechanism", "predicted_rmse", "kind", "sampler")
 
 
@@ -33,12 +33,13 @@ class Advice:
     best : Mechanism
         Built and ready to release.
     table : DataFrame
-        One row per candidate, best first: mechanism, predicted_rmse (NaN where none was made),
-        kind, sampler, set-up seconds, why.
+        One row per candidate, best first: mechanism, predicted_rmse (NaN if no prediction was
+        made), kind of prediction, sampler, set-up seconds, and why: the source of the prediction,
+        or the reason why there is none.
     reasons : list of str
-        The choice in words.
+        The reasons for the choice, in sentences.
     flag : str
-        The best mechanism's name on the command line.
+        Name of the best mechanism on the command line.
     """
 
     best: Mechanism
@@ -47,11 +48,11 @@ class Advice:
     flag: str
 
     def __repr__(self) -> str:
-        """The choice in one line."""
+        """The choice in one sentence."""
         return f"Advice({self.reasons[0]})"
 
     def _repr_html_(self) -> str:
-        """The first reasons, and the candidates that apply, for a notebook."""
+        """HTML for a notebook: the first reasons, and a table of the candidates that apply."""
         said = "".join(f"<p>{html.escape(reason)}</p>" for reason in self.reasons[:REASONS_SHOWN])
         rows = self.table[self.table["predicted_rmse"].notna()]
         return said + rows[list(SHOWN)].to_html(index=False, float_format="{:.4g}".format)
@@ -68,24 +69,25 @@ def advise(
 ) -> Advice:
     """Build every mechanism that applies and choose the one with the least predicted error.
 
-    Candidates for pure differential privacy: Laplace, ball, cone, spectral, ellipsoid, K-norm,
-    recursive and hierarchical noise and the matrix mechanism, each also followed by a projection,
-    and the best of them shrunk; JL with the best number of rows, and noise on a net of the
-    answers; for second moments and 2-way conjunctions the mechanisms made for them. Otherwise
-    Gaussian noise, isotropic or on the optimal strategy (matrix), with the same steps after it.
+    Candidates for pure differential privacy are Laplace, ball, cone, spectral, ellipsoid, K-norm,
+    recursive and hierarchical noise and the matrix mechanism, each alone and followed by a
+    projection; the best of these noises, shrunk; JL with the best number of rows; noise on a net of
+    the answers; and, for second moments and 2-way conjunctions, the mechanisms made for them. For
+    other privacy the candidates are Gaussian noise, isotropic or on the optimal strategy (matrix),
+    with the same steps after it.
 
-    The least prediction wins. Predictions within a relative 1e-5 or three standard errors of it are
-    ties, which an exact sampler wins, then the simpler mechanism. The best noise is then projected
-    onto the attainable answers wherever one projection fits the effort: that never errs more, also
-    where the prediction, an upper bound for every data set, is no smaller. Shrinking is advised
-    only if it lowers the prediction by 1%.
+    The least prediction wins. Predictions within a relative 1e-5 or three standard errors of it
+    tie. Among those a mechanism with an exact sampler wins, then the simplest. If the winner is
+    noise alone, and one projection fits the effort, the advice is to project it onto the attainable
+    answers. A projection never increases the error, even if the prediction, which is an upper bound
+    for every data set, is no smaller. Shrinking is advised only if it lowers the prediction by 1%.
 
-    The table has a row for every candidate. Where no prediction was made, it says why: the
-    candidate does not apply, could not release, cannot be the best by a lower bound on its
-    prediction, or would cost more than a gibibyte or the effort. Costs are counted from the sizes
-    of the workload, so that the advice is the same on every machine.
+    The table has a row for every candidate. If no prediction was made, the row says why: the
+    candidate does not apply, it could not release, a lower bound on its prediction shows that it
+    cannot be the best, or it would cost more than a gibibyte or the effort. Costs are computed from
+    the sizes of the workload, so the advice is the same on every machine.
 
-    Set-ups of noise are kept on disk (`geomdp.cache`), so that another n or epsilon reuses them.
+    Set-ups of noise are kept on disk (`geomdp.cache`), and another n or epsilon reuses them.
 
     Parameters
     ----------
@@ -100,19 +102,19 @@ def advise(
     adjacency : Adjacency
         Neighbour relation.
     effort : float
-        Seconds of predicted work allowed for the set-up and prediction of one candidate, and for
-        one projection; above 0.
+        Seconds of predicted work, above 0, that the set-up and prediction of one candidate may
+        take, and that one projection may take.
 
     Returns
     -------
     Advice
-        It depends on public arguments only, so it costs no privacy.
+        Advice depends on public arguments only, so it costs no privacy.
 
     Raises
     ------
     ValueError
-        For a bad n, privacy, adjacency or effort, a constant workload, or one that no mechanism
-        applies to.
+        For a bad n, privacy, adjacency or effort, for a constant workload, or for a workload to
+        which no mechanism applies.
     """
     if not isinstance(privacy, PureDP | ApproxDP | ZCDP):
         raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
@@ -122,8 +124,8 @@ def advise(
 
 
 def advise_on(setting: Setting) -> Advice:
-    """`advise` for a setting whose parameters are checked."""
-    # A constant workload is refused here, not by every candidate in turn.
+    """`advise` for a setting whose parameters were checked before."""
+    # Raise for a constant workload here, instead of in every candidate in turn.
     l1_sensitivity(setting.workload, setting.adjacency)
     trials = try_all(setting)
     ranked = ready_to_release(trials)

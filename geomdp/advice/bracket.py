@@ -1,4 +1,4 @@
-"""The bracket: how many records the best mechanism of all needs, from both sides."""
+"""The bracket: lower and upper bounds on the number of records that the best mechanism needs."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Bracket:
     ----------
     lower : Bound
         The largest lower bound. Its certificate is a chain of packings and lines that excludes
-        every number of records up to its value, or None where only n >= 1 is known.
+        every number of records up to its value, or None if only n >= 1 is known.
     upper : Bound
         The smallest upper bound. Its certificate is a mechanism, built for that many records.
     question : Problem
-        Privacy, error, metric and neighbour relation.
+        Privacy loss, target error, metric and neighbour relation.
     lower_candidates, upper_candidates : tuple of Bound
         All bounds that were proved, best first.
     refused : dict of str to str
-        Why the other arguments and mechanisms prove nothing here.
+        For each of the other arguments and mechanisms, why it proves nothing here.
     """
 
     lower: Bound
@@ -52,12 +52,16 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """Ratio of the largest to the smallest sc within the bracket, at least 1."""
+        """Ratio of the largest to the smallest sc that the bracket allows, at least 1."""
         return self.upper.records / (self.lower.records + 1)
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per argument, best first on each side: side, records, statement, assumptions."""
+        """One row per argument: side, records, statement, assumptions.
+
+        Lower bounds come first, then upper bounds, each best first, then the arguments that prove
+        nothing, with side "none".
+        """
         from geomdp.advice.printed_table import PrintedTable
 
         rows = [
@@ -72,7 +76,7 @@ class Bracket:
         return f"Bracket({self})"
 
     def _repr_html_(self) -> str:
-        """Both sides, and every argument that proves something, for a notebook."""
+        """HTML for a notebook: both sides, and every argument that proves something."""
         proved = self.table[self.table["side"] != "none"]
         shown = proved[["side", "records", "statement"]]
         return f"<p>{html.escape(str(self))}</p>" + shown.to_html(
@@ -94,17 +98,18 @@ def sample_complexity_bracket(
 ) -> Bracket:
     """Certified lower and upper bounds on the sample complexity of a workload under pure DP.
 
-    Below: packings of data sets (JL-L6, JL-L7), from every construction that applies and a search,
-    chained with data sets on orthogonal lines (`geomdp.bounds.orthogonal_lines_bound`); above: the
-    mechanisms of this library with an exact sampler and a proved error. Both sides hold for the
-    same error over all data sets of n records.
+    The lower bound comes from packings of data sets (JL-L6, JL-L7), found by every construction
+    that applies and by a search, and chained with data sets on orthogonal lines
+    (`geomdp.bounds.orthogonal_lines_bound`). The upper bound comes from the mechanisms of this
+    library that have an exact sampler and a proved error. Both bounds are on the same quantity: the
+    largest error over all data sets of n records.
 
     Parameters
     ----------
     workload : Workload
         k queries, on a universe of any size.
     epsilon : float
-        Pure differential privacy, above 0.
+        Privacy loss of pure differential privacy, above 0.
     alpha : float
         Target error per query, above 0.
     metric : MeanL2, RMS or WorstCase
@@ -113,12 +118,13 @@ def sample_complexity_bracket(
         Neighbour relation. Under add/remove, answers are divided by a declared n, and accuracy is
         asked for on data sets of exactly n records.
     rng : Generator, int or None
-        Randomness of the search for packings; a bound, once found, is certain.
+        Randomness of the search for packings. It decides which bound is found, not whether the
+        bound is true.
 
     Returns
     -------
     Bracket
-        Both bounds with their certificates, the ratio, and everything that was tried.
+        Both bounds with their certificates, their ratio, and all bounds that were tried.
 
     Raises
     ------
@@ -127,16 +133,16 @@ def sample_complexity_bracket(
 
     Notes
     -----
-    Volume bounds stay out: they speak of data sets of every size (JL-VR). So do mechanisms whose
-    error is known by simulation on a prior, is an average over a random map, or whose sampler is a
-    Markov chain.
+    Volume bounds are left out, because they bound the error over data sets of every size (JL-VR).
+    Mechanisms are left out if their error is known only by simulation on a prior, if it is an
+    average over a random map, or if their sampler is a Markov chain.
 
     References
     ----------
     Nikolov 2022, Lemmas 6 and 7; formula sheet JL-DEF, JL-L6, JL-L7.
     """
     question = Problem(epsilon, alpha, metric, checked_adjacency(adjacency))
-    # A constant workload is refused here, not by every candidate in turn.
+    # Raise for a constant workload here, instead of in every argument in turn.
     l1_sensitivity(workload, adjacency)
     below, no_packing = lower_bounds(workload, question, rng)
     above, no_mechanism = upper_bounds(

@@ -1,4 +1,8 @@
-"""How candidates are built, and the settings in which each applies at an affordable cost."""
+"""Builders of the candidates: each builds a mechanism, or raises an error that says why not.
+
+`InapplicableError` means that the mechanism does not apply to the setting; `UntriedError` means
+that its set-up would cost more than the budget.
+"""
 
 from __future__ import annotations
 
@@ -26,26 +30,26 @@ from geomdp.workloads import Marginals, MarginalTables, Parities
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.structure.sign_products import sign_products
 
-#: Largest effective dimension, and largest product of universe size and effective dimension, for
-#: which an outer slab body is refined. Measured on one core: 7 s at 1024 elements in dimension 55,
-#: 21 s at 1440 in 94, and 60 s at 1600 in 132, which is more than a release should wait for.
+#: Outer slab bodies are refined up to this effective dimension, and up to this product of universe
+#: size and effective dimension. Measured on one core: 7 s for 1024 elements in dimension 55, 21 s
+#: for 1440 in dimension 94, and 60 s for 1600 in dimension 132. The last is too long for a release.
 MAX_REFINED_DIMENSION, MAX_REFINED = 100, 150_000
-#: Largest effective dimension in which the best ellipsoid is sought: 200 takes 3 s of one core for
-#: random signs on 1000 elements, 255 takes 9 s for prefix sums.
+#: Largest effective dimension in which the best ellipsoid is computed numerically. Measured on one
+#: core: 3 s in dimension 200 (random signs on 1000 elements), 9 s in dimension 255 (prefix sums).
 MAX_ELLIPSOID_DIMENSION = 200
-#: Operations of set-ups over m r^2 (`axes_work`). Measured for all pair tables of 40 binary
-#: columns, where m r^2 is 2 * 10^9: 1.4 s for a ball and as much for an ellipsoid, 2.8 s for the
-#: bodies of `knorm_exact`, 7 s for the levels of `recursive`.
+#: Operations of a set-up as a multiple of m r^2 (`axes_work`): for a ball or an ellipsoid, for the
+#: bodies of `knorm_exact`, and for the levels of `recursive`. Measured for all pair tables of 40
+#: binary columns, where m r^2 is 2 * 10^9: 1.4 s, 2.8 s and 7 s.
 BALL_SHARE, BODIES_SHARE, LEVELS_SHARE = 0.8, 1.6, 4.0
 
 
 def plain(kind: Callable[..., Mechanism]) -> Callable[[Setting], Mechanism]:
-    """The builder of a mechanism that needs nothing but the setting, and always applies.
+    """Return the builder of a mechanism whose arguments are all part of the setting.
 
     Parameters
     ----------
     kind : type
-        Its class, called as ``kind(workload, n=, privacy=, adjacency=)``.
+        Class of the mechanism, called as ``kind(workload, n=, privacy=, adjacency=)``.
     """
 
     def build(setting: Setting) -> Mechanism:
@@ -66,7 +70,7 @@ def cone(setting: Setting) -> Mechanism:
     """Noise from the cone over a body that holds the answers."""
     levels = table_levels(setting.workload)
     if levels is not None and max(levels) > 2:
-        # Tables of two-level columns have the elliptope instead.
+        # Tables of two-level columns need no moment body: they use the elliptope.
         setting.check_cost("moment body", memory=contrast_memory(levels))
     if cone_lift(setting.workload) is None:
         raise InapplicableError("no body that holds the answers is known to have an exact sampler")
@@ -74,7 +78,7 @@ def cone(setting: Setting) -> Mechanism:
 
 
 def tight_cone(setting: Setting) -> Mechanism:
-    """Noise from the cone over the moment body of tables, cut by inequalities."""
+    """Noise from the cone over the moment body of tables, which is cut by linear inequalities."""
     levels = table_levels(setting.workload)
     if levels is None:
         raise InapplicableError("its answers are not linear in tables of two columns")
@@ -118,7 +122,11 @@ def knorm(setting: Setting) -> Mechanism:
 
 
 def knorm_differs(setting: Setting) -> None:
-    """Raise `InapplicableError` where `knorm` is `knorm_exact`, or not exact though it must be."""
+    """Raise `InapplicableError` if `knorm` would repeat `knorm_exact` or break `exact_only`.
+
+    Where the neighbour body has an exact sampler, `knorm` is the same mechanism as `knorm_exact`.
+    Elsewhere its sampler is not exact.
+    """
     if setting.exact_only:
         raise InapplicableError(
             "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
@@ -128,9 +136,12 @@ def knorm_differs(setting: Setting) -> None:
 
 
 def ellipsoid(setting: Setting) -> Mechanism:
-    """K-norm noise of the best ellipsoid, up to `MAX_ELLIPSOID_DIMENSION` where it is searched."""
+    """K-norm noise of the best ellipsoid, if that is known or cheap enough to compute.
+
+    `UntriedError` if it must be computed numerically above `MAX_ELLIPSOID_DIMENSION`.
+    """
     dimension = setting.workload.affine_hull().dimension
-    # Of tables, marginals and parities it is known by symmetry.
+    # For tables, marginals and parities, symmetry gives the best ellipsoid in closed form.
     symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
     if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
         raise UntriedError(
@@ -142,7 +153,7 @@ def ellipsoid(setting: Setting) -> Mechanism:
 
 
 def recursive(setting: Setting) -> Mechanism:
-    """Hardt-Talwar noise of the best body with an exact sampler, where it splits that body."""
+    """Hardt-Talwar noise of the best body with an exact sampler, if it has two levels or more."""
     setting.check_cost("set-up", work=LEVELS_SHARE * axes_work(setting.workload))
     mechanism = Recursive(
         setting.workload, n=setting.n, privacy=setting.pure, adjacency=setting.adjacency
@@ -161,7 +172,7 @@ def second_moment(setting: Setting) -> Mechanism:
 
 
 def pair_marginals(setting: Setting) -> Mechanism:
-    """Two-way conjunctions by way of the second moments of scaled records."""
+    """Two-way conjunctions, computed from noisy second moments of scaled records."""
     workload = setting.workload
     if not isinstance(workload, Marginals) or workload.k != 2:
         raise InapplicableError("the queries are not the 2-way conjunctions of binary columns")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 
-#: Longest text of a cell; sentences of reasons are cut to it, names of mechanisms are not.
+#: Longer texts in cells are cut to this many characters. Names of mechanisms are shorter; reasons
+#: are longer.
 CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
-    """A table of results whose text shows every column and four digits of every number.
+    """A table of results that prints all rows, all columns and four digits of every number.
 
-    By default pandas leaves out columns in the middle where sentences make a table wide: here those
-    are the errors. The values are whole, whatever is printed. All rows are printed, too.
+    If sentences make a table wide, pandas by default prints no columns from the middle. In the
+    tables of this package these columns hold the errors. Only the printed text is cut: the table
+    holds the full texts and numbers.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""What may follow noisy answers: steps that read nothing else and so cost no privacy."""
+"""Steps of post-processing: they read the noisy answers only, so they cost no privacy."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from geomdp.mechanisms import AdditiveMechanism, Fitted, Mechanism, Projected, S
 
 @dataclass(frozen=True)
 class Step:
-    """Post-processing of noisy answers.
+    """A step of post-processing that turns noisy answers into better ones.
 
     Parameters
     ----------
     kind : callable
-        The class of the mechanism with the step, which takes the one whose answers are noisy.
+        Class of the mechanism that includes the step; it is called with the additive mechanism.
     name : str
-        Its name.
+        Name of the step in tables.
     prefix : str
         What the command line puts before the name of the noise.
     does : str
-        What it does to the noisy answers, as a participle.
+        What the step does to the noisy answers, in words that begin with a participle.
     """
 
     kind: Callable[[AdditiveMechanism], Mechanism]
@@ -39,7 +39,8 @@ SHRUNK = Step(
 PROJECTED = Step(
     Projected, "Projected", "projected-", "moving the noisy answers to the nearest attainable ones"
 )
-#: Never compared: its error is mostly less than that of `PROJECTED`, but its bound is twice that.
+#: The advisor never tries this step. Its error is mostly below that of `PROJECTED`, but its proved
+#: bound is twice the bound of `PROJECTED`, so it could never have the least prediction.
 FITTED = Step(
     Fitted,
     "Fitted",

@@ -27,13 +27,14 @@ from geomdp.noise.maxima import expected_maximum
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 
-#: Records beyond which a mechanism is not asked for: float64 still holds whole numbers exactly.
+#: A mechanism that needs more records counts as not applicable. Up to here float64 holds all whole
+#: numbers exactly.
 MOST_RECORDS = 1 << 53
-#: A prediction that is smaller than all closed bounds by this share rests on a simulated one. The
-#: share is above the duality gap that predictions of projections include.
+#: If a prediction is below all bounds in closed form by more than this share, it must come from a
+#: simulated bound. Predictions of projections include a duality gap, which is a smaller share.
 TELLS_APART = 1e-5
-#: For workloads with more queries a constant answer is not looked for coordinate by coordinate,
-#: which takes k support values.
+#: Up to this number k of queries, the range of each query is computed to find the best constant
+#: answer. That takes k breadths of the sensitivity polytope.
 MAX_COORDINATES = 1 << 12
 
 
@@ -46,9 +47,9 @@ class ErrorLimit:
     value : float
         The bound, per query.
     reason : str
-        What proves it.
+        What proves the bound.
     simulated : bool
-        Whether it rests on an upper confidence limit from public draws.
+        Whether the bound uses an upper confidence limit from public draws.
     """
 
     value: float
@@ -61,18 +62,19 @@ def upper_bounds(
 ) -> tuple[list[Bound], dict[str, str]]:
     """Upper bounds on the sample complexity from every mechanism that applies, best first.
 
-    Tried are a constant answer; every additive mechanism with an exact sampler, by itself and
-    projected on the sensitivity polytope; and `SecondMoment` for its workload. JL mechanisms are
-    left out: their proved error is an average over the map, and their geometry depends on n. The
-    geometry of each mechanism is done once. The error of additive noise is proportional to 1/n;
-    for others the least n is found by bisection.
+    The function tries a constant answer; every additive mechanism with an exact sampler, by itself
+    and projected on the sensitivity polytope; and `SecondMoment` for its workload. It leaves out JL
+    mechanisms, because their proved error is an average over the random map and their geometry
+    depends on n. The geometry of each mechanism is computed once and used for all n. The error of
+    additive noise is proportional to 1/n, which gives the least n at once; for other mechanisms the
+    least n is found by bisection.
 
     Parameters
     ----------
     workload : Workload
         k queries.
     epsilon : float
-        Pure differential privacy.
+        Privacy loss of pure differential privacy.
     alpha : float
         Target error per query.
     metric : Metric
@@ -83,15 +85,16 @@ def upper_bounds(
     Returns
     -------
     list of Bound
-        Each with the mechanism's name in its statement, and the mechanism itself, built for
-        ceil(value) records, as certificate.
+        One bound per mechanism. The statement names the mechanism; the certificate is the
+        mechanism itself, built for that number of records. A constant answer has no certificate.
+        The list is empty if no mechanism reaches `alpha`.
     dict of str to str
-        Why the others do not apply.
+        For each other mechanism that was tried, why it gives no bound.
 
     Raises
     ------
     ValueError
-        For a metric other than the three.
+        If `metric` is none of the three.
     """
     setting = Setting(workload, 1, PureDP(epsilon), adjacency, True, THOROUGH)
     built, refused = _built(setting)
@@ -122,7 +125,11 @@ _SIMULATED = (
 
 
 def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
-    """Mechanisms with exact samplers by name, all geometry done, and why the others are not."""
+    """Mechanisms with exact samplers, by name, and the reasons why the others are left out.
+
+    The geometry of the mechanisms is computed. In universes above `MAX_PROJECTED_UNIVERSE` only the
+    noise with the least prediction is also projected.
+    """
     trials = Trials(setting)
     for row in CANDIDATES:
         if PROJECTED in row.steps:
@@ -154,7 +161,7 @@ def _least_records(mechanism: Mechanism, alpha: float, metric: Metric) -> int | 
 
     high = 1
     if isinstance(mechanism, AdditiveMechanism):
-        # The error is that at n = 1 over n; rounding may ask for one record more.
+        # The error at n is the error at n = 1, divided by n. Rounding may cost one record more.
         exact = error_limit(metric, mechanism.with_n(1)).value / alpha
         if not exact <= MOST_RECORDS:
             return None
@@ -180,7 +187,7 @@ def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
     metric : MeanL2, RMS or WorstCase
         How error is measured.
     mechanism : Mechanism
-        Built for the n in question, with an exact sampler.
+        A mechanism for n records, with an exact sampler.
 
     Returns
     -------
@@ -189,7 +196,7 @@ def error_limit(metric: Metric, mechanism: Mechanism) -> ErrorLimit:
     Raises
     ------
     ValueError
-        For another metric.
+        If `metric` is none of the three.
 
     References
     ----------
@@ -209,7 +216,11 @@ def _(metric: RMS, mechanism: Mechanism) -> ErrorLimit:
 
 @error_limit.register
 def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
-    """E Y <= (E Y^2)^(1/2); for K-norm noise R U, E R = ((r + 1) / (r + 2) E R^2)^(1/2)."""
+    """Bound on the mean l2 error Y, from the bound on its root mean square: E Y <= (E Y^2)^(1/2).
+
+    K-norm noise in dimension r is R U with independent radius R and point U of K. There
+    (E R)^2 = (r + 1) / (r + 2) E R^2, so the bound is multiplied by ((r + 1) / (r + 2))^(1/2).
+    """
     del metric
     limit = error_limit(RMS(), mechanism)
     if not isinstance(mechanism, AdditiveMechanism):
@@ -227,7 +238,11 @@ def _(metric: MeanL2, mechanism: Mechanism) -> ErrorLimit:
 
 @error_limit.register
 def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
-    """The largest coordinate of the noise, or the Euclidean norm of the error."""
+    """The smaller of two bounds on the expected largest error of a query.
+
+    One is the root mean squared l2 norm of the error. The other, for additive noise only, is the
+    bound on the expected largest coordinate of the noise.
+    """
     del metric
     root = error_limit(RMS(), mechanism)
     value = root.value * math.sqrt(mechanism.workload.n_queries)
@@ -241,7 +256,10 @@ def _(metric: WorstCase, mechanism: Mechanism) -> ErrorLimit:
 
 
 def _simulated(mechanism: Mechanism) -> bool:
-    """Whether a prediction rests on a simulated mean: then it is below all closed bounds."""
+    """Whether the prediction of a projection uses a simulated mean of a support function.
+
+    Such a prediction is below all bounds in closed form; otherwise one of these would be used.
+    """
     if not isinstance(mechanism, Projected):
         return False
     others = mechanism.workload.l2_diameter() ** 2
@@ -252,7 +270,7 @@ def _simulated(mechanism: Mechanism) -> bool:
 
 
 def _constant_answer(workload: Workload, metric: Metric) -> ErrorLimit:
-    """The error of the best constant answer known, without a look at the records."""
+    """The error of the best known answer that does not depend on the records."""
     hull, diameter, k = workload.affine_hull(), workload.l2_diameter(), workload.n_queries
     K = sensitivity_polytope(workload)
     if isinstance(metric, WorstCase):

@@ -1,4 +1,4 @@
-"""Checks on what bodies are built from and called with."""
+"""Checks on the arguments of bodies: of their constructors and of their methods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from geomdp._validation import batch, finite_array, vector
 
 #: A method of `Body`, such as `Body.chord`.
 Verb = Callable[..., Any]
-#: Directions (b, m) to values (b,).
+#: A function that maps directions (b, m) to values (b,) of a support function.
 SupportFunction = Callable[[FloatArray], FloatArray]
 
 #: Generous bound on the rounding error of a few float64 operations on numbers of modulus 1:
@@ -31,10 +31,11 @@ def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
-    """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`.
+    """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`: (b,).
 
-    A residual counts from a share of 1e-9 of the row's norm. For points, `scale` is the size of the
-    numbers they were computed from, whose rounding is allowed too.
+    A row is outside if its distance from the span is more than 1e-9 times its norm. If the rows
+    were computed from larger numbers, `scale` is the size of these numbers: a distance up to
+    `ROUNDING` times `scale` is then put down to rounding.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -59,7 +60,10 @@ def holds_origin(hull: AffineHull, scale: float) -> bool:
 def ratio_test(
     room: FloatArray, slopes: FloatArray, outside: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Ends (lo, hi) of {t : t slopes <= room} for rows (b, F), room >= 0; 0 for rows `outside`."""
+    """Ends (lo, hi), (b,) each, of the interval {t : t slopes <= room}, for each row of (b, F).
+
+    `room` >= 0, so the interval contains 0. Rows marked in `outside` (b,) get the interval {0}.
+    """
     ends = []
     for way in (-slopes, slopes):
         times = np.full(room.shape, np.inf)
@@ -69,7 +73,7 @@ def ratio_test(
 
 
 def check_arguments(cls: type) -> None:
-    """Make the verbs that `cls` defines check their arguments before each call."""
+    """Wrap the methods that `cls` itself defines, so that each call first checks its arguments."""
     for name, check in _CHECKS.items():
         if name in vars(cls):
             setattr(cls, name, _checked(vars(cls)[name], check))
@@ -115,7 +119,8 @@ def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatA
     return points, directions
 
 
-#: How the arguments of each verb are checked. Verbs that are not listed take none, or matrices.
+#: How the arguments of each method of `Body` are checked. The methods that are not listed take no
+#: points or directions, and are not checked here.
 _CHECKS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "support": _directions,
     "breadth": _directions,

@@ -1,4 +1,4 @@
-"""Means of norms and maxima of Gaussian vectors, from which closed Gaussian widths are made."""
+"""Means of norms and maxima of Gaussian vectors, which give Gaussian widths in closed form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, whole
 from geomdp.bodies.point_lists import common_edge
 
-#: From this dimension on the asymptotic series is used; its first dropped term is below 3e-16.
+#: From this dimension on the asymptotic series is used. Its first omitted term is below 3e-16.
 SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
@@ -38,9 +38,9 @@ def mean_gaussian_norm(dimension: int) -> float:
 def mean_norm(scales: FloatArray) -> float:
     """E ||(s_1 g_1, ..., s_m g_m)||_2 for g ~ N(0, I_m) and scales s >= 0 (m,).
 
-    For X >= 0: E sqrt(X) = pi^(-1/2) * integral over u > 0 of (1 - E exp(-u^2 X)) / u^2 du, with
-    E exp(-u^2 X) = prod (1 + 2 u^2 s_i^2)^(-1/2) here; the trapezoid rule in log u is accurate to
-    machine precision.
+    For X >= 0, E sqrt(X) is pi^(-1/2) times the integral over u > 0 of (1 - E exp(-u^2 X)) / u^2.
+    Here X is the squared norm, and E exp(-u^2 X) = prod (1 + 2 u^2 s_i^2)^(-1/2). The trapezoid
+    rule in y = log u is accurate to machine precision.
     """
     scales = finite_array(scales, "scales", ndim=1)
     largest = float(np.abs(scales).max(initial=0.0))
@@ -55,7 +55,7 @@ def mean_norm(scales: FloatArray) -> float:
 def mean_gaussian_maximum(count: int) -> float:
     """E max(g_1, ..., g_N) for independent standard Gaussians, by quadrature.
 
-    The integral over t > 0 of 1 - Phi(t)^N - Phi(-t)^N.
+    The mean is the integral over t > 0 of 1 - Phi(t)^N - Phi(-t)^N, N = `count`.
     """
     count = whole(count, "count")
 
@@ -69,7 +69,7 @@ def mean_gaussian_maximum(count: int) -> float:
 def mean_gaussian_modulus(count: int) -> float:
     """E max(|g_1|, ..., |g_N|) for independent standard Gaussians, by quadrature.
 
-    The integral over t > 0 of 1 - P(|g| <= t)^N.
+    The mean is the integral over t > 0 of 1 - P(|g| <= t)^N, N = `count`.
     """
     count = whole(count, "count")
 
@@ -83,7 +83,8 @@ def mean_gaussian_modulus(count: int) -> float:
 def regular_simplex_width(vertices: FloatArray) -> float | None:
     """Gaussian width of the hull of points (N, m) if all their distances are equal, else None.
 
-    It is (edge / sqrt(2)) E max(g_1, ..., g_N), as for the hull of N orthogonal vectors.
+    The width is (edge / sqrt(2)) E max(g_1, ..., g_N): the points are congruent to N orthogonal
+    vectors of length edge / sqrt(2), and congruent sets have equal widths.
     """
     edge = common_edge(vertices)
     return None if edge is None else edge / math.sqrt(2) * mean_gaussian_maximum(len(vertices))
@@ -92,8 +93,8 @@ def regular_simplex_width(vertices: FloatArray) -> float | None:
 def _integrate(survivor: Callable[[float], float], knee: float) -> float:
     """Integral over t > 0 of a function that falls from 1 to 0 near `knee` > 0.
 
-    The integral ends at knee + 10, beyond which the function is below N P(g > knee + 10) < exp(-50)
-    because N is at most exp(knee^2 / 2).
+    The integral is cut off at knee + 10. Beyond that point the function is at most
+    N P(|g| > knee + 10) < exp(-50), because N is at most exp(knee^2 / 2).
     """
     from scipy.integrate import quad  # slow to import, and few bodies need it
 

@@ -1,11 +1,11 @@
-"""The linear programs of polytopes, as HiGHS models that are kept and re-solved from a warm start.
+"""Linear programs of polytopes, as HiGHS models that are kept and solved again from a warm start.
 
-Support functions of H-polytopes and slab bodies (and, by polarity, gauges of V-polytopes):
+Support functions of H-polytopes and slab bodies, and by polarity gauges of V-polytopes, are values
 
     value(y) = min {costs @ w : columns @ w = y, w >= 0} = max {<y, z> : columns^T z <= costs}
 
-`ConicProgram` solves it for many right-hand sides y. Changing y leaves a dual feasible basis, so
-each solve after the first is a few pivots of the dual simplex method.
+`ConicProgram` computes them for many right-hand sides y. The last basis stays dual feasible when y
+changes, so each solve after the first takes only a few pivots of the dual simplex method.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray
 
-#: Feasibility tolerance of HiGHS, on data scaled to size 1: that of `MEMBERSHIP_TOLERANCE`
-#: (HiGHS accepts 1e-10 at least).
+#: Feasibility tolerance of HiGHS, on data scaled to size 1. It equals `MEMBERSHIP_TOLERANCE`; the
+#: smallest tolerance that HiGHS accepts is 1e-10.
 LP_TOLERANCE = 1e-9
 
 
 class SolverError(RuntimeError):
-    """A solver stopped without a solution of the accuracy asked for."""
+    """A solver stopped before it reached the accuracy asked for."""
 
 
 class ConicProgram:
@@ -32,8 +32,8 @@ class ConicProgram:
 
     Columns, costs and y are scaled by their largest modulus before they reach HiGHS, so bodies of
     any size are solved to the same relative accuracy. Columns (r, N) and costs (N,) are finite, of
-    either sign. The model is built at the first solve, kept, and not pickled or copied with the
-    object.
+    either sign. The HiGHS model is built at the first solve and kept. Pickles and copies of the
+    object leave it out and build their own.
     """
 
     def __init__(self, columns: FloatArray, costs: FloatArray) -> None:
@@ -47,10 +47,11 @@ class ConicProgram:
         return {**self.__dict__, "_model": None}
 
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Values (b,), inf where infeasible, and dual solutions z (b, r) (0 there).
+        """Values (b,) and dual solutions z (b, r) for right-hand sides y (b, r).
 
-        `SolverError` where HiGHS ends without optimality or a proof of infeasibility, or the
-        problem is unbounded below (the dual is infeasible).
+        Where the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and
+        nothing is solved. `SolverError` if HiGHS proves neither optimality nor infeasibility, or
+        if the program is unbounded below, that is, the dual is infeasible.
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -109,15 +110,17 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
 def origin_depth(points: FloatArray) -> float:
     """How evenly 0 can be written as a mean of `points` (N, r), from 0 to 1.
 
-    max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s}, and 0 if 0 is outside the hull. It is above 0
-    iff 0 is in the interior of the hull relative to its linear span. It is at least q / (1 + q) if
-    that interior contains a ball about 0 of q times the largest norm of a point.
+    The depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s}, or 0 if 0 is outside the hull. It
+    is above 0 iff 0 is in the interior of the hull, relative to the linear span of the points. If
+    that interior contains a ball about 0 whose radius is q times the largest norm of a point, the
+    depth is at least q / (1 + q).
     """
     if points.shape[1] == 0:
         return 1.0
     size = float(np.abs(points).max()) or 1.0
     lifted = np.hstack([points / size, np.ones((len(points), 1))])
-    # Write a = b + s with b >= 0: the part s is one more column, with N s as its variable.
+    # Write a = b + s with b >= 0. Then N s is one more variable, and its column is the mean of the
+    # others.
     columns = np.vstack([lifted, lifted.mean(axis=0)]).T
     costs = np.append(np.zeros(len(points)), -1.0)
     target = np.append(np.zeros(points.shape[1]), 1.0)
@@ -126,21 +129,21 @@ def origin_depth(points: FloatArray) -> float:
 
 
 def surround(normals: FloatArray) -> bool:
-    """Whether 0 is an interior point of the hull of rows of length 1, in R^m.
+    """Whether 0 is an interior point, in R^m, of the hull of the rows (N, m), which have length 1.
 
-    If {x : normals @ x <= offsets} is not empty, it is bounded iff this is true.
+    A non-empty set {x : normals @ x <= offsets} is bounded iff this is true.
     """
     spans = np.linalg.matrix_rank(normals, tol=RANK_TOLERANCE) == normals.shape[1]
     return bool(spans and origin_depth(normals) > RANK_TOLERANCE)
 
 
 def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
-    """Which rows of {x : normals @ x <= offsets} to keep: far redundant ones may be dropped.
+    """Which rows (N,) of {x : normals @ x <= offsets} to keep; the others are redundant.
 
-    Rows have length 1. The rows nearest to 0 are taken, doubling their number until they bound a
-    set P. A row whose hyperplane is farther from 0 than any point of P is redundant. If the nearest
-    rows have no point in common, only they are kept; if all rows are needed to bound P, all are
-    kept.
+    Rows have length 1. The rows whose hyperplanes are nearest to 0 are taken, in doubling numbers,
+    until the set P that they describe is bounded. A row is redundant if its offset is larger than
+    the norm of every point of P. If P is empty, so is the whole set, and only the rows of P are
+    kept. If all rows are needed to make P bounded, all are kept.
     """
     order = np.argsort(np.abs(offsets), kind="stable")
     count = min(len(order), normals.shape[1] + 1)
@@ -156,20 +159,21 @@ def near_rows(normals: FloatArray, offsets: FloatArray) -> BoolArray:
     program = ConicProgram(np.ascontiguousarray(normals[first].T), offsets[first] / size)
     axes = np.eye(normals.shape[1])
     corner = np.maximum(program.solve(axes)[0], program.solve(-axes)[0])
-    # 1e-6 is far above the accuracy of the corner.
+    # 1e-6 is far above the error of the corner.
     return np.asarray(offsets <= size * np.linalg.norm(corner) * (1 + 1e-6))
 
 
 def slack_rows(normals: FloatArray, offsets: FloatArray) -> tuple[FloatArray, BoolArray] | None:
     """A point in the relative interior of {x : normals @ x <= offsets}, and which rows are slack.
 
-    A row is slack if some point of the set satisfies it strictly; the others hold with equality on
-    the whole set. None if the set is empty. Solves the homogenised program
+    A row is slack if some point of the set satisfies it strictly; the other rows hold with equality
+    on the whole set. None if the set is empty. Both come from the homogenised program
 
         max {sum s : normals @ x + s <= tau offsets, 0 <= s <= 1, 1 <= tau <= 1e9},
 
-    in which all slack rows reach s = 1; sets thinner than 1e-9 of their data count as flat. Rows
-    should be scaled to length and modulus about 1.
+    with variables x, s and tau: the point is x / tau, and s = 1 for slack rows. As tau is at most
+    1e9, sets thinner than 1e-9 count as flat. Scale the rows to length about 1 and the offsets to
+    modulus about 1 before the call.
     """
     from scipy.optimize import linprog
 

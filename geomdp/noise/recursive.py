@@ -1,4 +1,4 @@
-"""Recursive Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share the budget."""
+"""Recursive Hardt-Talwar noise: K-norm noise on orthogonal subspaces that share one budget."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from geomdp.privacy import Approximate, Exact, Heuristic, SamplerStatus
 class RecursiveNoise:
     """Z = sum over i of B_i P_i Z_i, Z_i with density proportional to exp(-epsilon_i ||z||_{K_i}).
 
-    B_i spans the subspace V_i, the V_i are orthogonal to each other, and P_i maps the space of K_i
-    onto V_i. Z is added to sums that move by vectors of K, and K_i contains the shadow of K. Each
-    summand is post-processing of an epsilon_i-DP release of a shadow of the sums, so together they
-    are (sum of epsilon_i)-DP. The budget is split in proportion to A_i^(1/3), A_i the energy of a
-    level at epsilon = 1, which minimises E ||Z||_2^2 (JL-SPLIT).
+    The columns of B_i are an orthonormal basis of the subspace V_i; the V_i are orthogonal to each
+    other. P_i maps the space of the body K_i onto coordinates of V_i. Z is added to sums of
+    answers, which differ by vectors of K between neighbours. K_i contains the projection of K on
+    its space, so K-norm noise of K_i makes the projection of the sums epsilon_i-DP, and the part of
+    the result in V_i is post-processing of that. By composition Z gives (sum of epsilon_i)-DP. The
+    epsilon_i are proportional to A_i^(1/3), where A_i is the energy of level i at epsilon = 1; this
+    minimises E ||Z||_2^2 (JL-SPLIT).
 
     Parameters
     ----------
     levels : sequence of Level
-        On mutually orthogonal subspaces, at least one.
+        At least one level; their subspaces V_i are orthogonal to each other.
     epsilon : float
         Total privacy loss, finite and above 0.
 
@@ -59,7 +61,7 @@ class RecursiveNoise:
 
     @cached_property
     def split(self) -> FloatArray:
-        """epsilon_i = epsilon A_i^(1/3) / sum of A_j^(1/3), per level (JL-SPLIT)."""
+        """epsilon_i = epsilon A_i^(1/3) / sum of A_j^(1/3) of each level (JL-SPLIT)."""
         shares = np.cbrt([level.energy.value for level in self.levels])
         return np.asarray(self.epsilon * shares / shares.sum())
 
@@ -78,11 +80,11 @@ class RecursiveNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Exact if all levels are; one heuristic level makes it heuristic; proved distances add."""
+        """Status of the sampler: that of its levels together, see `combined_status`."""
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent draws (size, m), one uniform point of each body each."""
+        """Independent draws (size, m); each uses one uniform point of the body of each level."""
         coordinates = [
             part.sample(rng, size) @ level.keep.T
             for part, level in zip(self.parts, self.levels, strict=True)
@@ -90,7 +92,7 @@ class RecursiveNoise:
         return np.asarray(np.hstack(coordinates) @ self.basis.T)
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m): levels are independent and have mean 0."""
+        """Covariance matrix (m, m): the sum of those of the levels, which are independent."""
         total = np.zeros((self.dimension, self.dimension))
         for level, share in zip(self.levels, self.split, strict=True):
             D = level.source.body.dimension
@@ -99,14 +101,15 @@ class RecursiveNoise:
         return total
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,), exact or estimated as `covariance` is."""
+        """Variance of each coordinate (m,): the diagonal of `covariance`, exact or estimated."""
         return np.diag(self.covariance()).copy()
 
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 
-        Exact where every level is. Otherwise the levels' estimates share one public stream and may
-        be correlated, so their standard errors and intervals are added: an upper bound.
+        Exact if the A_i are. Estimated A_i come from one public random stream and may be
+        correlated. Their standard errors and the ends of their intervals are therefore added, which
+        gives an upper bound on the standard error of the sum.
         """
         energies = [level.energy for level in self.levels]
         squares = self.split**2
@@ -124,12 +127,13 @@ class RecursiveNoise:
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
-        The density is that on the span of the levels; rows must lie in it.
+        f is the density of Z on the span of the levels. Points and shifts must lie in that span;
+        this is not checked.
 
         Raises
         ------
         ValueError
-            If a level is a projection of K-norm noise: its density is not in closed form.
+            If a level is a projection of K-norm noise, whose density has no closed form.
         """
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
             raise ValueError("levels must be intrinsic: projected noise has no closed density")
@@ -146,7 +150,11 @@ class RecursiveNoise:
 
 
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
-    """Status of several independent draws: distances in total variation add (SAM-1)."""
+    """Status of several independent draws together.
+
+    Heuristic if one of them is. Otherwise the proved distances in total variation add up (SAM-1);
+    if all draws are exact, so is the whole.
+    """
     doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
     if doubts:
         return Heuristic("; ".join(doubts))
@@ -158,16 +166,16 @@ def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
 
 
 def best_stop(stages: Sequence[Stage]) -> tuple[Level, ...]:
-    """The levels with the least (sum of A_i^(1/3))^3, over all stages at which to stop.
+    """The levels with the least `energy_of`, over all stages at which the recursion can stop.
 
-    Stopping at stage l uses the splits of the earlier stages and K-norm noise on the remaining
-    subspace. l = 1 is plain K-norm noise, so the result is never worse than that.
+    To stop at stage l means to use the splits of the earlier stages, and K-norm noise on the
+    subspace that remains. Stopping at l = 1 gives plain K-norm noise, so the result is never worse.
     """
     return min(stopped(stages), key=energy_of)
 
 
 def stopped(stages: Sequence[Stage]) -> list[tuple[Level, ...]]:
-    """The levels for every stage at which the recursion can stop, in order."""
+    """The levels that result from stopping at each stage, in the order of the stages."""
     choices: list[tuple[Level, ...]] = []
     before: tuple[Level, ...] = ()
     for stage in stages:

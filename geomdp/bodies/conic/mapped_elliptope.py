@@ -1,4 +1,8 @@
-"""Images of the elliptope under maps that stretch products of signs, with closed projections."""
+"""Images of the elliptope under linear maps with orthogonal columns.
+
+If the lengths of the columns are suitable, the projection on the image is a nearest matrix problem,
+which `geomdp.bodies.conic.projection` solves.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 
-#: Relative error at which T^T T counts as Diag(w_i w_j).
+#: Largest relative error at which T^T T still counts as Diag(w_i w_j).
 STRETCH_ERROR = 1e-12
 
 
@@ -24,16 +28,17 @@ STRETCH_ERROR = 1e-12
 class MappedElliptope(Body):
     """The body {c + T r : r in the elliptope of order p}, where T^T T = Diag(w_i w_j for i < j).
 
-    With X_ij = (w_i w_j)^(1/2) R_ij, squared distances between images are half of those between the
-    psd matrices X with diagonal w. Projecting on the image is therefore finding the nearest of
-    these matrices. The tables of at most two of d two-level columns have such a T, with w
-    proportional to (d - 1, 1, .., 1): each single sign occurs in d - 1 tables, each product of two
-    signs in one.
+    r lists the entries R_ij, i < j, of a correlation matrix R. Let X_ij = (w_i w_j)^(1/2) R_ij, a
+    psd matrix with diagonal w. The squared distance of two images is half the squared Frobenius
+    distance of their matrices X. To project on the image therefore means to find the nearest psd
+    matrix with diagonal w. All two-way tables of d two-level columns have such a T, with w
+    proportional to (d - 1, 1, .., 1): each single sign occurs in d - 1 tables, and each product of
+    two signs in one.
 
     Parameters
     ----------
     matrix : (m, p (p - 1) / 2) sparse array
-        T; columns are pairs i < j in row-major order.
+        T; its columns belong to the pairs i < j in row-major order.
     weights : (p,) array
         w, above 0.
     constant : (m,) array
@@ -42,7 +47,8 @@ class MappedElliptope(Body):
     Raises
     ------
     ValueError
-        If T^T T is not Diag(w_i w_j) to a relative 1e-12.
+        If T^T T is not Diag(w_i w_j) to a relative 1e-12, a weight is not above 0, or the shapes
+        do not fit.
     """
 
     matrix: sp.csr_array
@@ -78,12 +84,12 @@ class MappedElliptope(Body):
 
     @cached_property
     def _stretch(self) -> FloatArray:
-        """(w_i w_j)^(1/2) for i < j, (p (p - 1) / 2,)."""
+        """(w_i w_j)^(1/2) for i < j, the lengths of the columns of T: (p (p - 1) / 2,)."""
         rows, columns = np.triu_indices(len(self.weights), 1)
         return np.asarray(np.sqrt(self.weights[rows] * self.weights[columns]))
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """Upper bounds, too large by at most a relative 1e-9; see `Elliptope.support`."""
+        """Upper bounds (b,), at most a relative 1e-9 too large; see `Elliptope.support`."""
         return np.asarray(
             self._elliptope.support((self.matrix.T @ directions.T).T) + directions @ self.constant
         )
@@ -94,18 +100,21 @@ class MappedElliptope(Body):
         return np.asarray((self.matrix @ best.T).T + self.constant)
 
     def _pulled_back(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """v with T v nearest to directions u (b, m), and the distances (b,) of T v from u."""
+        """The v with T v nearest to u, for rows u of (b, m), and the distances (b,) of T v to u."""
         back = (self.matrix.T @ directions.T).T / self._stretch**2
         return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the point is an image, up to rounding, of a correlation matrix; O(p^3)."""
+        """Whether each point is the image of a correlation matrix, up to rounding; O(p^3) each."""
         back, off = self._pulled_back(points - self.constant)
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of the elliptope through the preimages; 0 outside the span."""
+        """Ends (lo, hi), (b,) each: those of the chord of the elliptope through the preimages.
+
+        Both are 0 for directions outside the span of the columns of T.
+        """
         starts, _ = self._pulled_back(points - self.constant)
         ways, off = self._pulled_back(directions)
         along = off <= RANK_TOLERANCE * np.linalg.norm(directions, axis=1)
@@ -114,8 +123,8 @@ class MappedElliptope(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """The nearest points, each by some ten eigendecompositions of order p."""
-        # Columns of T are orthogonal with these lengths, so this is the projection on their span.
+        """The nearest points (b, m); each takes some ten eigendecompositions of order p."""
+        # Coordinates of the points along the columns of T, which are orthogonal.
         stretched = (self.matrix.T @ (points - self.constant).T).T / self._stretch
         rows, columns = np.triu_indices(len(self.weights), 1)
         nearest = np.empty(stretched.shape)
@@ -124,15 +133,15 @@ class MappedElliptope(Body):
         return np.asarray((self.matrix @ (nearest / self._stretch).T).T + self.constant)
 
     def radius(self) -> float:
-        """||c|| + (sum of w_i w_j)^(1/2), since entries of correlation matrices are at most 1."""
+        """||c|| + (sum of w_i w_j)^(1/2), because entries of correlation matrices are at most 1."""
         return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
 
     def half_diameter(self) -> float:
-        """(sum of w_i w_j)^(1/2): no point is farther from c."""
+        """(sum of w_i w_j)^(1/2), an upper bound: no point is farther from c."""
         return float(np.linalg.norm(self._stretch))
 
     def affine_hull(self) -> AffineHull:
-        """Through c along the columns of T, orthogonal; dense, m p (p - 1) / 2 numbers."""
+        """The affine subspace c + span of the columns of T; a dense basis (m, p (p - 1) / 2)."""
         basis = np.asarray((self.matrix / self._stretch).toarray(), dtype=np.float64)
         return AffineHull(self.constant, basis)
 
@@ -146,9 +155,10 @@ class MappedElliptope(Body):
 
 
 def stretching_weights(matrix: sp.csr_array, order: int) -> FloatArray | None:
-    """w (p,) with T^T T = Diag(w_i w_j), or None if there is none; order p of at least 3.
+    """The w (p,) with T^T T = Diag(w_i w_j); None if there is none, or if p = `order` is below 3.
 
-    With g_ij the squared length of column ij, w_i^2 = g_ij g_ik / g_jk for any i, j, k.
+    Let g_ij = w_i w_j be the squared length of column ij. Then w_i^2 = g_ij g_ik / g_jk for any
+    distinct i, j, k.
     """
     lengths = np.asarray(matrix.multiply(matrix).sum(axis=0)).ravel()
     if order < 3 or not (lengths > 0).all():

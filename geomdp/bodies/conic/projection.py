@@ -2,9 +2,10 @@
 
     min { ||X - G||_F : X psd, X_ii = b_i }
 
-has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>.  theta is
-differentiable with gradient diag((G + Diag y)_+) - b. Newton steps converge quadratically; each is
-solved for by conjugate gradients on the generalised Hessian.
+has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>,  where (.)_+ sets
+negative eigenvalues to 0, and X = (G + Diag y)_+ at the optimum. theta is differentiable with
+gradient diag((G + Diag y)_+) - b. Newton's method converges quadratically. Each Newton step solves
+a linear system with the generalised Hessian by conjugate gradients.
 
 References
 ----------
@@ -18,24 +19,28 @@ import scipy.sparse.linalg
 
 from geomdp._typing import FloatArray
 
-#: Largest error of the diagonal, relative to the largest entry of b, at which Newton stops.
+#: Newton's method stops when the error of the diagonal is at most this share of the largest entry
+#: of b.
 DIAGONAL_ERROR = 1e-13
 #: Newton steps allowed; 5 to 10 are usual.
 MOST_STEPS = 200
-#: Armijo's share of the predicted decrease, and the regularisation of the Hessian.
+#: A step is accepted if theta falls by this share of the predicted decrease (Armijo's rule); and
+#: the multiple of the identity that is added to the Hessian.
 DECREASE, REGULAR = 1e-4, 1e-10
-#: A line search that would take a shorter step is limited by rounding, and Newton stops.
+#: If a line search would need a step shorter than this share of the Newton step, it is limited by
+#: rounding, and Newton's method stops.
 SHORTEST = 1e-10
 
 
 def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArray:
     """The psd matrix X (p, p) with the given diagonal b > 0 nearest to a symmetric one, G.
 
-    The diagonal of G does not matter. X is psd up to rounding, with diagonal exactly b: the last
-    iterate, whose diagonal differs from b by rounding, is scaled from both sides. Costs an
-    eigendecomposition a step and two matrix products per conjugate gradient step, O(p^3) each.
+    The diagonal of G does not matter. X is psd up to rounding, and its diagonal is exactly b. The
+    diagonal of the last iterate differs from b by rounding; multiplication by a diagonal matrix
+    from both sides corrects that. Cost: one eigendecomposition per Newton step and two matrix
+    products per conjugate gradient step, O(p^3) each.
     """
-    # The diagonal of G only shifts y: theta depends on G + Diag y.
+    # Another diagonal of G only shifts y, because theta depends on G + Diag y. Choose b.
     target = matrix - np.diag(np.diag(matrix)) + np.diag(diagonal)
     shift = np.zeros(len(diagonal))
     value, gradient, parts = _dual(target, shift, diagonal)
@@ -45,7 +50,7 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
         step = _newton_step(parts, gradient)
         slope, length = float(gradient @ step), 1.0
         trial = _dual(target, shift + step, diagonal)
-        # Near the optimum theta changes by less than its rounding, about 1e-16 of its size.
+        # Near the optimum theta changes by less than its rounding error, about 1e-16 of its size.
         slack = 1e-15 * abs(value)
         while trial[0] > value + DECREASE * length * slope + slack and length > SHORTEST:
             length /= 2
@@ -75,8 +80,8 @@ def _dual(
 def _newton_step(parts: tuple[FloatArray, FloatArray], gradient: FloatArray) -> FloatArray:
     """Solution h of (V + REGULAR I) h = -gradient, V an element of the generalised Hessian.
 
-    V h = diag(P (Omega * (P^T Diag(h) P)) P^T) with Omega_ab the divided difference of the
-    positive part at the eigenvalues a and b.
+    V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
+    multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at eigenvalues a, b.
     """
     values, vectors = parts
     positive = np.maximum(values, 0.0)
@@ -94,7 +99,7 @@ def _newton_step(parts: tuple[FloatArray, FloatArray], gradient: FloatArray) -> 
 
     p = len(gradient)
     operator = scipy.sparse.linalg.LinearOperator((p, p), matvec=product, dtype=np.float64)
-    # More accurate as the gradient falls, for quadratic convergence.
+    # Quadratic convergence needs more accurate steps as the gradient falls.
     accuracy = min(1e-2, float(np.linalg.norm(gradient)))
     step, _ = scipy.sparse.linalg.cg(operator, -gradient, rtol=max(accuracy, 1e-12), maxiter=4 * p)
     return np.asarray(step)

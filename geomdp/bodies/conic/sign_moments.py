@@ -1,9 +1,10 @@
 """Matrices of moments of signs, and bounds on linear functions of them by semidefinite programs.
 
-For signs s in {-1, 1}^d and sets A, B of attributes, s_A s_B = s_T with T the symmetric difference
-of A and B. The mean of v v^T over records, v = (s_A1, ..., s_Ap), is psd, has ones on its diagonal,
-and has equal entries wherever T is the same. It is a matrix M(z) with z_T the mean of s_T. The
-programs here are solved in the dual, over psd S, where <S, M(z)> >= 0 gives certificates.
+For signs s in {-1, 1}^d, s_A is the product of the signs in a set A of attributes. Then
+s_A s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap). The mean
+of v v^T over records is psd, has ones on its diagonal, and has equal entries wherever T is the
+same. It is therefore a matrix M(z), where z_T is the mean of s_T. The programs here are solved in
+the dual, over psd matrices S: each S gives a certificate, because <S, M(z)> >= 0.
 """
 
 from __future__ import annotations
@@ -24,32 +25,33 @@ from geomdp.bodies.conic.support import highest_correlation
 
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
-#: Residuals allowed where Clarabel makes no progress; the certificates account for them.
+#: Largest residuals at which Clarabel may stop if it makes no further progress. The bounds include
+#: these residuals.
 REDUCED = 1e-6
 
 
 class HighestMoments(NamedTuple):
-    """Moments z (b, q) with M(z) psd that maximise <w, z>, and upper bounds (b,) on the maxima."""
+    """Moments z (b, q) that maximise <w, z> over M(z) psd, and upper bounds (b,) on the maxima."""
 
     moments: FloatArray
     bounds: FloatArray
 
 
 class Multiplied(NamedTuple):
-    """A variable of a program and the constraint on the sums of S, whose multipliers are z."""
+    """The variable S of a program, and the constraint on its sums, whose multipliers are z."""
 
     variable: Any
     sums: Any
 
     @property
     def value(self) -> tuple[FloatArray, FloatArray]:
-        """The variable and the multipliers, once the program is solved."""
+        """S and z of the solved program."""
         return np.asarray(self.variable.value), np.asarray(self.sums.dual_value)
 
 
 @dataclass(frozen=True, eq=False)
 class MomentMatrix:
-    """M(z)_ab = z_T for T the symmetric difference of A_a and A_b, 1 for a = b."""
+    """The matrix M(z)_ab = z_T, with T the symmetric difference of A_a and A_b, and 1 for a = b."""
 
     sets: Sequence[tuple[int, ...]]  # the distinct sets A_1..A_p of attribute numbers, 2 to 200
 
@@ -73,13 +75,13 @@ class MomentMatrix:
 
     @cached_property
     def numbers(self) -> dict[tuple[int, ...], int]:
-        """Place in z of each T that occurs, in ascending order of (size, elements)."""
+        """Index in z of each T that occurs; sets are ordered by size, then by elements."""
         found = sorted(set(self._differences), key=lambda T: (len(T), T))
         return {T: number for number, T in enumerate(found)}
 
     @cached_property
     def _entries(self) -> IntArray:
-        """Number of the moment at each entry above the diagonal."""
+        """Index in z of each entry above the diagonal, in row-major order."""
         return np.array([self.numbers[T] for T in self._differences])
 
     @cached_property
@@ -89,16 +91,17 @@ class MomentMatrix:
 
     @cached_property
     def _sums(self) -> sp.csr_array:
-        """Sums the entries above the diagonal by moment: (q, p (p - 1) / 2)."""
+        """Matrix (q, p (p - 1) / 2) that adds up the entries above the diagonal with the same T."""
         count = len(self._entries)
         shape = (len(self.numbers), count)
         return sp.csr_array((np.ones(count), (self._entries, np.arange(count))), shape=shape)
 
     @cached_property
     def _program(self) -> KeptProblem:
-        """Minimise tr S over psd S whose entries for each T add up to -w_T; parameter w.
+        """Minimise tr S over psd S whose entries for each T add up to -w_T, for a parameter w.
 
-        Then <S, M(z)> >= 0 means <w, z> <= tr S. The multipliers of the sums are the best z.
+        For such S, <S, M(z)> = tr S - <w, z>. As it is >= 0, tr S is an upper bound on <w, z>. The
+        multipliers of the constraints on the sums are the best z.
         """
         import cvxpy as cp
 
@@ -109,10 +112,11 @@ class MomentMatrix:
         return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
 
     def highest(self, weights: FloatArray) -> HighestMoments:
-        """Largest <w, z> over M(z) psd for rows w (b, q), with bounds that hold to rounding.
+        """Largest <w, z> over M(z) psd for rows w (b, q), with upper bounds that hold to rounding.
 
-        If every T occurs once above the diagonal, M(z) is any correlation matrix, and the bound is
-        within a relative 1e-9. Otherwise it is within about 1e-8, by one conic program per row.
+        If every T occurs only once above the diagonal, M(z) may be any correlation matrix, and the
+        bound is at most a relative 1e-9 above the maximum. Otherwise one conic program per row
+        gives a bound at most a relative 1e-8 or so above it.
         """
         if len(self.numbers) < len(self._entries):
             found = [self._programmed(each) for each in weights]
@@ -127,11 +131,12 @@ class MomentMatrix:
         return HighestMoments(moments, best.bounds)
 
     def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
-        """The same for one row.
+        """`highest` for one row w (q,), by a conic program: z (q,) and the bound.
 
-        S + delta I is psd for delta = max(0, -lambda_min(S)), and <S, M(z)> = tr S - <w, z> +
-        <r, z> with r the residual of the sums and |z_T| <= 1, so <w, z> <= tr S + p delta +
-        ||r||_1.
+        The S found may miss its constraints slightly; the bound includes that. Let r be the
+        residual of the sums, and delta = max(0, -lambda_min(S)), so that S + delta I is psd. From
+        <S + delta I, M(z)> >= 0, <S, M(z)> = tr S - <w, z> + <r, z> and |z_T| <= 1 follows
+        <w, z> <= tr S + p delta + ||r||_1.
         """
         length = float(np.linalg.norm(weights))
         if length == 0:
@@ -143,12 +148,12 @@ class MomentMatrix:
         return self.repaired(multipliers), length * bound
 
     def repaired(self, moments: FloatArray) -> FloatArray:
-        """z / (1 + delta), delta = max(0, -lambda_min(M(z))), for which M is psd."""
+        """z / (1 + delta) with delta = max(0, -lambda_min(M(z))); its moment matrix is psd."""
         matrix = np.eye(self.order)
         rows, columns = self._upper
         matrix[rows, columns] = matrix[columns, rows] = moments[self._entries]
         return moments / (1 + max(0.0, -float(np.linalg.eigvalsh(matrix)[0])))
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems contain solver state."""
+        """Pickle the sets alone, because the kept program contains the state of a solver."""
         return {"sets": self.sets}

@@ -1,7 +1,8 @@
 """Compiled simplex pivots on the facets of conv(+-v_i) or conv(v_i), used by ray shooting.
 
-A facet is kept as the indices and signs of m vertices b_1..b_m on it and the inverse of the matrix
-they form; its normal z solves <z, b_k> = (bound of b_k). See `ray_shooting` for the algorithm.
+A facet is stored as m vertices b_1..b_m that lie on it (their indices and signs) and the inverse of
+the matrix that they form. Its normal z solves <z, b_k> = (bound of b_k) for all k. See
+`ray_shooting` for the algorithm.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepe
 NEGATIVE = 1e-11
 #: Pivots between two recomputations of the inverse.
 REFACTOR = 100
-#: The pivot is computed twice, from its row and from its column. If the two differ by more than
-#: this share, the inverse has become inaccurate and is recomputed.
+#: The pivot is computed twice, from its row and from its column. If the two values differ by more
+#: than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: Number of facets of earlier rays among which a ray chooses its start. It is capped at half the
-#: number of vertices, where choosing costs as much as one pivot.
+#: A ray starts at the best of the facets found for at most so many earlier rays. The number is also
+#: capped at half the number of vertices: choosing then costs no more than one pivot.
 POOL = 512
 #: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
 PIVOTS_PER_DIMENSION = 200
-#: On the second try of a ray no pivot below this share of the largest one is used, ...
+#: On the second try of a ray, pivots below this share of the largest one are not used.
 CAREFUL_PIVOT = 1e-5
-#: ... and the inverse is recomputed after this many pivots.
+#: On the second try of a ray, number of pivots between two recomputations of the inverse.
 CAREFUL_REFACTOR = 10
 
 
 class Facet(NamedTuple):
-    """A facet, with the current ray in its coordinates; changed in place."""
+    """A facet, with the current ray in coordinates of its vertices. Pivots change it in place."""
 
     basis: IntArray  # (m,): indices of the vertices b_k on it
     signs: FloatArray  # (m,): their signs
@@ -45,7 +46,10 @@ class Facet(NamedTuple):
 
 @numba.njit(cache=True)
 def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
-    """Recompute everything from `basis` and `signs`; False if the vertices are dependent."""
+    """Recompute inverse, normal and ray coordinates from `basis` and `signs`.
+
+    False if the vertices are linearly dependent.
+    """
     size = columns.shape[1]
     matrix = np.empty((size, size))
     for k in range(size):
@@ -62,17 +66,20 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
-    """Coordinates in the basis of the point where the ray meets the plane of the facet."""
+    """Coordinates in the b_k, (m,), of the point where the ray meets the hyperplane of the facet.
+
+    Those of the direction if the ray is parallel to the hyperplane or moves away from it.
+    """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
-        return facet.along[1].copy()  # the plane is met at infinity
+        return facet.along[1].copy()  # the hyperplane is met at infinity
     time = (1.0 - facet.normal @ ray[0]) / reach
     return facet.along[0] + time * facet.along[1]
 
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
-    """The negative coordinate with the steepest edge, or -1 if none is negative."""
+    """Index of the negative coordinate whose edge is steepest, or -1 if none is negative."""
     tolerance = -NEGATIVE * np.abs(coordinates).sum()
     best, leaving = 0.0, -1
     for k in range(len(coordinates)):
@@ -88,7 +95,7 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
-    """Put the vertex with coordinates `column` in the place of `leaving`: rank-one updates."""
+    """Replace vertex `leaving` by the one with coordinates `column`, by rank-one updates."""
     inverse, along, size = facet.inverse, facet.along, len(column)
     # z moves by `length` along minus the row of the vertex that leaves.
     for i in range(size):
@@ -111,10 +118,10 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
-    """Pivot until `facet` is the one the ray leaves through; pivots used, and whether it worked.
+    """Pivot until `facet` is the facet through which the ray leaves.
 
-    Slopes below `share` of the largest are not used as pivots; the inverse is recomputed every
-    `period` pivots.
+    Returns the number of pivots and whether that facet was found. Slopes below `share` of the
+    largest are not used as pivots; the inverse is recomputed every `period` pivots.
     """
     if not _factor(facet, columns, bounds, ray):
         return 0, False
@@ -154,7 +161,10 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
 
 @numba.njit(cache=True)
 def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
-    """The normal for the true bounds 1 at the same vertices, scaled to hold for all vertices."""
+    """The normal of the hyperplane through the vertices of `facet`, for the true bounds 1.
+
+    It is scaled so that its largest product with any vertex is 1.
+    """
     normal = np.ones(len(facet.basis)) @ facet.inverse
     rest = np.empty(len(facet.basis))
     for k in range(len(rest)):
@@ -171,7 +181,10 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """Which of the last `pool` facets cuts the ray shortest, counted from 1; 0 if none does."""
+    """Number of the ray, from 1, whose facet the current ray meets first; 0 if it meets none.
+
+    Only the facets of the last `pool` of the `rays` earlier rays are compared.
+    """
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):
         reach, depth = 0.0, 0.0
@@ -190,10 +203,11 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
-    """Exit facets of a batch of rays, each started at the best of the last facets found.
+    """Normals (b, m) of the facets through which rays leave, pivots (b,) and `converged` (b,).
 
-    A ray that fails is tried once more from the first facet, with larger pivots and more frequent
-    inverses. If it fails again, its normal is undefined and `converged` is False.
+    Each ray starts at the best of the last facets found. A ray that fails is tried once more from
+    the first facet, with larger pivots and more frequent recomputations of the inverse. If it fails
+    again, its normal is 0 and `converged` is False.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

@@ -20,7 +20,9 @@ from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 
 @dataclass(frozen=True, eq=False)
 class Box(Body):
-    """The box {x in R^m : lower <= x <= upper}. Every verb in closed form, O(m) per point.
+    """The box {x in R^m : lower <= x <= upper}.
+
+    Its methods are closed forms that cost O(m) per point. `facets` and `vertex_list` are missing.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ class Box(Body):
     Raises
     ------
     ValueError
-        Shapes that differ, or an entry of `lower` above that of `upper`.
+        If the shapes differ, or an entry of `lower` is above that of `upper`.
     """
 
     lower: FloatArray
@@ -104,7 +106,10 @@ class Box(Body):
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest t each way before an entry leaves its interval; 0 along a flat axis."""
+        """Largest steps along u and -u before an entry leaves its interval.
+
+        Both are 0 if u has a component along a flat axis.
+        """
         ends = []
         for way in (-directions, directions):
             room = np.where(way > 0, self.upper - points, points - self.lower)
@@ -122,7 +127,7 @@ class Box(Body):
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper))))
 
     def affine_hull(self) -> AffineHull:
-        """The axes along which the box is not flat, through its centre."""
+        """The affine subspace through the centre along the axes in which the box is not flat."""
         offset = (self.lower + self.upper) / 2
         return AffineHull(offset, np.eye(self.dimension)[:, self._widths > 0])
 
@@ -135,12 +140,12 @@ class Box(Body):
         return np.asarray((self.lower + self.upper) / 2)
 
     def second_moment(self) -> FloatArray:
-        """diag(width_i^2 / 12) + centre centre^T (12: variance of a unit interval is 1/12)."""
+        """diag(width_i^2 / 12) + centre centre^T; 1/12 is the variance on a unit interval."""
         centre = (self.lower + self.upper) / 2
         return np.asarray(np.diag(self._widths**2 / 12) + np.outer(centre, centre))
 
     def volume(self) -> float:
-        """Product of the widths of the axes that are not flat."""
+        """Product of the widths that are not 0: the volume within the affine hull."""
         return float(np.prod(self._widths[self._widths > 0]))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -152,13 +157,13 @@ class Box(Body):
         return Box.centred(self._widths)
 
     def symmetric_hull(self) -> Body | None:
-        """A `SymmetrisedBox` for a box with a corner at 0."""
+        """A `SymmetrisedBox` if lower = 0 and all entries of `upper` are above 0; else None."""
         if (self.lower == 0).all() and (self.upper > 0).all():
             return SymmetrisedBox(self.upper)
         return None
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """A box, if each row of the matrix moves along a coordinate axis of its own."""
+        """A box if each row of the matrix has one nonzero entry, in its own column; else None."""
         columns = axes_of(matrix)
         if columns is None:
             return None
@@ -171,14 +176,17 @@ class Box(Body):
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float:
-        """Largest support value along an axis over the half-width there."""
+        """Largest ratio of the support value along an axis to `upper` there."""
         wide = self.upper > 0
         axes = np.diag(1 / self.upper[wide]) @ np.eye(self.dimension)[wide]
         return float(support(axes).max(initial=0.0))
 
 
 def axes_of(matrix: FloatArray) -> IntArray | None:
-    """The one coordinate (k,) in which each row of (k, m) is not 0, if there is and all differ."""
+    """Column (k,) of the one nonzero entry of each row of (k, m).
+
+    None if a row has none or more than one, or if two rows share a column.
+    """
     nonzero = matrix != 0
     columns = np.argmax(nonzero, axis=1)
     alone = (nonzero.sum(axis=1) == 1).all() and len(np.unique(columns)) == len(matrix)

@@ -1,4 +1,4 @@
-"""Balls of l_p norms: the base class of all, and the body for any exponent p."""
+"""Balls of l_p norms: their base class, and the ball for any finite exponent p."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from geomdp.bodies.oracles import Facets
 
 @dataclass(frozen=True, init=False)
 class NormBall(Body):
-    """What the balls {x in R^m : ||x||_p <= r} of all exponents p share."""
+    """Base class of the balls {x in R^m : ||x||_p <= r} for 1 <= p < infinity."""
 
     m: int
     r: float
@@ -41,7 +41,10 @@ class NormBall(Body):
         return self.m
 
     def radius(self) -> float:
-        """Radius r at the axis points, or m^(1/2 - 1/p) r on the diagonals for p above 2."""
+        """Largest Euclidean norm: r at the axis points for p <= 2, else m^(1/2 - 1/p) r.
+
+        For p above 2 it is reached on the diagonals.
+        """
         return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
 
     def volume(self) -> float:
@@ -49,7 +52,7 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Power cones; CVXPY replaces p by a fraction of denominator at most 1024."""
+        """The norm as power cones; CVXPY rounds p to a fraction of denominator at most 1024."""
         import cvxpy as cp
 
         return [cp.pnorm(variable, self.p) <= self.r]
@@ -57,7 +60,8 @@ class NormBall(Body):
     def gauge_bound(self, l1: float, l2: float) -> float:
         """l1^s l2^(1 - s) / r with s = max(2 / p - 1, 0).
 
-        log ||x||_p is convex in 1/p (Littlewood), and ||x||_p falls with p.
+        For p <= 2 the bound is Littlewood's inequality: log ||x||_p is convex in 1/p. For p above 2
+        it is ||x||_p <= ||x||_2, because ||x||_p decreases in p.
         """
         share = max(2 / self.p - 1, 0.0)
         return math.pow(l1, share) * math.pow(l2, 1 - share) / self.r
@@ -67,9 +71,11 @@ class NormBall(Body):
 class LpBall(NormBall):
     """The ball {x in R^m : ||x||_p <= r}, ||x||_p = (sum |x_i|^p)^(1/p), 1 <= p < infinity.
 
-    Every verb but `project` in closed form, O(m) per point. `CrossPolytope` (p = 1), `Ball` (p = 2)
-    and `Box.centred` (p infinite) implement more verbs. SAM-4; Barthe, Guedon, Mendelson and Naor
-    (2005) for the uniform distribution.
+    Support function, extreme points, gauge, facets and uniform points have closed forms and cost
+    O(m) per point. Volume and second moment have closed forms, too. Chords are found by bisection,
+    and projections are missing. For p = 1, p = 2 and infinite p use `CrossPolytope`, `Ball` and
+    `Box.centred`, which have more methods in closed form. The sampler is SAM-4, from Barthe,
+    Guedon, Mendelson and Naor (2005).
 
     Parameters
     ----------
@@ -110,11 +116,11 @@ class LpBall(NormBall):
         return Facets(self.gauge(points), _polar(away, self.p) / self.r)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Generalised Gaussian coordinates over the norm with one more exponential, exact."""
+        """Independent uniform points (n, m), exact; see `lp_ball_points`."""
         return self.r * lp_ball_points(n, self.m, self.p, rng)
 
     def second_moment(self) -> FloatArray:
-        """A multiple of the identity, in gamma functions."""
+        """r^2 E x_1^2 times the identity; see `lp_ball_variance`."""
         return self.r**2 * lp_ball_variance(self.m, self.p) * np.eye(self.m)
 
     def difference(self) -> Body:
@@ -123,7 +129,10 @@ class LpBall(NormBall):
 
 
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
-    """||x||_p of each row of (b, m), scaled by the largest entry against overflow: (b,)."""
+    """||x||_p of each row x of (b, m): (b,).
+
+    Entries are divided by the largest one before they are raised to powers, against overflow.
+    """
     sizes = np.abs(points)
     largest = sizes.max(axis=1, initial=0.0)
     if math.isinf(exponent):
@@ -133,7 +142,10 @@ def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
 
 
 def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
-    """The y with ||y||_q = 1 and <y, x> = ||x||_p, for rows x not 0 and p = `exponent`."""
+    """Vectors y (b, m) with ||y||_q = 1 and <y, x> = ||x||_p, for rows x of (b, m) other than 0.
+
+    p = `exponent`, and q is its dual exponent.
+    """
     if math.isinf(exponent):
         places = np.abs(vectors).argmax(axis=1)
         unit = np.zeros_like(vectors)
@@ -147,8 +159,9 @@ def _polar(vectors: FloatArray, exponent: float) -> FloatArray:
 def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Generator) -> FloatArray:
     """Independent uniform points (n, m) of the unit ball of the l_p norm (SAM-4).
 
-    g_i of density proportional to e^(-|g|^p) and E ~ Exp(1): g / (sum |g_i|^p + E)^(1/p) is
-    uniform. |g_i| = G^(1/p) U with G ~ Gamma(1 + 1/p), which does not underflow for large p.
+    If the g_i are independent with density proportional to e^(-|g|^p), and X ~ Exp(1), then
+    g / (sum |g_i|^p + X)^(1/p) is uniform. Each |g_i| is drawn as G^(1/p) U with G ~ Gamma(1 + 1/p)
+    and U uniform on [0, 1]. The simpler |g_i| = Gamma(1/p)^(1/p) would underflow for large p.
     """
     gammas = rng.standard_gamma(1 + 1 / exponent, (n, dimension))
     points = rng.uniform(-1, 1, (n, dimension)) * gammas ** (1 / exponent)
@@ -159,9 +172,9 @@ def lp_ball_points(n: int, dimension: int, exponent: float, rng: np.random.Gener
 def lp_ball_variance(dimension: int, exponent: float) -> float:
     """E x_1^2 on the unit ball: Gamma(3/p) Gamma(m/p + 1) / (Gamma(1/p) Gamma((m + 2)/p + 1)).
 
-    The g of `lp_ball_points` has E g^2 = Gamma(3/p) / Gamma(1/p). Its divisor sum |g_i|^p + E has
-    a Gamma(m/p + 1) distribution and is independent of the point, so E g^2 is divided by the moment
-    of order 2/p of that distribution.
+    In the notation of `lp_ball_points`, E g_1^2 = Gamma(3/p) / Gamma(1/p), and the uniform point is
+    x = g / S^(1/p) with S = sum |g_i|^p + X ~ Gamma(m/p + 1). S is independent of x, so
+    E x_1^2 = E g_1^2 / E S^(2/p).
     """
     p, m = exponent, dimension
     logs = math.lgamma(3 / p) - math.lgamma(1 / p) + math.lgamma(m / p + 1)

@@ -18,25 +18,30 @@ from geomdp.bodies.spectral.symmetric import SymmetricSpectral
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, explicit_answers
 
-#: Largest relative error of a gauge in this library (that of ray shooting in V-polytopes).
+#: Largest relative error of a gauge in this library: that of ray shooting in V-polytopes.
 GAUGE_ERROR = 1e-8
-#: Most differences of answers whose gauge is computed one by one.
+#: Most differences of answers that are checked one by one.
 MAX_PAIRS = 1 << 20
 #: Differences handed to a gauge at a time.
 PAIR_ROWS = 1 << 14
 
 
 def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> float:
-    """Prove that a symmetric body contains the neighbour body; return the largest gauge found.
+    """Prove that a symmetric body contains the neighbour body, up to the factor that is returned.
 
-    Bodies bounded by listed hyperplanes (`Body.largest_gauge`: slabs, H-polytopes, boxes, and
-    scaled, product and one-to-one linear images of them) are checked exactly: the support function
-    of the neighbour body along each normal against the offset. Balls of l_p norms and ellipsoids
-    (`Body.gauge_bound`) pass if the workload's bounds on norms imply it. Spectral bodies are
-    compared with the neighbour body of second moments at one extreme point of each orbit. For all
-    other bodies, and where these bounds do not suffice, the gauge is computed of every difference
-    of two answers (replace-one) or of every answer (add/remove). They contain the extreme points of
-    the neighbour body; up to 2^20 are checked.
+    The proof depends on the body:
+
+    * Bodies bounded by listed hyperplanes (`Body.largest_gauge`: slabs, H-polytopes, boxes, and
+      their multiples, products and one-to-one linear images) are checked exactly. The support
+      function of the neighbour body along each normal is compared with the offset.
+    * Balls of l_p norms and ellipsoids (`Body.gauge_bound`) are accepted if the workload's bounds
+      on the l1 and l2 norms of differences imply containment.
+    * Spectral bodies are compared with the neighbour body of second moments. One extreme point of
+      each orbit is checked.
+    * For all other bodies, and if the bounds on norms do not suffice, the gauge of every difference
+      of two answers (replace-one) or of every answer (add/remove) is computed. The extreme points
+      of the neighbour body are among these points and their negatives. At most 2^20 points are
+      checked.
 
     Parameters
     ----------
@@ -50,14 +55,15 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     Returns
     -------
     float
-        A number t, 1 <= t <= 1 + 2e-8, such that t K contains the neighbour body. It exceeds 1 only
-        by rounding and by the accuracy of gauges; K-norm noise of t K is private with no slack.
+        A number t, 1 <= t <= 1 + 2e-8, such that t K contains the neighbour body: the largest gauge
+        found, or 1 if that is larger. It exceeds 1 only because of rounding and of the error of
+        gauges. K-norm noise of t K, in place of K, is private with no slack.
 
     Raises
     ------
     ValueError
-        If the body has another dimension, is not known to be symmetric, does not contain the
-        neighbour body, or if containment cannot be verified.
+        If the body is no `Body`, has another dimension than the answers, is not known to be
+        symmetric, does not contain the neighbour body, or if containment cannot be verified.
     """
     if not isinstance(body, Body):
         raise ValueError(f"body must be a Body, got {type(body).__name__}")
@@ -90,10 +96,10 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
 
 
 def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
-    """Largest gauge in `body` over `neighbours`, if both are invariant under M -> V M V^T.
+    """Largest gauge in `body` over the points of `neighbours`, for two spectral bodies; else None.
 
-    The gauge is constant on orbits, so one extreme point of each orbit is enough. None if one of
-    the two is no such body.
+    Both bodies are invariant under M -> V M V^T for orthogonal V, so the gauge is constant on
+    orbits. It is computed at one extreme point of each orbit.
     """
     invariant = body
     while isinstance(invariant, Scaled):
@@ -140,5 +146,5 @@ def _listed_answers(workload: Workload) -> FloatArray | None:
 
 
 def _largest_gauge(body: Body, points: FloatArray) -> float:
-    # np.max keeps a NaN from a faulty gauge, which the caller refuses; max() could drop it.
+    # np.max returns NaN if a faulty gauge does, and the caller then raises. max() could drop it.
     return float(np.max(body.gauge(points)))

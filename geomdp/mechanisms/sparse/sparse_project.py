@@ -26,16 +26,19 @@ from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 
-#: Records counted at a time.
+#: Number of records that are read and counted at a time.
 COUNT_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class GaussianRows:
-    """Gaussian noise scaled to the l2 sensitivity of the projection, which does not depend on T."""
+    """Gaussian noise on all T rows at once.
+
+    It is scaled to the l2 sensitivity of the projection, which does not depend on T.
+    """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation per row, for l2 sensitivity `sensitivity` of the whole vector."""
+        """Standard deviation of the noise on each row; `sensitivity` is in l2, of all rows."""
         del rows
         return gaussian_scale(sensitivity, privacy)
 
@@ -48,12 +51,16 @@ class GaussianRows:
 class LaplaceRows:
     """Laplace noise on every row, composed over the T rows, as in the paper.
 
-    Row sensitivity s / sqrt(T) and scale s sqrt(8 ln(1/delta)) / eps make each row
-    eps / sqrt(8 T ln(1/delta))-DP, and the T rows together (eps, delta)-DP (GEN-2b).
+    With l2 sensitivity s of the whole vector, each row has sensitivity s / sqrt(T). Laplace noise
+    of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
+    rows together (eps, delta)-DP (GEN-2b), for eps at most 1.
     """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation per row: sqrt(2) times the Laplace scale."""
+        """Standard deviation of the noise on each row: sqrt(2) times the Laplace scale.
+
+        ``ValueError`` for ZCDP, and for eps above 1.
+        """
         if not isinstance(privacy, ApproxDP):
             raise ValueError(f"privacy must be ApproxDP for LaplaceRows, got {privacy}")
         step = shortcut_step_epsilon(privacy, rows)
@@ -65,18 +72,20 @@ class LaplaceRows:
 
 
 class SparseProject:
-    """Release A D + noise for a random sign matrix A, and answer queries from it.
+    """Release A D + noise for a random sign matrix A, and answer queries from that.
 
-    D is the histogram of the records over an open universe. A in {+-T^(-1/2)}^(T x universe) has
-    entries of limited independence and is stored as a hash key. The answer to a query Q is
-    <A Q, A D + noise> / n, computed in O(m T / 64) hash evaluations from the released vector and
-    the key alone (Blum-Roth, Algorithm 2; BR-PROJ).
+    D is the histogram of the records over an open universe. A is a matrix of T rows, with a column
+    for each element of the universe and entries +-T^(-1/2) of limited independence; a hash key
+    stands for it. The answer to a query Q of sparsity m is <A Q, A D + noise> / n. It takes
+    O(m T / 64) hash evaluations, and only the released vector and the key (Blum-Roth, Algorithm 2;
+    BR-PROJ).
 
-    Every column of A has norm exactly 1, so the l2 sensitivity of A D is 1 under add/remove and
-    at most 2 under replace-one, for any key; privacy never rests on the properties of A.
+    Every column of A has norm exactly 1. For any key, the l2 sensitivity of A D is therefore 1
+    under add/remove and at most 2 under replace-one. Privacy does not depend on the independence of
+    the entries of A; only accuracy does.
 
-    Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector
-    or Laplace noise composed over its rows, in real arithmetic.
+    Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector or
+    by Laplace noise composed over its rows, in real arithmetic.
 
     Parameters
     ----------
@@ -85,21 +94,21 @@ class SparseProject:
     sparsity : int
         Largest sparsity m of a query.
     queries : int
-        Number k of queries that the independence of A is chosen for.
+        Number k of queries for which the independence of A is chosen.
     privacy : ApproxDP or ZCDP
         The guarantee of one release.
     rows : int, optional
         Number of rows T, a power of two from 2^6 to 2^24; by default `feasible_rows`.
     beta : float
-        Failure probability that the independence is chosen for, 0 < beta < 1.
-    noise : GaussianRows or LaplaceRows
-        The noise; Gaussian noise is smaller.
+        Failure probability for which the independence of A is chosen, 0 < beta < 1.
+    noise : GaussianRows or LaplaceRows, optional
+        The noise; by default Gaussian noise, which is smaller.
     encoding : ElementEncoding
         Map from elements to columns; by default elements are whole numbers.
     adjacency : Adjacency
         The neighbour relation.
     rng : Generator, int or None
-        Source of the public hash key, drawn here and never again.
+        Source of the public hash key, which is drawn once, by the constructor.
 
     Raises
     ------
@@ -150,9 +159,10 @@ class SparseProject:
         *,
         ledger: Ledger | None = None,
     ) -> SparseSummary:
-        """The private summary of `records`, elements as in `OpenUniverse`; see `Mechanism.release`.
+        """The private summary of `records`, which are elements as in `OpenUniverse`.
 
-        ``ValueError`` before any payment for elements that the encoding does not take.
+        Parameters are those of `Mechanism.release`. If the encoding does not accept an element, a
+        ``ValueError`` is raised before the ledger pays.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 

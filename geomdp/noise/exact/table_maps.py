@@ -1,9 +1,9 @@
 """Linear maps of contrasts of tables, as maps with whole coefficients on the cells of the tables.
 
-`TableMoments` has Helmert contrasts as coordinates, with entries like 1 / 6^(1/2). A map from them
-to counts in cells therefore holds rounded irrational numbers, and the counts of records are not
-exactly what it says. On the cells themselves the same map has rational coefficients, which the
-rounded ones determine.
+The coordinates of `TableMoments` are Helmert contrasts, which have entries like 1 / 6^(1/2). In
+float64 the matrix of a map from contrasts to counts holds rounded irrational numbers, so it does
+not give the exact counts of records. Written as a map of the cells, the same map has rational
+coefficients. They are recovered here by rounding.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray
 from geomdp.workloads.finite import zero_sum_basis
 
-#: Largest common denominator: coefficients, of modulus at most about 1, times this are then known
-#: from float64 to 2^-15.
+#: Largest common denominator. Coefficients have modulus of about 1 at most and are computed in
+#: float64; times a denominator up to this one, they are known to 2^-15.
 MAX_DENOMINATOR = 1 << 32
 #: How far a coefficient times the denominator may be from a whole number.
 NEARNESS = 2.0**-10
@@ -28,19 +28,20 @@ NEARNESS = 2.0**-10
 
 @dataclass(frozen=True, eq=False)
 class CellMap:
-    """The map T q = numerators @ cells / denominator of contrasts q, and the constant likewise.
+    """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
     Cells are the shares m_i of the levels of columns i in turn, then the entries of the two-way
-    tables M_ij row by row for i < j; q = (H_i^T m_i, H_i^T M_ij H_j).
+    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j), in the same
+    order, with the Helmert contrasts H_i.
 
     Parameters
     ----------
     numerators : (m, c) sparse array
         Whole numbers.
     constant : (m,) array
-        Whole numbers: the constant times the denominator.
+        Whole numbers: c times the denominator.
     denominator : int
-        At least 1.
+        Common denominator, at least 1.
     """
 
     numerators: sp.csr_array
@@ -51,22 +52,23 @@ class CellMap:
 def cell_map(
     levels: Sequence[int], matrix: sp.csr_array, constant: FloatArray | None = None
 ) -> CellMap | None:
-    """The rational map on cells that `matrix` and `constant` round; None if there is none.
+    """The rational map of cells whose float64 form is `matrix` and `constant`; None if none fits.
 
     Parameters
     ----------
     levels : sequence of int
         Numbers of levels l_i of the columns of `TableMoments`.
     matrix : (m, r) sparse array
-        A map of contrasts whose coefficients on cells, with the constant, are multiples of 1 / D, D
-        the square of the least common multiple of the l_i: cells, marginals and sign products are.
+        T, a map of contrasts. Its coefficients on cells and the constant must be multiples of
+        1 / D, where D is the square of the least common multiple of the l_i. Maps to cells,
+        marginals and sign products are of this form.
     constant : (m,) array, optional
-        By default 0.
+        c; by default 0.
 
     Returns
     -------
     CellMap or None
-        None if a coefficient is no multiple of 1 / D up to rounding, or D is above 2^32.
+        None if a coefficient is not a multiple of 1 / D up to rounding, or if D is above 2^32.
     """
     denominator = math.lcm(*levels) ** 2
     if denominator > MAX_DENOMINATOR:

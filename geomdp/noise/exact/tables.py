@@ -1,8 +1,10 @@
-"""Uniform points of the moment body of tables, by rejection where the body is cut.
+"""Uniform points of the moment body of tables; if the body is cut, by rejection.
 
-The construction is that of `geomdp.bodies.conic.table_draws`, in balls: a column of l levels is l
-orthogonal vectors y_a in R^(1 + P) whose squared lengths and first coordinates are its shares m_a;
-inner products of vectors of two columns are their two-way table.
+The construction is that of `geomdp.bodies.conic.table_draws`, here in ball arithmetic (`arb`): each
+number is an interval that holds the exact value. A column of l levels is a set of l orthogonal
+vectors y_a in R^(1 + P), where P is the sum of l - 1 over the columns. The squared length and the
+first coordinate of y_a are both the share m_a of the level. The inner products of the vectors of
+two columns are the two-way table of the columns.
 """
 
 from __future__ import annotations
@@ -19,17 +21,20 @@ from geomdp.noise.exact.linear import gram
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Largest radius of an entry for which violations are first computed in float64.
+#: Violations are first computed in float64 if all entries have at most this radius.
 ENTRY_RADIUS = 2.0**-50
 
 
 def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
-    """A uniform point of `TableMoments(levels, limit)`, in its coordinates."""
+    """A uniform point of `TableMoments(levels, limit)`, in the coordinates of that body."""
     return _coordinates(_accepted(levels, limit, draw))
 
 
 def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
-    """The same point by its cells: shares m_i of columns in turn, then M_ij by rows for i < j."""
+    """A uniform point of `TableMoments(levels, limit)`, given by the cells of its tables.
+
+    Cells are the shares m_i of the columns in turn, then the tables M_ij row by row for i < j.
+    """
     columns = _accepted(levels, limit, draw)
     products = gram([vector for column in columns for vector in column])
     starts = [0, *itertools.accumulate(map(len, columns))]
@@ -42,10 +47,11 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 
 
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
-    """The vectors of each column of a point of the cut body, by rejection.
+    """The vectors of each column, for a uniform point of the cut body, by rejection.
 
-    Draws from the body that is not cut until the total violation is at most the limit. What the
-    columns drawn so far violate only grows with further columns, so most draws are refused early.
+    Points of the uncut body are drawn until the total violation of one is at most the limit. A
+    further column can only increase the violation of the columns drawn so far, so most points are
+    rejected early.
     """
     while True:
         columns = _columns(levels, limit, draw)
@@ -54,7 +60,7 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
 
 
 def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]] | None:
-    """The vectors of each column; None once the violation is above the limit."""
+    """The vectors of each column; None as soon as the violation exceeds the limit."""
     order = sum(levels) - len(levels)
     columns: list[list[Vector]] = []
     cut = None if math.isinf(limit) else _Cut(limit)
@@ -62,7 +68,8 @@ def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vecto
     for count in levels:
         rows = [bartlett_row(place, order, draw) for place in range(first, first + count - 1)]
         first += count - 1
-        # The parameter of the Dirichlet law is (P - q) / 2 + 1 for q = count - 1.
+        # The Dirichlet law has parameters (P - q) / 2 + 1 for q = count - 1 and P = order;
+        # `dirichlet` takes twice that.
         shares = dirichlet(count, order - count + 3, draw)
         columns.append(_vectors(shares, _orthonormal(rows, order)))
         if cut is not None and not cut.allows(columns[-1]):
@@ -71,7 +78,7 @@ def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vecto
 
 
 def _orthonormal(rows: list[Vector], width: int) -> list[Vector]:
-    """Gram-Schmidt of rows, filled up with zeros to one width."""
+    """Orthonormal rows by Gram-Schmidt, after zeros are appended to give all rows one width."""
     frame: list[Vector] = []
     for row in rows:
         rest = [*row, *[arb(0)] * (width - len(row))]
@@ -84,10 +91,11 @@ def _orthonormal(rows: list[Vector], width: int) -> list[Vector]:
 
 
 def _vectors(shares: Vector, frame: list[Vector]) -> list[Vector]:
-    """y_a = (m_a, row a of C Q) with orthonormal rows Q and C C^T = diag(m) - m m^T.
+    """y_a = (m_a, row a of C Q), where Q has orthonormal rows and C C^T = diag(m) - m m^T.
 
-    Conditional variances give C: with t_k = m_k + m_(k+1) + ..., its column k is
-    (m_k t_(k+1) / t_k)^(1/2) at k and -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k.
+    m are the `shares`, and Q is the `frame`. C is the Cholesky factor, which follows from
+    conditional variances: let t_k = m_k + m_(k+1) + ...; column k of C is (m_k t_(k+1) / t_k)^(1/2)
+    in row k and -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k.
     """
     tails = list(itertools.accumulate(reversed(shares)))[::-1]
     vectors = []
@@ -100,7 +108,7 @@ def _vectors(shares: Vector, frame: list[Vector]) -> list[Vector]:
 
 
 def _combined(weights: Vector, rows: list[Vector]) -> Vector:
-    """The sum of weighted rows, of which those without a weight are left out."""
+    """The weighted sum of the first rows; rows beyond the number of weights are left out."""
     chosen = rows[: len(weights)]
     return [
         ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
@@ -109,7 +117,10 @@ def _combined(weights: Vector, rows: list[Vector]) -> Vector:
 
 
 def _coordinates(columns: list[list[Vector]]) -> Vector:
-    """H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j."""
+    """H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j.
+
+    H_i are the Helmert contrasts of column i.
+    """
     contrasts = [
         _combined(weights, vectors) for vectors in columns for weights in _helmert(vectors)
     ]
@@ -138,8 +149,9 @@ def _helmert(vectors: list[Vector]) -> list[Vector]:
 class _Cut:
     """Whether the violation of the columns so far is at most the limit.
 
-    The answer is that of the exact vectors, at every precision, as it decides which numbers are
-    read next. Float64 is used where its proved error cannot change the answer.
+    The answer decides which random numbers are read next. It must therefore be the answer for the
+    exact vectors, whatever the precision of the balls. Float64 is used if its proved error cannot
+    change the answer; if the balls are too wide to decide, `Undecided` asks for more bits.
     """
 
     def __init__(self, limit: float) -> None:
@@ -150,7 +162,7 @@ class _Cut:
         self._widest = 0.0
 
     def allows(self, column: list[Vector]) -> bool:
-        """The answer with one more column."""
+        """Add one column, and say whether the violation is still at most the limit."""
         self._starts.append(self._starts[-1] + len(column))
         self._vectors += column
         self._floats += [[float(entry) for entry in vector] for vector in column]
@@ -169,10 +181,10 @@ class _Cut:
     def _float_comparison(self) -> bool | None:
         """The comparison in float64, or None if its error leaves both answers possible.
 
-        Vectors have length at most 1 and w entries. With radii of at most 2^-50 their floats are
-        off by at most 2^-49, so that inner products are off by at most w 2^-47 with their rounding.
-        Each of N inequalities adds 6 of them and is off by at most w 2^-44; adding N values of at
-        most 4 rounds by at most N^2 2^-51.
+        Vectors have w entries and length at most 1. If radii are at most 2^-50, the floats have an
+        error of at most 2^-49, and inner products one of at most w 2^-47, rounding included. Each
+        of N inequalities adds 6 inner products and has an error of at most w 2^-44. The sum of N
+        values of at most 4 has a rounding error of at most N^2 2^-51.
         """
         if self._widest > ENTRY_RADIUS:
             return None
@@ -181,17 +193,18 @@ class _Cut:
         total = float(violations(cells[None], np.array(self._starts, dtype=np.int64))[0])
         count = self._starts[-1] ** 2 + 4 * math.comb(self._starts[-1], 3)
         error = count * entries.shape[1] * 2.0**-44 + count**2 * 2.0**-51
-        # Written so that a total that is no number is left undecided.
+        # `not >` also leaves a NaN undecided.
         if not abs(total - self._limit) > error:
             return None
         return total < self._limit
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:
-    """The sum of what cell and triangle inequalities miss, of the events `table_draws` counts."""
+    """Total violation of the cell and triangle inequalities, as in `table_draws.violations`."""
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
-    # Of two levels one is the complement of the other, which permutes the four inequalities.
+    # Use one event of a column of two levels: the other is its complement, for which the four
+    # inequalities are the same in another order.
     events = [column[:1] if len(column) == 2 else column for column in columns]
     for chosen in itertools.combinations(events, 3):
         for a, b, c in itertools.product(*chosen):

@@ -1,4 +1,4 @@
-"""Filters: multipliers on the Chebyshev coefficients of a query, with bounds on their error."""
+"""Filters: factors on the Chebyshev coefficients of a query, with bounds on their error."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from geomdp.workloads.smooth.jackson import MAX_SMOOTHNESS, jackson_multiplier, 
 
 
 class Filter(ABC):
-    """A multiplier on the Chebyshev coefficients of degree < t in each variable."""
+    """A factor for each Chebyshev coefficient of degree < t in each of d variables.
+
+    In the methods `size` is t, `nodes` is N, and `dimension` is d.
+    """
 
     @abstractmethod
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """The factors, of shape (t,) * d."""
+        """The factors, an array of shape (t,) * d."""
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """Bound on the maximal error of the filtered polynomial; infinite where none is known.
+        """Bound on the largest error of the filtered polynomial; infinite if no bound is known.
 
-        From bounds (J + 1,) on all derivatives of order 0..J, for t degrees from N Chebyshev nodes
-        in each of d variables.
+        `bounds` (J + 1,) are bounds on all derivatives of the query of order 0..J. The coefficients
+        are computed from N Chebyshev nodes in each variable.
         """
         del bounds, size, nodes, dimension
         return math.inf
@@ -38,20 +41,20 @@ class Filter(ABC):
 
 @dataclass(frozen=True)
 class Truncation(Filter):
-    """All factors 1: the truncated Chebyshev series, most accurate for very smooth queries."""
+    """All factors are 1: the truncated Chebyshev series, most accurate for very smooth queries."""
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """Ones."""
+        """An array of ones, of shape (t,) * d."""
         return np.ones((size,) * dimension)
 
 
 @dataclass(frozen=True)
 class Jackson(Filter):
-    """The paper's operator: factors prod_i lambda_{m_i} of `jackson_multiplier`.
+    """The operator of Wang et al.: factors prod_i lambda_{m_i} of `jackson_multiplier`.
 
-    Its error is O(t^-K) for all of C^K_B, without the logarithms of truncation, and its
-    coefficients are at most 2^((K + 1) d) B; at the degrees that noise allows, truncation is
-    usually far more accurate.
+    For all queries in C^K_B (derivatives up to order K at most B) the error is O(t^-K), without the
+    logarithms of truncation, and the coefficients are at most 2^((K + 1) d) B. At the degrees t
+    that noise allows, truncation is usually far more accurate.
 
     Parameters
     ----------
@@ -70,15 +73,17 @@ class Jackson(Filter):
         object.__setattr__(self, "smoothness", smoothness)
 
     def weights(self, size: int, dimension: int) -> FloatArray:
-        """Products of the univariate factors."""
+        """Products of the factors of each variable, an array of shape (t,) * d."""
         multiplier = jackson_multiplier(self.smoothness, size)
         return reduce(np.multiply.outer, [multiplier] * dimension)
 
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
-        """2 mu_K sup|g^(K)| for each variable, plus the error of aliasing from degrees >= N.
+        """Bound on the largest error; infinite if `bounds` do not reach order K.
 
-        The univariate operator has norm at most 2^(K+1) - 1. It is applied to the interpolant at
-        N nodes instead of the function; the error of the interpolant is the aliasing.
+        The operator in one variable errs by at most 2 mu_K sup|g^(K)| and has norm at most
+        2^(K + 1) - 1; `tensor_bound` combines the variables. The operator is applied to the
+        interpolant at N nodes in place of the query, so the error of the interpolant (aliasing from
+        degrees >= N), times the norm, is added.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -93,25 +98,24 @@ class Jackson(Filter):
 class Shrinkage(Filter):
     """Factors v_m / (v_m + s_m^2): shrink noisy moments towards 0 by their expected size.
 
-    The factor w minimises the mean squared error of w (M_m + noise) as an estimate of the moment
-    M_m when E M_m^2 = v_m. For n records drawn from a random density whose m-th Chebyshev moment
-    has root mean square c_m ||m||^-a, c_m^2 = 2^-(number of nonzero m_i) = E T_m^2 of a random
-    record,
+    If the moment M_m has E M_m^2 = v_m, this factor w minimises the mean squared error of
+    w (M_m + noise) as an estimate of M_m. The model for v_m: n records are drawn from a random
+    density whose m-th Chebyshev moment has root mean square c_m ||m||^-a, where ||m|| is the
+    maximum norm and c_m^2 = 2^-(number of nonzero m_i) is E T_m^2 of a random record. Then
 
-        v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n),
+        v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 
-    with the maximum norm ||m||. With a = 0 no smoothness of the density is supposed; the
-    coefficients are then the least-squares fit to the query under the Chebyshev measure, penalised
-    by the noise.
+    a = 0 assumes no smoothness of the density. The coefficients are then a least-squares fit to the
+    query under the Chebyshev measure, with a penalty for the noise.
 
     Parameters
     ----------
     noise_std : (t,) * d array
-        s_m >= 0, standard deviations of the noise on the moments (means).
+        s_m >= 0: standard deviations of the noise on the moments, which are means over records.
     n : int
-        Number of records, public.
+        Public number of records.
     decay : float
-        a >= 0, the smoothness of the density: 0 for arbitrary data.
+        a >= 0, the assumed smoothness of the density; 0 for arbitrary data.
     """
 
     noise_std: FloatArray = field(repr=False)

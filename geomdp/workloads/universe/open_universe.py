@@ -1,4 +1,4 @@
-"""The open universe: any hashable element, no declared size."""
+"""The open universe: its elements are all hashable objects, and its size is not declared."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 class OpenUniverse(Universe):
     """All hashable Python objects: strings, whole numbers, tuples; the size is not declared.
 
-    Records are any iterable of elements: a list, a tuple, a Series, a one-dimensional array, or a
-    generator, which is read once and never held. An item that is itself an array, a Series or a
-    list is a chunk of records; a tuple is an element. Two elements are the same if Python says
-    that they are equal (``1 == 1.0 == True``), and an element must equal itself: NaN and missing
-    values are refused.
+    Records are any iterable of elements: a list, a tuple, a Series, a one-dimensional array or a
+    generator. `chunks` reads a generator once, in pieces, and never holds all of its elements. An
+    item that is itself an array, a Series or a list is a chunk of records; an item that is a tuple
+    is one element. Two elements are the same if Python calls them equal (``1 == 1.0 == True``). An
+    element must equal itself, so NaN and ``pandas.NA`` are refused; None is an element.
     """
 
     @property
     def size(self) -> int | None:
-        """None: infinite."""
+        """None, which stands for an infinite universe."""
         return None
 
     @property
     def record_shape(self) -> tuple[int, ...]:
-        """Single elements: ()."""
+        """(), as a record is a single element."""
         return ()
 
     def validate(self, records: Elements, first_row: int = 0) -> npt.NDArray[Any]:
@@ -45,7 +45,8 @@ class OpenUniverse(Universe):
         Raises
         ------
         ValueError
-            For what is not an iterable of elements; names the row of the first bad element.
+            If `records` is no iterable of elements, or if an element is not hashable or does not
+            equal itself; the message names the row of the first such element.
         """
         chunk = list(_elements(records))
         array = np.empty(len(chunk), dtype=object)
@@ -53,7 +54,7 @@ class OpenUniverse(Universe):
         return self._check(array, first_row)
 
     def chunks(self, records: Elements, rows: int) -> Iterator[npt.NDArray[Any]]:
-        """Validated chunks of at most `rows` elements, read lazily and only once."""
+        """Validated chunks of at most `rows` elements; `records` is read lazily, and only once."""
         rows = whole(rows, "rows")
         stream, first_row = _elements(records), 0
         while chunk := list(islice(stream, rows)):
@@ -80,7 +81,11 @@ class OpenUniverse(Universe):
 
 
 def _elements(records: object) -> Iterator[Hashable]:
-    """The elements one by one: chunks are flattened, NumPy scalars become Python objects."""
+    """The elements one by one, from records that may consist of chunks.
+
+    Elements of arrays and Series, and single NumPy scalars, become Python objects. Elements of
+    lists stay as they are.
+    """
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(f"records must be an iterable of elements, got {type(records).__name__}")
     if hasattr(records, "tolist") or hasattr(records, "columns"):
@@ -92,7 +97,7 @@ def _elements(records: object) -> Iterator[Hashable]:
 
 
 def _as_list(chunk: Any) -> list[Hashable]:
-    """One array, Series or list as Python objects."""
+    """The elements of one array, Series or list; a NumPy scalar becomes a list of one element."""
     if isinstance(chunk, list):
         return chunk
     if getattr(chunk, "ndim", None) == 0:  # a NumPy scalar is an element, not a chunk
