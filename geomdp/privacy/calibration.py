@@ -52,7 +52,9 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
 
-    `sensitivity` is Delta_2. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+    `sensitivity` is Delta_2. Unlike the other scales, this one is not rounded up: it may be below
+    the exact value by a few units in the last place. Bun-Steinke 2016, Proposition 1.6; formula
+    sheet GEN-2, JL-GAUSS.
     """
     return _scale(positive(sensitivity, "sensitivity") / math.sqrt(2) / math.sqrt(privacy.rho))
 
