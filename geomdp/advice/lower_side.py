@@ -1,4 +1,4 @@
-"""The lower side of a bracket: the packings and lines that apply to a workload, chained."""
+"""The lower side of a bracket: lower bounds from packings and lines, alone and combined."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from geomdp.bounds.lines.bounds import line_rungs
 from geomdp.bounds.packings.search import DEFAULT_EFFORT
 from geomdp.workloads import Marginals, Workload, WorkloadSizeError
 
-#: One argument: a bound for a workload and one question in several forms, or `SideConditionError`.
+#: A lower-bound argument: from a workload, forms of a question (see `_forms`) and a generator to a
+#: bound. It raises `SideConditionError` if it does not apply.
 Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 
-#: Separation factors c tried besides that of the metric; all prove the same statement. A bound from
-#: M data sets is proportional to (ln(M - 1) + log odds(c)) / c. It is largest near c = 4 (2 sqrt(2)
-#: for `RMS`) for few data sets, and at a smaller c, down to 2, for many.
+#: Separation factors c tried besides that of the metric. Every factor gives a valid bound on the
+#: same sample complexity. A bound from M data sets is proportional to
+#: (ln(M - 1) + log odds(c)) / c. It is largest near c = 4 (2 sqrt(2) for `RMS`) for few data sets,
+#: and at a smaller c, down to 2, for many.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: A search that leaves multisets out: no pool, no exchanges.
+#: Effort of a search among single elements, without multisets: the least pool and no exchanges.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
-#: Most answers searched for each separation factor, and for the best one: a packing of 2^11 data
-#: sets then takes seconds on one core. Workloads of many queries have few elements searched, but at
-#: least 2^8.
+#: Largest number of answers (elements times queries) searched for each separation factor, and for
+#: the best one. Then a packing of 2^11 data sets takes seconds on one core. For workloads of many
+#: queries few elements are searched, but at least `LEAST_ELEMENTS`.
 FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
@@ -49,7 +51,7 @@ def lower_bounds(
     Parameters
     ----------
     workload : Workload
-        k queries.
+        The queries.
     question : Problem
         Privacy, error, metric and neighbour relation.
     rng : Generator, int or None
@@ -58,10 +60,10 @@ def lower_bounds(
     Returns
     -------
     list of Bound
-        The best chain of all packings found, then each argument by itself; n >= 1, which needs no
-        argument, where none proves anything.
+        Best first. All packings and lines found are also combined into one bound, which is listed
+        if it exceeds the others. If no argument applies, the only bound is the trivial n >= 1.
     dict of str to str
-        Why the others prove nothing.
+        Names of the arguments that do not apply, with the reason for each.
     """
     generator = np.random.default_rng(rng)
     questions = _forms(question)
@@ -80,16 +82,17 @@ def lower_bounds(
 
 
 def _forms(question: Problem) -> tuple[Problem, ...]:
-    """The question with its own separation factor, and with each of `FACTORS`."""
+    """Copies of the question, with its own separation factor first, then with each of `FACTORS`."""
     factors = dict.fromkeys((question.metric.separation, *FACTORS))
     metrics = [replace(question.metric, separation=factor) for factor in factors]
     return tuple(replace(question, metric=metric) for metric in metrics)
 
 
 def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
-    """The best covering by packings and lines from several bounds.
+    """The best bound from combining the packings of several bounds with lines.
 
-    Its packings have the same separation factor. Lines need none and join packings of any.
+    A packing or a line excludes a range of n; together they exclude more. Packings are combined
+    only if they have the same separation factor. Lines have none, so they join every combination.
     """
     rungs: dict[Problem, list[ExcludedRange]] = {}
     for bound in bounds:
@@ -101,7 +104,10 @@ def _together(bounds: list[Bound], lines: Sequence[ExcludedRange]) -> Bound:
 
 
 def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator) -> Bound:
-    """Packings of single elements for every separation factor, of multisets for the best one."""
+    """Search packings of single elements for every separation factor, then of multisets.
+
+    Multisets are searched for the best factor and for that of the question.
+    """
 
     def search(question: Problem, effort: Effort) -> Bound:
         return packing_search(
@@ -127,7 +133,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
 
 
 def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
-    """`effort` with as many elements as have that many answers."""
+    """`effort` with at most as many elements as have `answers` answers together."""
     most = max(LEAST_ELEMENTS, answers // workload.n_queries)
     return replace(effort, elements=min(effort.elements, most))
 
@@ -135,7 +141,7 @@ def _within(answers: int, workload: Workload, effort: Effort) -> Effort:
 def _marginal_blocks(
     workload: Workload, questions: tuple[Problem, ...], rng: np.random.Generator
 ) -> Bound:
-    """Theorem 25, for the workload it speaks of."""
+    """The bound of JL-T25, which holds for `Marginals` only."""
     del rng
     if not isinstance(workload, Marginals):
         raise SideConditionError("it is for monotone conjunctions, `Marginals`, alone")
@@ -166,7 +172,7 @@ def _lines(workload: Workload, questions: tuple[Problem, ...], rng: np.random.Ge
 
 
 def _best(questions: tuple[Problem, ...], argue: Callable[[Problem], Bound]) -> Bound:
-    """The largest bound over all separation factors; raises the last error if there is none."""
+    """The largest bound over all separation factors; raises the last error if all fail."""
     found: list[Bound] = []
     errors: list[SideConditionError] = []
     for question in questions:

@@ -1,4 +1,4 @@
-"""A lower bound on the bound of a projection, without its draws: noise that is log-concave."""
+"""A quick lower bound on the predicted error of projected noise that is log-concave."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp.mechanisms import AdditiveMechanism
 from geomdp.mechanisms.post_processed.projected import squared_noise_limit
 
-#: Elements whose answers are compared in pairs.
+#: Number of random elements whose answers are compared in pairs.
 ELEMENTS = 64
-#: Most queries for which the covariance (m, m) is taken: seconds and 32 MB at most.
+#: Largest number m of queries for which the covariance (m, m) is computed: it takes at most 32 MB
+#: and a few seconds.
 MAX_QUERIES = 1 << 11
-#: Share of the variances that counts: estimated ones come from 1024 draws, and those of single
-#: directions are known to a few percent.
+#: Factor applied to variances of single directions. Some are estimated, from 1024 draws, and known
+#: to a few percent only.
 KNOWN = 0.9
 
 
 def projection_floor(noisy: AdditiveMechanism) -> float:
     r"""A lower bound on the prediction of `Projected`, per query; 0 for more than 2048 queries.
 
-    That prediction is the least of E||Z||^2 / n^2, E h_K(Z) / n and the squared diameter of K, each
-    over m, to the power 1/2. For symmetric Z and any two answers q, q' in K,
+    The prediction is (s / m)^{1/2}, where s is the least of E||Z||^2 / n^2, E h_K(Z) / n and the
+    squared diameter of K. For symmetric Z and any two answers q, q' in K,
 
-    .. math:: E h_K(Z) \ge E |<Z, q - q'>| / 2 \ge (Var <Z, q - q'> / 8)^{1/2},
+    .. math:: E h_K(Z) \ge E |<Z, q - q'>| / 2 \ge (Var <Z, q - q'> / 8)^{1/2}.
 
-    the second where Z is log-concave: then E|X| is at least the standard deviation of X = <Z, q -
-    q'> over the square root of 2, with equality for the Laplace distribution. The largest of these
-    is taken over pairs of 64 elements.
+    The second inequality needs a log-concave Z: then E|X| is at least the standard deviation of
+    X = <Z, q - q'> over the square root of 2, with equality for the Laplace distribution. The
+    largest right-hand side over all pairs of 64 random elements is used.
 
     Parameters
     ----------
     noisy : AdditiveMechanism
-        Noise Z that is symmetric and log-concave.
+        Mechanism whose noise Z is symmetric and log-concave; this is not checked.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The choice among mechanisms in plain words."""
+"""Sentences that explain the choice among mechanisms."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ KINDS = {
     PredictionKind.UPPER_BOUND: "an upper bound over all data sets",
     PredictionKind.PRIOR: "simulated on a prior",
 }
-#: Share of the diameter of the answers above which noise drowns them.
+#: The reasons warn that records are few if the noise exceeds this share of the diameter of the
+#: answers.
 DROWNED = 0.5
-#: Most candidates that were not tried listed in a sentence.
+#: Up to this many candidates that were not tried are listed by name.
 NAMED = 3
 
 
 def reasons(ranked: list[Built], trials: Trials) -> list[str]:
-    """The choice in words: how large, why, by how much, with what guarantee, and what is open."""
+    """Sentences about the first of `ranked`.
+
+    They state its predicted error, why it suits the workload, how large its noise is, the next best
+    mechanism, its guarantee, and which candidates were not tried.
+    """
     best = ranked[0]
     said = [
         f"{best.name} has the least predicted error, {best.prediction.value:.4g} per query "
@@ -54,7 +59,7 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
 
 
 def _aside(ranked: list[Built]) -> str:
-    """What is lower by a little, yet not advised."""
+    """Remark on a mechanism that has a slightly lower prediction and is not advised, if any."""
     best = ranked[0].prediction.value
     others = [trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate]
     lower = [trial for trial in others if trial.prediction.value < best * (1 - TIE)]
@@ -65,7 +70,7 @@ def _aside(ranked: list[Built]) -> str:
 
 
 def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
-    """Noise against how far answers of two data sets can be apart, and what follows from that."""
+    """How the noise compares with the diameter of the answers, and what post-processing gains."""
     setting = trials.setting
     workload = setting.workload
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
@@ -81,7 +86,7 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
             f"{sizes}. Moving answers to the nearest attainable ones never adds error on "
             f"{setting.n} records, but {PROJECTED.name}({best.name}) is left out: {why}."
         )
-    # A mechanism with a projection of its own has no step in the table.
+    # A mechanism that itself projects has no `step`; it is described like `PROJECTED`.
     does = (best.step or PROJECTED).does
     gain = 1 - best.prediction.value / alone
     if gain < WORTHWHILE:
@@ -91,7 +96,7 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
 
 
 def _dimensions(setting: Setting) -> str:
-    """How many queries are free to move, where the hull of the answers is within reach."""
+    """Sentence on the dimension of the affine hull of the answers; empty if it is out of reach."""
     try:
         dimension = setting.workload.affine_hull().dimension
     except WorkloadSizeError:
@@ -100,7 +105,7 @@ def _dimensions(setting: Setting) -> str:
 
 
 def _comparison(ranked: list[Built]) -> list[str]:
-    """The next mechanism with another noise, and by how much its prediction is larger."""
+    """Sentence on the next mechanism with another noise, and how much larger its prediction is."""
     best = ranked[0]
     others = [
         trial

@@ -1,4 +1,4 @@
-"""The setting in which mechanisms are compared: what is asked for, and what an answer may cost."""
+"""The setting in which mechanisms are compared: what is asked for, and what advice may cost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from geomdp._validation import positive
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Workload
 
-#: Operations of a fast transform in a second of one core.
+#: Operations of a fast transform that one core does in a second.
 OPERATIONS_A_SECOND = 1 << 30
 
 
@@ -25,16 +25,16 @@ class UntriedError(InapplicableError):
 class Budget:
     """The most that the set-up and the prediction of one candidate may cost.
 
-    Costs are closed counts from the sizes of the workload, so that advice is the same on every
-    machine.
+    Costs are computed by formulas from the sizes of the workload, not timed, so that advice is the
+    same on every machine.
 
     Parameters
     ----------
     memory : float
         Bytes.
     work : float
-        Operations of a fast transform, of which a core does 10^9 to 2 * 10^9 in a second; those of
-        matrix products count an eighth.
+        Operations of a fast transform, of which a core does 10^9 to 2 * 10^9 in a second. An
+        operation of a matrix product counts as an eighth.
     """
 
     memory: float
@@ -42,35 +42,35 @@ class Budget:
 
     @classmethod
     def of_seconds(cls, effort: float) -> Budget:
-        """A gibibyte, and as many operations as one core does in `effort` seconds or less."""
+        """One GiB of memory, and the operations that one core does in `effort` seconds or less."""
         return cls(memory=2.0**30, work=positive(effort, "effort") * OPERATIONS_A_SECOND)
 
 
-#: Seconds of predicted work for one candidate where nobody asks for more or less.
+#: Default of the seconds of predicted work for one candidate.
 DEFAULT_EFFORT = 2.0
 DEFAULT_BUDGET = Budget.of_seconds(DEFAULT_EFFORT)
-#: For brackets and error curves, which are studied rather than waited for.
+#: Budget for brackets and error curves, whose users can wait longer.
 THOROUGH = Budget.of_seconds(4 * DEFAULT_EFFORT)
-#: For a mechanism that was asked for by name.
+#: Budget for a mechanism that was asked for by name.
 UNLIMITED = Budget(memory=math.inf, work=math.inf)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What advice is asked for; all of it is public.
+    """The question that advice answers; all of it is public.
 
     Parameters
     ----------
     workload : Workload
-        m queries.
+        The m queries.
     n : int
-        Number of records, or the declared normaliser.
+        Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee wanted.
     adjacency : Adjacency
         Neighbour relation.
     exact_only : bool
-        Whether heuristic samplers are left out.
+        Whether mechanisms with a heuristic sampler are left out.
     budget : Budget
         The most that one candidate may cost.
     least : float
@@ -94,14 +94,14 @@ class Setting:
         return self.privacy
 
     def check_floor(self, what: str, floor: float) -> None:
-        """Raise `InapplicableError` if the prediction is provably not below the least error known.
+        """Raise `InapplicableError` if a candidate provably does not beat the least prediction.
 
         Parameters
         ----------
         what : str
-            The prediction, or a part of it.
+            Name of the quantity bounded: the prediction, or a part of it. Used in the message.
         floor : float
-            A lower bound on that, per query.
+            A lower bound on the quantity, per query.
         """
         if floor >= self.least:
             raise InapplicableError(
@@ -110,12 +110,12 @@ class Setting:
             )
 
     def check_cost(self, what: str, *, memory: float = 0.0, work: float = 0.0) -> None:
-        """Raise `UntriedError` if bytes or operations are above the budget.
+        """Raise `UntriedError` if a computation needs more memory or work than the budget allows.
 
         Parameters
         ----------
         what : str
-            What costs so much.
+            Name of the computation. Used in the message.
         memory, work : float
             Estimates in the units of `Budget`.
         """

@@ -1,4 +1,4 @@
-"""Building the candidates for a setting, cheap ones first, and ranking them by prediction."""
+"""Build the candidate mechanisms for a setting, cheap ones first, and rank them by prediction."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ from geomdp.noise import GaussianNoise
 from geomdp.privacy import Exact, SamplerStatus
 from geomdp.workloads import WorkloadSizeError
 
-#: Two predictions tie if they differ by less than this share, as those of projections include a
-#: duality gap of a millionth of the squared error, or by less than this many standard errors.
+#: Two predictions tie if they differ by at most the share `TIE` of the smaller one plus
+#: `TIE_STANDARD_ERRORS` standard errors of the difference. `TIE` covers the duality gap that
+#: predictions of projections include, a millionth of the squared error.
 TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
-#: Shrinking is advised only if it lowers the prediction by this share: it has a bias, so its error
-#: is near its bound for many data sets, while that of a projection is below it for most.
+#: Shrinking is advised only if it lowers the prediction by this share. Shrinking has a bias, so its
+#: error is near the predicted bound for many data sets. The error of a projection is below its
+#: bound for most data sets.
 WORTHWHILE = 0.01
-#: Largest universe for which a projection is tried after every additive mechanism. In larger ones
-#: support functions are slow, and only the best noise is projected.
+#: Largest universe for which a projection is tried after every additive mechanism. For a larger
+#: universe support functions are slow, and only the best noise is projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
-#: Seconds that the public draws behind the bound of a projection may take.
+#: Seconds that the public draws that estimate the bound of a projection may take.
 MAX_DRAWING_SECONDS = 2.5
-#: Operations, about a second, up to which the bound of a projection is computed even where it
-#: provably cannot matter: the table then has its value.
+#: The bound of a projection is computed up to this many operations (about a second) even if the
+#: projection provably cannot be the best, so that the table can show the bound.
 SMALL_WORK = 1 << 30
 
 
-#: Why a candidate is left out whose set-up runs out of memory.
+#: Reason given for a candidate that is left out because its set-up runs out of memory.
 TOO_LARGE = "its set-up does not fit into the memory of this machine"
 
 
@@ -56,11 +58,11 @@ class Built:
     Parameters
     ----------
     candidate : Candidate
-        The row it is from.
+        The row of the table of candidates.
     step : Step or None
-        What follows its noise.
+        The post-processing after the noise; None for none.
     mechanism : Mechanism
-        Built; its geometry is done unless the prediction was known from an earlier process.
+        The mechanism. Its geometry is computed, unless the prediction was read from the cache.
     prediction : Prediction
         Its predicted error.
     sampler : Exact, Approximate or Heuristic
@@ -92,7 +94,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The additive mechanism itself, or within; None if there is none on the same queries."""
+        """The mechanism itself if additive, or the one it wraps on the same queries; else None."""
         return additive_within(self.mechanism)
 
 
@@ -109,11 +111,11 @@ class Trials:
     setting : Setting
         What is asked for.
     built : list of Built
-        Those that apply, in the order in which they were tried, which breaks ties.
+        Candidates that apply, in the order in which they were tried. The order breaks ties.
     refused : dict of str to str
-        Why not, by name.
+        Names of the candidates that are left out, with the reason for each.
     untried : set of str
-        Names among the refused that would apply, but cost too much to set up.
+        Names in `refused` of candidates that would apply, but cost too much to set up.
     """
 
     setting: Setting
@@ -122,12 +124,12 @@ class Trials:
     untried: set[str] = field(default_factory=set)
 
     def __repr__(self) -> str:
-        """How many candidates apply."""
+        """How many candidates apply, and how many are left out."""
         return f"Trials({len(self.built)} built, {len(self.refused)} left out)"
 
     @property
     def least(self) -> float:
-        """The least prediction so far."""
+        """The least prediction so far; inf if there is none."""
         return min((trial.prediction.value for trial in self.built), default=math.inf)
 
     def attempt(self, candidate: Candidate) -> None:
@@ -138,7 +140,7 @@ class Trials:
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build a step after noise and prove that it can release, unless `build` says why not."""
+        """Build and set up `step` after the noise of `noisy`, so that it is known to work."""
 
         def ready() -> Mechanism:
             mechanism = build()
@@ -148,7 +150,7 @@ class Trials:
         self._attempt(noisy.candidate, step, ready)
 
     def drop(self, trial: Built, reason: str) -> None:
-        """Move a candidate that cannot release to those left out."""
+        """Move a candidate that cannot be set up to those left out."""
         self.built.remove(trial)
         self.refused[trial.name] = reason
 
@@ -168,7 +170,7 @@ class Trials:
                 self.untried.add(name)
             return
         except MemoryError:
-            # The estimates of cost are not of everything; advice must not end in a crash.
+            # Estimates of cost do not cover everything, and advice must not end in a crash.
             self.refused[name] = TOO_LARGE
             self.untried.add(name)
             return
@@ -179,13 +181,13 @@ class Trials:
 def try_for_every_n(setting: Setting) -> Trials:
     """Candidates whose geometry serves every n: noise by itself, shrunk, projected, and others.
 
-    Of shrunk noise only the least: its prediction grows with that of the noise.
+    Only the best noise is also shrunk: the prediction of shrunk noise grows with that of the noise.
     """
     return _try_noise(setting, use_least=False)
 
 
 def try_all(setting: Setting) -> Trials:
-    """All candidates; what provably cannot be better than the rest is left out where it is slow."""
+    """All candidates, except slow ones that provably cannot be better than the rest."""
     trials = _try_noise(setting, use_least=True)
     for candidate in CANDIDATES:
         if candidate.depends_on_n:
@@ -194,7 +196,7 @@ def try_all(setting: Setting) -> Trials:
 
 
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
-    """Noise and what follows it; `use_least` leaves out what cannot be the best at this n."""
+    """Noise, shrunk and projected; `use_least` leaves out what cannot be the best at this n."""
     trials = Trials(setting)
     for candidate in CANDIDATES:
         if not candidate.depends_on_n:
@@ -206,7 +208,7 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
     large = size > MAX_PROJECTED_UNIVERSE and breadth_work(setting.workload) > 0
     for noisy in noises:
         best = noisy is noises[0]
-        # The best noise is projected even where the bound does not show by how much that helps.
+        # The best noise is always projected: that helps even where the bound is no smaller.
         least = trials.least if use_least and not best else math.inf
         known = replace(setting, least=least)
         build = partial(_projected, noisy, known, wanted=best or not large)
@@ -222,7 +224,10 @@ def _shrunk(noisy: Built, setting: Setting) -> Mechanism:
 
 
 def _projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
-    """Projected noise; `InapplicableError` if its bound takes long or cannot matter."""
+    """Projected noise.
+
+    `UntriedError` if its bound takes long to compute; `InapplicableError` if it cannot be the best.
+    """
     inner = noisy.mechanism
     assert isinstance(inner, AdditiveMechanism)
     if not wanted:
@@ -250,8 +255,8 @@ def _projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
 def _check_projection(noisy: Built, setting: Setting) -> None:
     """Raise `UntriedError` if the projection of one release would take long.
 
-    ``WorkloadSizeError`` if there is no projection: there are too many kinds of records for the
-    oracle of the workload.
+    ``WorkloadSizeError`` if the universe is too large for the oracle of the workload, so that
+    nothing can be projected.
     """
     workload = setting.workload
     tried_projector(reachable_body(workload))
@@ -260,9 +265,9 @@ def _check_projection(noisy: Built, setting: Setting) -> None:
 
 
 def ready_to_release(trials: Trials) -> list[Built]:
-    """The candidates ranked, of which the first is set up: nothing but the records is missing.
+    """The ranked candidates. The first is set up: to release, it needs nothing but the records.
 
-    One that cannot be set up is moved to those left out, and the next takes its place.
+    A first candidate that cannot be set up is moved to those left out, and the next one is tried.
     """
     while ranked := rank(trials.built):
         leader = ranked[0]
@@ -273,7 +278,8 @@ def ready_to_release(trials: Trials) -> list[Built]:
         except MemoryError:
             trials.drop(leader, TOO_LARGE)
         else:
-            # Set up, it states its prediction itself: a known one differs by rounding.
+            # Once set up, the mechanism computes its own prediction. The prediction used for the
+            # ranking may come from the cache and differ by rounding.
             return [replace(leader, prediction=leader.mechanism.predicted_rmse), *ranked[1:]]
     return []
 
@@ -281,23 +287,23 @@ def ready_to_release(trials: Trials) -> list[Built]:
 def rank(built: list[Built]) -> list[Built]:
     """Candidates by prediction, the advised one first.
 
-    Among those that tie for the least prediction it is the one with an exact sampler, then the
-    simplest. Shrunk noise that gains less than `WORTHWHILE` gives way to the noise alone. Noise
-    alone gives way to the same noise projected, where that was built: a projection never errs more,
-    also where the bound on its error is no smaller.
+    Among candidates that tie for the least prediction, one with an exact sampler is advised; among
+    several, the simplest. Shrunk noise that gains less than `WORTHWHILE` is replaced by the noise
+    alone. Noise alone is replaced by the same noise projected, if that was built: projected noise
+    never has a larger error, even where the bound on its error is no smaller.
     """
     if not built:
         return []
     first = min((trial.prediction for trial in built), key=lambda prediction: prediction.value)
     tied = [trial for trial in built if _ties(trial.prediction, first)]
-    # Stable: `built` is in order of simplicity.
+    # `min` returns the first of equals, the simplest: `built` is in order of simplicity.
     leader = min(tied, key=lambda trial: not trial.exact)
     noise = _with_step(built, leader, None)
     limit = leader.prediction.value * (1 + WORTHWHILE)
     if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
         leader = noise
     if leader.step is None:
-        # Of noises that tie, the one whose error is known best: then its bound is the lowest.
+        # Of noises that tie, take the one with the lowest bound on its projection.
         equal = [leader, *(t for t in tied if t.step is None and t.exact == leader.exact)]
         projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
         leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)

@@ -1,7 +1,7 @@
 """Tests of privacy claims on outputs for two neighbouring inputs.
 
 The event to test is chosen on a training half of the outputs and tested on the other half. So the
-result is one exact binomial test, however many events were tried in training.
+result is an exact binomial test of a single event, however many events were tried in training.
 """
 
 from __future__ import annotations
@@ -27,11 +27,13 @@ from geomdp.privacy import (
     zcdp_to_approx_optimal_order,
 )
 
-#: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them
-#: at once. Affordable numbers of trials never see events rarer than the smallest.
+#: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
+#: once, with an epsilon for each. Smaller deltas would not help: events of probability below 10^-7
+#: do not occur in any affordable number of trials.
 ZCDP_DELTAS = tuple(10.0**-k for k in range(1, 8))
-#: Number of thresholds tried from either end of the sorted scores, at ranks in geometric
-#: progression: fine enough for single outputs in the tails and for a few per cent in between.
+#: Number of thresholds tried from either end of the sorted scores. Their ranks form a geometric
+#: progression from 1 to the number N of scores, rounded. Neighbouring ranks differ by 1 in the
+#: tails, and by about a tenth in the middle for N from 10^5 to 10^6.
 RANKS = 128
 
 
@@ -42,19 +44,20 @@ class AuditResult:
     Parameters
     ----------
     refuted : bool
-        Whether the claim was shown false, at confidence 1 - `level`. False proves nothing.
+        Whether the claim was shown to be false, at confidence 1 - `level`. The value False proves
+        nothing.
     epsilon_lower_bound : float
         The mechanism is not (epsilon', `delta`)-DP for any epsilon' below this, at the same
-        confidence; 0 if the event shows nothing.
+        confidence; 0 if the test gives no positive bound.
     claimed_epsilon, delta : float
-        The claim tested; delta is 0 for pure DP. A zCDP claim is tested through one of the
-        (epsilon, delta) it implies.
+        The claim tested; delta is 0 for pure DP. For a zCDP claim, the implied (epsilon, delta)
+        that the outputs contradict most.
     level : float
-        Probability of refuting a true claim, at most.
+        Upper bound on the probability of refuting a true claim.
     trials : int
-        Held-out outputs per input.
+        Number of outputs per input that test the event.
     hits_a, hits_b : int
-        Number of held-out outputs for which the event happened, on either input.
+        Number of these outputs in the event, for the first and for the second input.
     event : str
         The event, in words.
     """
@@ -98,38 +101,39 @@ def audit(
 ) -> AuditResult:
     """Try to refute a privacy claim with an event {score >= t} or {score < t}.
 
-    The threshold t is the one that contradicts the claim most on the first half of the outputs. On
-    the second half Pr_a(S) <= e^epsilon Pr_b(S) + delta is tested for this event S and for its
-    complement, also with a and b exchanged. The test uses exact Clopper-Pearson bounds: a lower and
-    an upper one on each of the two probabilities, at level / 4 each. A zCDP claim is tested through
-    the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
+    The first half of the outputs chooses the threshold t: the one at which they contradict the
+    claim most. The second half tests Pr_a(S) <= e^epsilon Pr_b(S) + delta for this event S and for
+    its complement, also with a and b exchanged. The test uses exact Clopper-Pearson bounds: a lower
+    and an upper one on each of the two probabilities, at level / 4 each. A zCDP claim is tested
+    through the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
 
     Parameters
     ----------
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
         Independent outputs of the mechanism on two neighbouring inputs; see `repeat`.
     guarantee : Guarantee, PureDP, ApproxDP or ZCDP
-        The claim. For a `Guarantee`, what it proves is tested, or its target if heuristic.
+        The claim. For a `Guarantee`, the proved privacy is tested; if its sampler is heuristic, the
+        privacy that it aims at.
     trials : int
         Outputs drawn per input, at least 4; half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
-        Most powerful is the log-density ratio ln(p_a / p_b) of the outputs; -inf and inf are
-        allowed. By default `fisher_score` of the training half.
+        Number by which outputs are ordered. The log-density ratio ln(p_a / p_b) makes the test most
+        powerful. -inf and inf are allowed. By default `fisher_score` of the training half.
     level : float
-        Probability of refuting a true claim, at most; 0 < level < 1.
+        Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
         Source of randomness.
 
     Returns
     -------
     AuditResult
-        With `refuted` and `epsilon_lower_bound`.
+        Holds `refuted`, `epsilon_lower_bound` and the counts behind them.
 
     Raises
     ------
     ValueError
-        A parameter out of range, a sampler or score returning another number of values, or
-        NaN scores.
+        If a parameter is out of range, a sampler or score returns a wrong number of values, or a
+        score is NaN.
 
     References
     ----------
@@ -164,7 +168,8 @@ def audit_event(
     """Try to refute a privacy claim with one event fixed beforehand; all outputs test it.
 
     `event` maps outputs (trials, ...) to booleans (trials,). Its complement and the exchanged
-    inputs are tested too, within the same level. All else is as for `audit`; one trial suffices.
+    inputs are tested too, within the same level. Other parameters, the result and errors are those
+    of `audit`, except that `trials` may be 1 or more.
     """
     trials, level = whole(trials, "trials"), probability(level, "level")
     rng_a, rng_b = np.random.default_rng(rng).spawn(2)
@@ -176,7 +181,7 @@ def audit_event(
 
 
 def _claims(guarantee: Guarantee | Privacy) -> list[_Claim]:
-    """The (epsilon, delta) to test: the claim itself, or a selection of those it implies."""
+    """The (epsilon, delta) to test: the claim itself, or for zCDP one for each of `ZCDP_DELTAS`."""
     if isinstance(guarantee, Guarantee):
         approximate = isinstance(guarantee.sampler, Approximate)
         guarantee = guarantee.effective if approximate else guarantee.privacy
@@ -195,7 +200,7 @@ def _claims(guarantee: Guarantee | Privacy) -> list[_Claim]:
 def _choose(
     scores_a: FloatArray, scores_b: FloatArray, claims: Sequence[_Claim], level: float
 ) -> float:
-    """The threshold at which a lower bound on epsilon exceeds its claim most."""
+    """The threshold at which the lower bound on epsilon exceeds the claimed epsilon most."""
     thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
     hits_a, hits_b = (
         len(scores) - np.searchsorted(np.sort(scores), thresholds)
@@ -216,10 +221,11 @@ def _thresholds(scores: FloatArray) -> FloatArray:
 def _epsilon_bounds(
     hits_a: IntArray, hits_b: IntArray, trials: int, level: float, claims: Sequence[_Claim]
 ) -> FloatArray:
-    """Lower bounds on epsilon (claims, events), from events, complements and both orders.
+    """Lower bounds on epsilon (claims, events); each is the largest of four.
 
-    They use a lower and an upper bound on each of the two probabilities, at level / 4 each, so
-    that all four hold together at `level`.
+    The four come from the event and its complement, in both orders of the inputs. They use a lower
+    and an upper bound on each of the two probabilities, at level / 4 each, so that all four bounds
+    on probabilities hold together with probability at least 1 - `level`.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     best = np.full((len(claims), len(hits_a)), -np.inf)
@@ -239,7 +245,8 @@ def _judge(
 ) -> AuditResult:
     """The result for one event and the claim it contradicts most.
 
-    All claims follow from one, so testing each of them needs no correction of the level.
+    All claims follow from one zCDP claim. If that is true, so are all of them, and the same four
+    bounds on probabilities test them all. So testing several needs no correction of the level.
     """
     bounds = _epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
     worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))

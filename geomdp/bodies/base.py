@@ -1,7 +1,8 @@
-"""The convex body: its verbs, what each means, and how a missing one is derived.
+"""The convex body: its verbs (methods), what each means, and how a missing one is derived.
 
-A body implements only the verbs it does well. The others are derived here, in this order, and raise
-`MissingOracle` when no route is left:
+A body implements the verbs for which it has an efficient algorithm. `Body` derives the others.
+Where the table lists several sources, the first that the body has is used; without any, the verb
+raises `MissingOracle`:
 
 ================  =============================================================================
 verb              derived from
@@ -15,14 +16,17 @@ chord             `contains`: bisection to a relative 1e-12 within the ball of r
 radius            `support` along the axes: half the diagonal of the bounding box (an upper bound)
 half_diameter     `radius`, if symmetric; `vertex_list`; `breadth` along the axes (an upper bound)
 gaussian_width    `width_rule`: the width of a simpler body
+affine_hull       nothing: the whole space
 centroid          0, if symmetric
 cvxpy_constraints `vertex_list`: convex weights
 ================  =============================================================================
 
 `difference`, `symmetric_hull`, `linear_image`, `gaussian_width`, `largest_gauge` and `gauge_bound`
-are closed forms and return None where none is known. All other verbs are not derived.
+are closed forms and return None where none is known. The remaining verbs, such as `project` and
+`volume`, are never derived.
 
-Points and directions are (b, m) float64 arrays, results (b,) or (b, m): the batch comes first.
+Points and directions are float64 arrays (b, m) and results have shape (b,) or (b, m): the first
+axis counts points.
 """
 
 from __future__ import annotations
@@ -42,25 +46,25 @@ from geomdp.bodies.point_lists import half_diameter_of
 
 #: Default slack of `contains`, relative to the size of the body (in gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
-#: Bisection stops when the bracket is this share of the chord's upper bound.
+#: Bisection for an end of a chord stops when the bracket is this share of an upper bound on it.
 BISECTION_TOLERANCE = 1e-12
-#: Entries of one batch of axes in `half_diameter`: 16 MB.
+#: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
 BATCH_ENTRIES = 2**21
 
 
 class Body(abc.ABC):
     """A non-empty, closed, bounded convex set in R^m.
 
-    Concrete bodies are frozen dataclasses that override the verbs they do well; variation is
-    wrapping, not inheritance from a concrete body. `implements` tells which verbs a body has of its
-    own (for a wrapper: which its inner body has). Arguments are checked before a verb runs: arrays
-    are finite and of the right shape, directions of `chord` are not 0, and for `gauge` and `facets`
-    0 is in the relative interior.
+    Concrete bodies are frozen dataclasses that override the verbs for which they have an efficient
+    algorithm. To modify a body, wrap it; do not inherit from a concrete body. `implements` tells
+    which verbs a body has of its own (for a wrapper: which verbs its inner body has). Arguments
+    are checked before a verb runs: arrays must be finite and of the right shape, directions of
+    `chord` must not be 0, and for `gauge` and `facets` 0 must be in the relative interior.
     """
 
     def __init_subclass__(cls) -> None:
         check_arguments(cls)
-        # `dataclass` writes its own `__repr__`, with all arrays, unless the class has one.
+        # `dataclass` generates a `__repr__` that prints all arrays, unless the class has one.
         if "__repr__" not in vars(cls):
             cls.__repr__ = Body.__repr__  # type: ignore[method-assign]
 
@@ -69,7 +73,7 @@ class Body(abc.ABC):
         return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
-        """What `repr` tells beside the dimension: numbers, counts, inner bodies, but no arrays."""
+        """What `repr` prints before the dimension: numbers, counts, inner bodies, but no arrays."""
         return ""
 
     @property
@@ -108,7 +112,7 @@ class Body(abc.ABC):
 
     @property
     def _has_gauge(self) -> bool:
-        """Whether 0 is in the relative interior; for bodies that have a gauge only then."""
+        """Whether 0 is in the relative interior. Bodies for which that may fail override this."""
         return True
 
     @property
@@ -174,12 +178,12 @@ class Body(abc.ABC):
         raise MissingOracle(self, "separate", "facets or project")
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauge and supporting normal at each row of (b, m)."""
+        """Gauges (b,), and normals (b, m) of supporting hyperplanes, for each row x of (b, m)."""
         del points
         raise MissingOracle(self, "facets", "its own polar oracle")
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K, u != 0."""
+        """Ends (lo, hi), (b,) each, of {t : x + t u in K} for rows x in K and u != 0 of (b, m)."""
         if not self.has_membership:
             raise MissingOracle(self, "chord", "contains, gauge or project")
         reach = 2 * self.radius() / np.linalg.norm(directions, axis=1)
@@ -205,7 +209,7 @@ class Body(abc.ABC):
 
     @cached_property
     def _bounding_radius(self) -> float:
-        """Half the diagonal of the bounding box centred at 0."""
+        """Half the diagonal of the smallest box around K that is centred at 0."""
         axes = np.eye(self.dimension)
         corner = self.support(axes)
         opposite = corner if self.symmetric else self.support(-axes)
@@ -290,10 +294,10 @@ class Body(abc.ABC):
         return None
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """Upper bound on the gauge where ||x||_1 <= l1 and ||x||_2 <= l2, or None."""
+        """Upper bound on the gauge of all x with ||x||_1 <= l1 and ||x||_2 <= l2, or None."""
         del l1, l2
         return None
 
 
-# `__init_subclass__` does the same for all other bodies.
+# `Body` itself needs this call. `__init_subclass__` makes the same one for its subclasses.
 check_arguments(Body)

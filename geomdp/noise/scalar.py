@@ -1,4 +1,4 @@
-"""Noise on single released numbers and decisions: exact, or simulated in float64 from a seed."""
+"""Noise on single numbers and comparisons: exact, or simulated in float64 from a seed."""
 
 from __future__ import annotations
 
@@ -19,45 +19,47 @@ from geomdp.noise.exact.laplace_numbers import (
 )
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 
-#: Number of answers searched first for one that is above; doubled until one is found.
+#: Number of values searched first for one that reaches the threshold. The number is doubled until
+#: one is found.
 FIRST_WINDOW = 64
 
 
 class Values(Protocol):
-    """Numbers with noise, to be compared with thresholds."""
+    """Some number k of noisy values that can only be compared with thresholds."""
 
     def first_reaching(self, begin: int, threshold: Any) -> int:
-        """Number of the first from `begin` on that is at least `threshold`, else their count."""
+        """Index of the first number from `begin` on that is >= `threshold`; k if there is none."""
 
 
 class ScalarNoise(Protocol):
-    """Adds noise to single numbers; noisy thresholds and values never leave the mechanism."""
+    """Adds noise to single numbers. Noisy thresholds and `Values` must not be released."""
 
     @property
     def arithmetic(self) -> str:
-        """The caveat about arithmetic in a guarantee that uses this noise (SAM-6)."""
+        """Caveat on arithmetic for guarantees of mechanisms that use this noise (SAM-6)."""
 
     def threshold(self, value: float, scale: float) -> Any:
-        """`value` + Lap(scale), to be compared with."""
+        """`value` + Lap(scale), as an argument of `reaches` and `Values.first_reaching`."""
 
     def reaches(self, value: ExactNumber, scale: float, threshold: Any) -> bool:
         """Whether `value` + Lap(scale) is at least `threshold`."""
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """`values` (k,) + independent Lap(scale) draws, to be compared."""
+        """`values` (k,) + independent Lap(scale) draws, to be compared with thresholds."""
 
     def laplace(self, value: ExactNumber, scale: float) -> float:
         """Return `value` + Lap(scale), density exp(-|x| / scale) / (2 scale)."""
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """An index drawn with probability growing exponentially in `scores` (k,) (GEN-3).
+        """Draw index i with probability proportional to exp(scores[i] / scale), for (k,) scores.
 
-        eps-DP if `scale` is 2 / eps times the sensitivity of a score.
+        This is the exponential mechanism (GEN-3). It is eps-DP if `scale` is 2 / eps times the
+        sensitivity of a score.
         """
 
 
 class GeneratorNoise:
-    """Laplace and Gumbel noise by NumPy in float64: a simulation, reproducible and not private.
+    """Laplace and Gumbel noise by NumPy in float64: a reproducible simulation that is not private.
 
     Parameters
     ----------
@@ -99,7 +101,11 @@ class _FloatValues:
         self._noisy = noisy
 
     def first_reaching(self, begin: int, threshold: float) -> int:
-        """See `Values`. Windows of doubling size: the cost is proportional to the distance."""
+        """See `Values`.
+
+        Windows of doubling size are searched, so the cost is proportional to the number of values
+        up to the first that reaches the threshold.
+        """
         window = FIRST_WINDOW
         while begin < len(self._noisy):
             hits = self._noisy[begin : begin + window] >= threshold
@@ -111,11 +117,12 @@ class _FloatValues:
 
 
 class ExactNoise(NotCopied):
-    """Laplace and Gumbel noise of the proof, from the bits of the operating system (X-GRID).
+    """The real-valued Laplace and Gumbel noise of privacy proofs, without rounding error (X-GRID).
 
-    True answers are exact rational numbers. A comparison is decided for the real-valued noise: in
-    float64 where a proved margin allows it, otherwise in ball arithmetic with more bits of the same
-    draw. A released value is correctly rounded to a public grid.
+    Random bits come from the operating system. True answers are exact rational numbers. A
+    comparison has the result that it would have for the real-valued noise: float64 decides it where
+    a proved margin allows this, and otherwise ball arithmetic with more bits of the same draw. A
+    released value is correctly rounded to a public grid.
     """
 
     arithmetic = DECIDED_ARITHMETIC
@@ -124,7 +131,7 @@ class ExactNoise(NotCopied):
         self._numbers = LaplaceNumbers()
 
     def threshold(self, value: float, scale: float) -> NoisyThreshold:
-        """`value` + Lap(scale), to any precision."""
+        """`value` + Lap(scale), whose bits are drawn as they are needed."""
         return NoisyThreshold(value, scale, self._numbers.one())
 
     def reaches(self, value: ExactNumber, scale: float, threshold: NoisyThreshold) -> bool:
@@ -132,7 +139,7 @@ class ExactNoise(NotCopied):
         return threshold.reached_by(value, scale, self._numbers.one())
 
     def values(self, values: Sequence[ExactNumber] | FloatArray, scale: float) -> Values:
-        """`values` (k,) + independent Lap(scale) draws, to any precision."""
+        """`values` (k,) + independent Lap(scale) draws, whose bits are drawn as they are needed."""
         exact = values.tolist() if isinstance(values, np.ndarray) else values
         return NoisyValues(exact, np.array(values, dtype=np.float64), scale, self._numbers)
 
@@ -141,11 +148,11 @@ class ExactNoise(NotCopied):
         return rounded_value(value, scale, self._numbers.one())
 
     def noisy_argmax(self, scores: FloatArray, scale: float) -> int:
-        """Exponential mechanism by Gumbel-max, decided exactly for the scores as they are."""
+        """Exponential mechanism by Gumbel-max, decided exactly for the float64 scores."""
         self._require_own_process()
         return noisy_argmax(scores, scale)
 
 
 def scalar_noise(rng: RandomState) -> ScalarNoise:
-    """ExactNumber noise without a seed, the float64 simulation with one."""
+    """Exact noise if `rng` is None, else the float64 simulation."""
     return ExactNoise() if rng is None else GeneratorNoise(rng)

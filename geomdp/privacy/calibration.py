@@ -24,8 +24,8 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     """Scale b = Delta_1 / epsilon of independent Laplace noise on every coordinate.
 
     `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), the variance 2 b^2. The quotient is
-    rounded up, so that epsilon b >= Delta_1 for the floats as they are. Dwork-Roth 2014, Theorem
-    3.6; formula sheet GEN-3.
+    rounded up, so that epsilon b >= Delta_1 holds for the float64 values in exact arithmetic.
+    Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
     """
     sensitivity = positive(sensitivity, "sensitivity")
     scale = _scale(sensitivity / privacy.epsilon)
@@ -36,7 +36,7 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise that gives the guarantee.
 
-    It is `zcdp_gaussian_scale` or `analytic_gaussian_scale`, by the kind of `privacy`; noise
+    Calls `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for `ApproxDP`. Noise
     N(0, sigma^2 I) with a smaller sigma does not give the guarantee. `sensitivity` is Delta_2.
     ``ValueError`` for `PureDP`, which Gaussian noise never gives. Formula sheet JL-GAUSS.
     """
@@ -52,7 +52,9 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
 
-    `sensitivity` is Delta_2. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+    `sensitivity` is Delta_2. Unlike the other scales, this one is not rounded up: it may be below
+    the exact value by a few units in the last place. Bun-Steinke 2016, Proposition 1.6; formula
+    sheet GEN-2, JL-GAUSS.
     """
     return _scale(positive(sensitivity, "sensitivity") / math.sqrt(2) / math.sqrt(privacy.rho))
 
@@ -61,13 +63,14 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise for (epsilon, delta)-DP, at any epsilon.
 
     It is the smallest sigma with ``gaussian_delta(sensitivity, sigma, epsilon) <= delta``, rounded
-    up; `sensitivity` is Delta_2. Gaussian noise with less is not (epsilon, delta)-DP.
+    up. `sensitivity` is Delta_2. Gaussian noise with a smaller sigma is not (epsilon, delta)-DP.
 
     Notes
     -----
-    Bisection in a = theta/2 - epsilon/theta, theta = Delta_2 / sigma, with about 60 evaluations.
-    From the formula of `gaussian_delta`, delta <= Phi(a) gives the lower end; at Phi(a) = 3/4 delta
-    is at least Phi(a) - Phi(-a) = 1/2, which gives the upper one.
+    The equation is solved by bisection in a = theta/2 - epsilon/theta, theta = Delta_2 / sigma,
+    with about 60 evaluations. The lower end has Phi(a) = delta: the formula of `gaussian_delta`
+    shows that the noise then has a delta of at most Phi(a). The upper end has Phi(a) = 3/4: the
+    noise then has a delta of at least Phi(a) - Phi(-a) = 1/2, and `ApproxDP` has delta < 1/2.
 
     References
     ----------
@@ -77,11 +80,12 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     a = largest_at_most(
         lambda a: _log_delta(a, epsilon),
         math.log(privacy.delta),
-        # ndtri has a relative error of 1e-14; the margin keeps Phi(lower end) below delta.
+        # `ndtri` has a relative error of 1e-14. The margin keeps Phi(lower end) below delta.
         float(ndtri(privacy.delta)) * (1 + 1e-12) - 1e-12,
         float(ndtri(0.75)),
     )
-    # Rounds up: the few roundings before lose half a unit in the last place each.
+    # The last factor rounds up. Each of the few roundings before it loses at most half a unit in
+    # the last place.
     return _scale(sensitivity / _theta(a, epsilon) * (1 + 4 * np.finfo(np.float64).eps))
 
 
@@ -101,7 +105,7 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
 
 
 def _scale(value: float) -> float:
-    """`value`, or ``ValueError`` if the scale needed is 0 or infinite in float64."""
+    """Return the scale `value`; ``ValueError`` if it is 0 or infinite in float64."""
     return positive(value, "the noise scale (from the sensitivity and the guarantee)")
 
 
@@ -116,8 +120,9 @@ def _log_delta(a: float, epsilon: float) -> float:
 
     With b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta, e^epsilon phi(b) = phi(a), so
     delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), R(x) = Phi(-x) / phi(x), and
-    b + a = theta. For theta >= 1 the difference loses at most two digits as long as delta is a
-    float64, which needs -a <= 39. For theta < 1 it is an integral without cancellation.
+    b + a = theta. For theta >= 1 the difference Phi(a) - e^epsilon Phi(-b) loses at most two digits
+    to cancellation if -a <= 39; for larger -a, delta underflows in float64. For theta < 1 the
+    difference R(-a) - R(b) is computed as an integral without cancellation.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:
@@ -133,8 +138,8 @@ def _log_mills_difference(x: float, theta: float) -> float:
     """ln(R(x) - R(x + theta)) for -1/2 < x and theta < 1, without cancellation.
 
     R(x) = int_0^inf e^(-t^2/2 - x t) dt, so the difference is
-    int_0^inf e^(-t^2/2 - x t) (1 - e^(-theta t)) dt, a positive integrand. In v = c t with
-    c = max(1, x) the integrand varies over unit lengths and is negligible beyond v = 40.
+    int_0^inf e^(-t^2/2 - x t) (1 - e^(-theta t)) dt, with a positive integrand. As a function of
+    v = c t, c = max(1, x), the integrand varies on a scale of 1 and is negligible beyond v = 40.
     """
     c = max(1.0, x)
     v, weights = _quadrature()
@@ -146,7 +151,8 @@ def _log_mills_difference(x: float, theta: float) -> float:
 def _quadrature() -> tuple[FloatArray, FloatArray]:
     """Gauss-Legendre nodes and weights on [0, 40].
 
-    64 nodes agree with adaptive quadrature to 2e-14 for all x in [-1/2, 39]; 80 leave a margin.
+    In `_log_mills_difference` 64 nodes agree with adaptive quadrature to 2e-14 for all x in
+    [-1/2, 39]; 80 nodes leave a margin.
     """
     nodes, weights = np.polynomial.legendre.leggauss(80)
     return 20 * (nodes + 1), 20 * weights

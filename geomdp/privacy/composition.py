@@ -1,4 +1,4 @@
-"""Composition: the total cost of several private steps, and the largest cost of each (GEN-2)."""
+"""Composition: the privacy cost of several steps, and the largest step within a total (GEN-2)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy: ...
 def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """Total cost of steps run on the same data: epsilons, deltas and rhos add up.
 
-    `parts` are the costs of the steps, for one adjacency. The result is `PureDP` if all are, `ZCDP`
-    if all are, and else `ApproxDP`, where a pure step has delta = 0. Later steps may be chosen
-    after seeing the answers of earlier ones, but their number and parameters are fixed beforehand.
-    ``ValueError`` for no steps, for zCDP beside others (convert first), and for a total delta of
-    1/2 or more. Dwork-Roth 2014, Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+    `parts` are the costs of the steps, all for the same adjacency. The result is `PureDP` if all
+    parts are `PureDP`, `ZCDP` if all are `ZCDP`, and else `ApproxDP`, where a pure step has
+    delta = 0. Later steps may be chosen after seeing the answers of earlier ones, but their number
+    and privacy parameters are fixed beforehand. ``ValueError`` for no steps, for a mix of zCDP with
+    other definitions (convert first), and for a total delta of 1/2 or more. Dwork-Roth 2014,
+    Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
     """
     if not parts:
         raise ValueError("parts must hold at least 1 step, got 0")
@@ -44,7 +45,7 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
 
 
 def group_privacy(privacy: Privacy, size: int) -> Privacy:
-    """Guarantee for data sets `size` neighbouring steps apart.
+    """Guarantee for two data sets that are joined by a chain of `size` neighbouring pairs.
 
     For `size` k, at least 1, epsilon becomes k epsilon; delta becomes
     delta (1 + e^epsilon + ... + e^((k-1) epsilon)), by k applications of the definition; rho
@@ -70,10 +71,10 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
-    where `steps` is T, at least 1, and `slack_delta` is delta', paid for the smaller epsilon,
-    0 < delta' < 1/2. For few steps or a large epsilon_0 `basic_composition` gives less.
-    ``ValueError`` for a parameter out of range, a total delta of 1/2 or more, or an epsilon beyond
-    float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    where `steps` is T, at least 1, and `slack_delta` is delta', 0 < delta' < 1/2: the increase of
+    delta that buys the smaller epsilon. For few steps or a large epsilon_0, `basic_composition`
+    gives a smaller epsilon. ``ValueError`` for a parameter out of range, a total delta of 1/2 or
+    more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
     """
     steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
     step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
@@ -85,14 +86,15 @@ def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
     """Largest epsilon_0 of each of T adaptive pure steps that advanced composition allows.
 
     Solves sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection,
-    rounded down, so that `advanced_composition` of the result is never above `total`. Here `steps`
-    is T. Unlike `shortcut_step_epsilon` it holds for every epsilon. Basic composition allows
-    epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20; formula
-    sheet GEN-2a, GEN-2b (library rule).
+    rounded down, so that `advanced_composition` of the result, with `slack_delta` = delta, is never
+    above `total`, which is (epsilon, delta). `steps` is T. Unlike `shortcut_step_epsilon`, this
+    function has no limit on epsilon. Basic composition allows steps of epsilon / T, which is larger
+    for T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library
+    rule).
     """
     steps = whole(steps, "steps")
-    # Either summand alone must stay below epsilon. For epsilon_0 >= 1 the second one gives
-    # e^epsilon_0 - 1 <= epsilon / T, which also keeps e^epsilon_0 finite.
+    # Upper end of the bisection: each summand alone must stay below epsilon. The second summand
+    # gives epsilon_0 <= 1, or else e^epsilon_0 - 1 <= epsilon / T, which keeps e^epsilon_0 finite.
     highest = min(
         total.epsilon / math.sqrt(-2 * steps * math.log(total.delta)),
         max(1.0, math.log1p(total.epsilon / steps)),
@@ -105,16 +107,16 @@ def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
 def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     """The textbook step epsilon_0 = epsilon / sqrt(8 T ln(1/delta)), proved for epsilon <= 1.
 
-    For comparison with published constants: `largest_step_epsilon` is larger and has no such limit.
-    Parameters are as there. The step follows from advanced composition if
-    T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and delta <= 1/2 but
-    not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth 2014, Corollary 3.21;
-    formula sheet GEN-2b.
+    Use it only to compare with published constants: `largest_step_epsilon` takes the same
+    parameters, gives a larger step and has no limit on epsilon. The formula follows from advanced
+    composition if T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
+    delta <= 1/2 but not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth
+    2014, Corollary 3.21; formula sheet GEN-2b.
     """
     steps = whole(steps, "steps")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # 8 = 2 * 2^2: half of epsilon for the first summand of GEN-2a, half for the second.
+    # 8 = 2 * 2^2: the first summand of GEN-2a gets half of epsilon, the second the other half.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 
@@ -124,6 +126,6 @@ def _advanced_epsilon(step_epsilon: float, steps: int, slack_delta: float) -> fl
 
 
 def _expm1(exponent: float) -> float:
-    """e^exponent - 1, infinite where float64 overflows."""
+    """e^exponent - 1; inf where float64 overflows."""
     # e^709 < 2^1024 < e^710.
     return math.expm1(exponent) if exponent < 709 else math.inf

@@ -1,8 +1,8 @@
 """Bodies of Chebyshev product moments of distributions on the cube [-1, 1]^d.
 
-The moments are M_m = E prod_i T_{m_i}(x_i) for m in {0..t-1}^d, m != 0 in row-major order; M_0 = 1
-is left out. Coordinates are M_m / s_m with positive scales s_m, so that Euclidean projection is
-least squares with the weights 1 / s_m^2.
+The moments are M_m = E prod_i T_{m_i}(x_i) for m in {0..t-1}^d, with T_k the Chebyshev polynomial
+of degree k. They are in row-major order of m; M_0 = 1 is left out. Coordinates are M_m / s_m with
+positive scales s_m, so that Euclidean projection is least squares in M with the weights 1 / s_m^2.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from geomdp._validation import finite_array, whole
 from geomdp.bodies.conic.cvx_body import CvxBody
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 
-#: Largest number of coordinates of all grid points together: 2^25 float64 are 256 MB.
+#: Largest number of moments of all grid points together: 2^25 float64 are 256 MB.
 MAX_ENTRIES = 1 << 25
 
 
 def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
-    """All moment vectors of distributions on [-1, 1], by two semidefinite constraints.
+    """The set of all moment vectors of distributions on [-1, 1], by two semidefinite constraints.
 
     (M_1, ..., M_{t-1}) are the cosine moments of a distribution of angles if and only if the
-    Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite. It is so if and
-    only if two blocks are, into which the symmetry under reversing the order of rows splits it: the
-    matrices E cos(i a) cos(j a) and E sin(i a) sin(j a) over i, j in {0, 1, ..} for odd t and in
-    {1/2, 3/2, ..} for even t, up to (t - 1) / 2 (Caratheodory 1911, Toeplitz 1911: the truncated
-    trigonometric moment problem).
+    Toeplitz matrix (M_|i-j|) of order t, with M_0 = 1, is positive semidefinite (Caratheodory 1911,
+    Toeplitz 1911: the truncated trigonometric moment problem). This matrix does not change if the
+    order of its rows and columns is reversed, which splits it into two blocks: the matrices
+    E cos(i a) cos(j a) and E sin(i a) sin(j a). Here i and j run over {0, 1, ..} for odd t and over
+    {1/2, 3/2, ..} for even t, up to (t - 1) / 2. The constraints are that both blocks are positive
+    semidefinite.
 
     Parameters
     ----------
@@ -41,13 +42,13 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     import cvxpy as cp
 
     scales = _positive(finite_array(scales, "scales", ndim=1))
-    # At points of the moment curve both blocks are singular, and there Clarabel often stops before
-    # it reaches its tolerances.
+    # The solver is SCS. At points of the moment curve both blocks are singular, and there Clarabel
+    # often stops before it reaches its tolerances.
     return CvxBody(len(scales), partial(_semidefinite, scales), cp.SCS)
 
 
 def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
-    """The constraints on M_m / s_m."""
+    """The semidefinite constraints on `variable`, the vector (t - 1,) of M_m / s_m."""
     import cvxpy as cp
 
     size = len(scales) + 1
@@ -61,8 +62,12 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """Entries of E cos cos (sign 1) or E sin sin (-1), times 2, as rows over M_0..M_{t-1}."""
-    # Twice the frequencies: whole numbers of the parity of t - 1; sin 0 is left out.
+    """One block, times 2, as linear functions of the moments, and the order of the block.
+
+    Row k has the coefficients over M_0..M_{t-1} of the k-th entry of E cos cos (`sign` 1) or of
+    E sin sin (`sign` -1), by 2 cos x cos y = cos(x - y) + cos(x + y) and the like for sin.
+    """
+    # Twice the frequencies i: integers of the parity of t - 1. sin(0 a) = 0 is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
@@ -75,24 +80,25 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
 
 
 def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
-    """The moment vectors of distributions on a grid of equal angles, a subset of the true body.
+    """Moment vectors of distributions on a grid of equally spaced angles.
 
-    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. By linear interpolation between
-    grid angles, every true moment vector has one of the body near it, whose moments differ by at
-    most (h^2 / 8) sum_i m_i^2, h = pi / (G - 1).
+    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. This body is a subset of the body
+    of all distributions on the cube. Linear interpolation between grid angles shows that it is
+    nearly all of it: for every moment vector of the larger body this one has a vector whose moments
+    differ by at most (h^2 / 8) sum_i m_i^2, h = pi / (G - 1).
 
     Parameters
     ----------
     scales : (t,) * d array
-        s_m > 0 but for s_0, which is not used.
+        s_m > 0 for m != 0; s_0 must be finite, but is not used.
     per_axis : int
-        G >= 2; a vertex for each of the G^d grid points.
+        G >= 2, the number of grid angles in each variable. The body has G^d vertices.
 
     Raises
     ------
     ValueError
-        For scales that are not above 0 or not of the shape of a cube, or a body of more than 2^25
-        numbers.
+        If a scale is not above 0 or the shape of `scales` is not (t,) * d with t >= 2, if
+        `per_axis` is below 2, or if the moments of all grid points are more than 2^25 numbers.
     """
     scales = _cube(scales)
     per_axis = whole(per_axis, "per_axis", minimum=2)
@@ -109,7 +115,7 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
 
 
 def _cube(scales: npt.ArrayLike) -> FloatArray:
-    """Scales of shape (t,) * d, t >= 2, above 0 but for the first."""
+    """Scales as an array; ``ValueError`` unless (t,) * d with t >= 2, and > 0 after the first."""
     array = finite_array(scales, "scales", np.ndim(scales))
     if array.ndim == 0 or len(array) < 2 or set(array.shape) != {len(array)}:
         raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {array.shape}")

@@ -2,17 +2,19 @@
 
     max { <C, R> / 2 : R psd, R_ii = 1 },    C symmetric with zero diagonal,
 
-is solved in factored form R = V V^T with unit rows v_i. One step replaces v_i by the direction of
-g_i = sum_j C_ij v_j, the best choice with the others fixed. With sqrt(2 p) columns or more, only
-global maxima are stable, and the steps converge linearly from almost every start. The dual value
+is solved in factored form R = V V^T with unit rows v_i. One step replaces v_i by g_i / ||g_i|| with
+g_i = sum_j C_ij v_j, the best choice if the other rows are fixed. If V has more than sqrt(2 p)
+columns, then for almost all C only global maxima are stable, and the steps converge linearly from
+almost every start. The dual value
 
     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2,    y_i = <g_i, v_i>,
 
-bounds the maximum for any y and closes the gap at the optimum.
+is an upper bound on the maximum for any y, and equals the maximum at an optimal V.
 
 References
 ----------
-Wang, Chang and Kolter 2018 (the mixing method); Boumal, Voroninski and Bandeira 2016 (the rank).
+Wang, Chang and Kolter 2018 (the mixing method); Boumal, Voroninski and Bandeira 2016 (the number
+of columns).
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
-#: Certified gap, relative to the dual value, at which the steps stop.
+#: The steps stop when the dual value exceeds the value of V by at most this share of itself.
 GAP = 1e-9
 #: Sweeps over all rows before the gap is first computed, and the largest number of sweeps.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
@@ -41,7 +43,7 @@ class Highest(NamedTuple):
 
 @numba.njit(cache=True)
 def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
-    """`times` rounds of v_i <- g_i / ||g_i||, in place."""
+    """Do v_i <- g_i / ||g_i|| for all i in turn, `times` times, in place."""
     order, rank = vectors.shape
     pull = np.empty(rank)
     for _ in range(times):
@@ -59,7 +61,7 @@ def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
 
 
 def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
-    """Value of the factor and an upper bound on the maximum (both for <C, R>, not halved)."""
+    """Value of V and an upper bound on the maximum, both for <C, R> rather than its half."""
     multipliers = np.einsum("ik,ik->i", weights @ vectors, vectors)
     slack = float(np.linalg.eigvalsh(weights - np.diag(multipliers))[-1])
     value = float(multipliers.sum())
@@ -69,10 +71,10 @@ def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
 def highest_correlation(weights: FloatArray) -> Highest:
     """Correlation matrices that maximise <C, R> / 2 for each C of `weights` (b, p, p), with bounds.
 
-    Each C is symmetric with zero diagonal. The upper bounds hold whatever the number of steps; they
-    exceed the value of the matrices by at most a relative 1e-9 unless 200,000 sweeps did not
-    suffice. A sweep costs O(p^2 sqrt(p)), the gap O(p^3). At p = 101 most random C take 20 to 1000
-    sweeps, some several 10^4.
+    Each C is symmetric with zero diagonal. The upper bounds hold even if the sweeps did not
+    converge. They exceed the values of the matrices by at most a relative 1e-9, unless the limit of
+    200,000 sweeps was reached. A sweep costs O(p^2 sqrt(p)), and computing the gap O(p^3). At
+    p = 101 most random C take 20 to 1000 sweeps, and some take several 10^4.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

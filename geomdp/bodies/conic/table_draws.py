@@ -1,9 +1,10 @@
-"""Compiled draws of one- and two-way tables of events in a Hilbert space, column by column.
+"""Compiled draws of one- and two-way tables, with events represented by vectors.
 
-A column of l levels is l orthogonal vectors y_a in R^(1 + f) that add up to e_0, with
-|y_a|^2 = <y_a, e_0> = m_a: the shares m of its levels. Inner products of vectors of two columns are
-their two-way table. Columns are drawn in turn. The violation of linear inequalities that a column
-adds is computed at once, so that most rejected draws are rejected early.
+An event is "column i has level a". A column of l levels is represented by l orthogonal vectors y_a
+in R^(1 + f) that add up to e_0, with |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The inner
+products of the vectors of two columns form their two-way table. Columns are drawn in turn. After
+each column, its violation of linear inequalities together with earlier columns is computed, so that
+most rejected draws are rejected early.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import numpy as np
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
     """Fill `vectors` (l, 1 + f): shares from a symmetric Dirichlet, then a random frame.
 
-    Coordinates 1 to f are the rows of C Q, where Q (l - 1, f) has uniform orthonormal rows and C
-    C^T = diag(m) - m m^T. C follows from conditional variances: with t_k = m_k + m_(k+1) + ...,
-    column k of C is (m_k t_(k+1) / t_k)^(1/2) at k and -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k.
+    Coordinate 0 of y_a is m_a. Coordinates 1 to f of y_a are row a of C Q, where Q (l - 1, f) has
+    uniform orthonormal rows and C C^T = diag(m) - m m^T. C is the Cholesky factor: with
+    t_k = m_k + m_(k+1) + ..., column k of C is (m_k t_(k+1) / t_k)^(1/2) at k and
+    -m_a (m_k / (t_k t_(k+1)))^(1/2) at a > k. The rows of Q are written to `directions`.
     """
     levels, width = vectors.shape
     total = 0.0
@@ -60,7 +62,7 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 @numba.njit(cache=True)
 def _triangles(cells, a, b, c):  # type: ignore[no-untyped-def]
-    """Violation of the four triangle inequalities of three events."""
+    """Total violation of the four triangle inequalities of three events (see `TableMoments`)."""
     ab, ac, bc = cells[a, b], cells[a, c], cells[b, c]
     total = 0.0
     total -= min(0.0, 1 - cells[a, a] - cells[b, b] - cells[c, c] + ab + ac + bc)
@@ -74,8 +76,9 @@ def _triangles(cells, a, b, c):  # type: ignore[no-untyped-def]
 def _added(cells, starts, i, total, limit):  # type: ignore[no-untyped-def]
     """`total` plus the violations of column i with the columns before it; stops above `limit`.
 
-    Of a column of two levels one event is enough for the triangle inequalities: the other is its
-    complement, which only permutes the four inequalities. Of other columns all events are used.
+    For a column of two levels, the triangle inequalities are checked for one event only: the other
+    event is its complement, which only permutes the four inequalities. For columns of more levels
+    all events are used.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
@@ -98,7 +101,7 @@ def _added(cells, starts, i, total, limit):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def violations(tables, starts):  # type: ignore[no-untyped-def]
-    """Total violation (n,) of the cell and triangle inequalities of matrices (n, L, L)."""
+    """Total violation (n,) of the cell and triangle inequalities by matrices (n, L, L)."""
     found = np.zeros(len(tables))
     for n in range(len(tables)):
         for i in range(len(starts) - 1):
@@ -110,8 +113,8 @@ def violations(tables, starts):  # type: ignore[no-untyped-def]
 def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
     """Fill `tables` (n, L, L) with draws whose total violation is at most `limit`.
 
-    Entry (a, b) is the inner product of the vectors of events a and b: the two-way tables off the
-    diagonal blocks, the shares on the diagonal, 0 elsewhere.
+    Entry (a, b) is the inner product of the vectors of events a and b. The blocks off the diagonal
+    are the two-way tables. The diagonal holds the shares; the rest of its blocks is 0.
     """
     size, columns = tables.shape[1], len(starts) - 1
     order = size - columns

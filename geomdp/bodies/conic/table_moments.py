@@ -1,4 +1,4 @@
-"""The moment body of tables: psd matrices with the marginal sums of two-way tables."""
+"""A relaxation of one- and two-way tables: their moment matrix must be positive semidefinite."""
 
 from __future__ import annotations
 
@@ -28,30 +28,37 @@ SAMPLE_ENTRIES = 1 << 23
 class TableMoments(Body):
     """One- and two-way tables m_i, M_ij of categorical columns, with a psd matrix of moments.
 
-    With e_i(x) the unit vector of the level of column i, the body contains (e_i(x), e_i(x)
-    e_j(x)^T) for all records x. It consists of all shares m_i (non-negative, sum 1) and tables M_ij
-    with row sums m_i and column sums m_j for which the matrix of order L with blocks M_ij, and M_ii
-    = diag(m_i), is psd. For columns of two levels that is the elliptope of order d + 1.
+    Let e_i(x) be the unit vector of the level that record x has in column i. The body contains the
+    tables (e_i(x), e_i(x) e_j(x)^T) of every record x. It consists of all shares m_i (non-negative,
+    sum 1) and tables M_ij with row sums m_i and column sums m_j for which the matrix of order
+    L = sum l_i with blocks M_ij, and M_ii = diag(m_i), is positive semidefinite (psd). For d
+    columns of two levels the body is the elliptope of order d + 1, up to a linear map.
 
-    A finite `violation` cuts the body: the violations of the inequalities M_ij(a, b) >= 0 and of
-    the triangle inequalities of events a, b, c of three columns,
+    A finite `violation` cuts the body. The inequalities are M_ij(a, b) >= 0, and for events a, b, c
+    of three columns the triangle inequalities
 
         1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
 
-    the second with each of a, b, c in front, must then add up to at most `violation`. Records
-    violate none.
+    where the second one also holds with b and with c in the role of a. The amounts by which a point
+    violates them must add up to at most `violation`. The tables of a record violate none.
 
-    Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j, H_i
-    the Helmert contrasts of l_i levels (`zero_sum_basis`): r = sum q_i + sum q_i q_j of them, q_i =
-    l_i - 1. The centroid, 0, has all levels alike and columns independent. Formula sheet X-LKJ,
-    generalised to more levels; the proof is that of `sample_uniform`.
+    Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
+    H_i holds the Helmert contrasts of l_i levels (`zero_sum_basis`). With q_i = l_i - 1 there are
+    r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal shares
+    and columns are independent. Formula sheet X-LKJ, generalised to more levels; the proof is in
+    `sample_uniform`.
 
     Parameters
     ----------
     levels : sequence of int
         Numbers of levels l_i, each at least 2.
     violation : float
-        Largest total violation, at least 0; inf for the body that is not cut.
+        Largest total violation, at least 0; inf (the default) leaves the body uncut.
+
+    Raises
+    ------
+    ValueError
+        If there are no columns, a column has fewer than 2 levels, or `violation` is below 0 or NaN.
     """
 
     levels: tuple[int, ...]
@@ -61,7 +68,7 @@ class TableMoments(Body):
         checked = tuple(whole(count, "levels", minimum=2) for count in levels)
         if not checked:
             raise ValueError("levels must hold at least 1 column, got none")
-        # `not >=` also refuses nan.
+        # Unlike `violation < 0`, this also refuses NaN.
         if not violation >= 0:
             raise ValueError(f"violation must be at least 0, got {violation}")
         object.__setattr__(self, "levels", checked)
@@ -72,7 +79,7 @@ class TableMoments(Body):
 
     @property
     def _order(self) -> int:
-        """P = sum of q_i."""
+        """Number P of contrasts of single columns: the sum of q_i."""
         return sum(self.levels) - len(self.levels)
 
     @property
@@ -83,7 +90,7 @@ class TableMoments(Body):
 
     @property
     def cut(self) -> bool:
-        """Whether violations are limited."""
+        """Whether the total violation is limited."""
         return self.violation < math.inf
 
     def implements(self, verb: Verb) -> bool:
@@ -94,12 +101,12 @@ class TableMoments(Body):
 
     @cached_property
     def _starts(self) -> IntArray:
-        """Where the events of each column start, and their number L at the end."""
+        """Index of the first event of each column; the last entry is the number L of events."""
         return np.cumsum([0, *self.levels]).astype(np.int64)
 
     @cached_property
     def _contrasts(self) -> FloatArray:
-        """H, block diagonal: (L, P)."""
+        """Block diagonal matrix H (L, P) of the contrasts H_i of all columns."""
         return np.asarray(scipy.linalg.block_diag(*map(zero_sum_basis, self.levels)))
 
     @property
@@ -109,14 +116,14 @@ class TableMoments(Body):
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
-        """Row and column among the P contrasts of each coordinate of a two-way table."""
+        """The two contrasts, out of P, that each coordinate of a two-way table multiplies."""
         column = self._columns
         rows, columns = np.nonzero(column[:, None] < column)
         order = np.lexsort((columns, rows, column[columns], column[rows]))
         return rows[order], columns[order]
 
     def tables(self, points: FloatArray) -> FloatArray:
-        """Matrices (b, L, L) of moments of points (b, r): M_ij, and diag(m_i) on the diagonal."""
+        """Moment matrices (b, L, L) of points (b, r): blocks M_ij, diagonal blocks diag(m_i)."""
         points = batch(points, self.dimension, "points")
         rows, columns = self._places
         inner = np.zeros((len(points), self._order, self._order))
@@ -125,7 +132,7 @@ class TableMoments(Body):
         shares = even + points[:, : self._order] @ self._contrasts.T
         crossed = self._contrasts @ inner @ self._contrasts.T
         crossed += np.swapaxes(crossed, 1, 2)
-        # M_ij = 1 / (l_i l_j) + what the shares say + the interaction.
+        # M_ij = m_i 1^T / l_j + 1 m_j^T / l_i - 1 1^T / (l_i l_j) + H_i (H_i^T M_ij H_j) H_j^T.
         products = shares[:, :, None] * even + even[:, None] * shares[:, None, :]
         found = crossed + products - np.outer(even, even)
         column = np.repeat(np.arange(len(self.levels)), self.levels)
@@ -135,7 +142,7 @@ class TableMoments(Body):
         return np.asarray(found)
 
     def points(self, tables: FloatArray) -> FloatArray:
-        """Coordinates (b, r) of matrices of moments (b, L, L)."""
+        """Coordinates (b, r) of moment matrices (b, L, L)."""
         rows, columns = self._places
         shares = np.diagonal(tables, axis1=1, axis2=2) @ self._contrasts
         inner = self._contrasts.T @ tables @ self._contrasts
@@ -146,10 +153,15 @@ class TableMoments(Body):
         return np.asarray(violations(self.tables(points), self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no eigenvalue is below -b `tolerance`, b columns, nor violations too large."""
+        """Whether the moment matrix is psd and the total violation is at most `violation`.
+
+        Eigenvalues may be as low as -`tolerance` times the number of columns, and violations may
+        exceed the limit by `tolerance`.
+        """
         tables = self.tables(points)
-        # The events of each column add up to the constant 1, so the matrices of order L are
-        # singular. Their range is spanned by one constant and all contrasts.
+        # The events of each column add up to the constant 1, so matrices of order L are singular.
+        # The quadratic form is tested on functions of a record: the constant 1, as the sum of the
+        # events of column 0, and all contrasts.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
@@ -160,32 +172,36 @@ class TableMoments(Body):
     def radius(self) -> float:
         """(sum of (1 - 1 / l_i) + b (b - 1) / 2)^(1/2) for b columns, an upper bound.
 
-        ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i, and H_i^T M_ij H_j = D_i^(1/2) R D_j^(1/2) with
-        ||R|| <= 1 and D_i = H_i^T diag(m_i) H_i, of trace and norm at most 1.
+        First, ||H_i^T m_i||^2 = ||m_i||^2 - 1 / l_i <= 1 - 1 / l_i. Second, H_i^T M_ij H_j =
+        D_i^(1/2) R D_j^(1/2) with ||R|| <= 1 and D_i = H_i^T diag(m_i) H_i. The trace and the norm
+        of D_i are at most 1, so each of the b (b - 1) / 2 blocks has squared norm at most 1.
         """
         shares = sum(1 - 1 / count for count in self.levels)
         pairs = len(self.levels) * (len(self.levels) - 1) / 2
         return math.sqrt(shares + pairs)
 
     def centroid(self) -> FloatArray:
-        """0: permuting levels maps the body to itself, and no contrast is invariant under it."""
+        """0: permuting levels maps the body to itself, and no point but 0 is invariant under it."""
         return np.zeros(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact: shares from Dirichlet laws, a matrix of blocks, and rejection where it is cut.
+        """Exact: Dirichlet shares and random orthonormal frames, with rejection if the body is cut.
 
-        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. The matrix of moments is psd if and only if
-        that of the blocks H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T and S_i is (Schur complement of
-        the constant 1), that is, if these are S_i^(1/2) R_ij S_j^(1/2) with R psd of order P and
-        R_ii = I. The Jacobian from R to M is the product of det(S_i)^((P - q_i) / 2), and det S_i
-        is l_i times the product of m_i. Hence m_i ~ Dirichlet((P - q_i) / 2 + 1, ...),
-        independent of each other and of R, which is uniform: the blocks
-        W_ii^(-1/2) W_ij W_jj^(-1/2) of a Wishart matrix with P + 1 degrees of freedom, whose
-        density e^(-tr W / 2) is flat in W_ij. These are Q_i Q_j^T with Q_i (q_i, P + 1) of uniform
-        orthonormal rows.
+        Let S_i = H_i^T (diag(m_i) - m_i m_i^T) H_i. By the Schur complement of the constant 1, the
+        moment matrix is psd if and only if the matrix of order P is psd that has the blocks
+        H_i^T M_ij H_j - (H_i^T m_i)(H_j^T m_j)^T off the diagonal and S_i on it. Write these blocks
+        as S_i^(1/2) R_ij S_j^(1/2), R_ii = I; the condition is that R is psd. The Jacobian from R
+        to M is the product of det(S_i)^((P - q_i) / 2), and det S_i is l_i times the product of the
+        entries of m_i. Hence the m_i are independent of each other and of R, m_i is Dirichlet with
+        all parameters (P - q_i) / 2 + 1, and R is uniform.
 
-        O(L^2 P) a draw. For a cut body draws are repeated until one is inside, on average 1 over
-        the share of the volume that is left.
+        To draw R, let W be a Wishart matrix of order P with P + 1 degrees of freedom. Its density
+        e^(-tr W / 2) does not depend on the W_ij with i != j, so R_ij = W_ii^(-1/2) W_ij
+        W_jj^(-1/2) is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i (q_i, P + 1) with
+        uniform orthonormal rows.
+
+        A draw costs O(L^2 P). For a cut body draws are repeated until one is inside: on average
+        1 / s times, where s is the share of the volume that the cut leaves.
         """
         size = int(self._starts[-1])
         points = np.empty((n, self.dimension))
@@ -197,10 +213,12 @@ class TableMoments(Body):
         return points
 
     def entry_variances(self) -> FloatArray:
-        """Variances (r,) of the coordinates, which are uncorrelated, where the body is not cut.
+        """Variances (r,) of the coordinates of uniform points of the uncut body; uncorrelated.
 
-        Of H_i^T m_i each u_i = 1 / (l_i (l_i a_i + 1)), a_i the parameter of the Dirichlet law; of
-        H_i^T M_ij H_j each u_i u_j + s_i s_j / (P + 1), s_i = a_i / (l_i a_i + 1) = E tr S_i / q_i.
+        A coordinate of H_i^T m_i has variance u_i = 1 / (l_i (l_i a_i + 1)), where
+        a_i = (P - q_i) / 2 + 1 is the parameter of the Dirichlet distribution. A coordinate of
+        H_i^T M_ij H_j has variance u_i u_j + s_i s_j / (P + 1), where
+        s_i = a_i / (l_i a_i + 1) = E tr S_i / q_i.
         """
         levels = np.array(self.levels, dtype=float)
         a = (self._order - levels + 1) / 2 + 1
@@ -214,10 +232,11 @@ class TableMoments(Body):
     def block_means(self, values: FloatArray) -> FloatArray:
         """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
 
-        Estimated variances of uniform points, also of a cut body, may be averaged so: the levels of
-        a column may be permuted, and under these permutations the contrasts of a column, and the
-        products of contrasts of a pair, are irreducible representations, no two of them isomorphic.
-        By Schur's lemma coordinates are uncorrelated and have one variance in each block.
+        All coordinates of a block have the same variance under the uniform distribution, even if
+        the body is cut, so estimates of it may be averaged. Proof: permuting the levels of a column
+        maps the body to itself. Under these permutations the contrasts of a column, and the
+        products of contrasts of a pair of columns, are irreducible representations, no two of them
+        isomorphic. By Schur's lemma the coordinates are uncorrelated, with one variance per block.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])
@@ -225,7 +244,7 @@ class TableMoments(Body):
         return np.repeat(np.add.reduceat(values, starts, axis=-1) / sizes, sizes, axis=-1)
 
     def second_moment(self) -> FloatArray:
-        """E[x x^T] (r, r), diagonal: `entry_variances`."""
+        """E[x x^T] (r, r), diagonal: `entry_variances`; `MissingOracle` for a cut body."""
         if self.cut:
             raise MissingOracle(self, "second_moment", "a closed form")
         return np.diag(self.entry_variances())
@@ -233,8 +252,9 @@ class TableMoments(Body):
     def volume(self) -> float:
         """Gamma_P(f / 2) times prod l_i^((P - q_i + 1) / 2) B_i / Gamma_(q_i)(f / 2), f = P + 1.
 
-        B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the integral of the Dirichlet density; Gamma_q,
-        the multivariate gamma function, gives those of Wishart densities.
+        B_i = Gamma(a_i)^(l_i) / Gamma(l_i a_i) is the normalising constant of the Dirichlet density
+        of m_i. The multivariate gamma functions Gamma_q come from those of Wishart densities.
+        `MissingOracle` for a cut body.
         """
         if self.cut:
             raise MissingOracle(self, "volume", "a closed form")

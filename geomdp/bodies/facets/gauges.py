@@ -20,8 +20,8 @@ from geomdp.bodies.oracles import Facets, Halfspace
 class VertexGauge:
     """Gauge, facet normals and chords of a polytope with 0 in its relative interior.
 
-    `basis` (m, r) is an orthonormal basis of its span, and `build` returns the shooter for the body
-    in these coordinates; it is not called if the body is the point 0.
+    `basis` (m, r) is an orthonormal basis of its span. `build` returns the ray shooter for the body
+    in these coordinates. If the body is the point 0, `build` is not called.
     """
 
     def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
@@ -38,7 +38,7 @@ class VertexGauge:
         return found
 
     def solve(self, coordinates: FloatArray) -> Facets:
-        """Gauges (b,) and normals (b, r) of points given in the basis, both 0 at the point 0."""
+        """Gauges (b,) and normals (b, r) at points (b, r) in the basis; both are 0 at 0."""
         gauges, normals = np.zeros(len(coordinates)), np.zeros(coordinates.shape)
         away = coordinates.any(axis=1)
         if away.any():
@@ -47,7 +47,11 @@ class VertexGauge:
         return Facets(gauges, normals)
 
     def facets(self, points: FloatArray, scale: float) -> Facets:
-        """Gauges (b,) and normals (b, m); gauge inf outside the span, normal the residual."""
+        """Gauges (b,) and normals (b, m) at points (b, m).
+
+        Outside the span the gauge is inf, and the normal is the component orthogonal to the span.
+        `scale` is the size of the numbers from which points were computed (see `off_span`).
+        """
         coordinates = points @ self._basis
         found = self.solve(coordinates)
         outside = off_span(points, self._basis, scale)
@@ -58,7 +62,10 @@ class VertexGauge:
     def span_chord(
         self, points: FloatArray, directions: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends of the chords of rows (b, m) along rows (b, m); 0 outside the span."""
+        """Ends (lo, hi), (b,) each, of {t : p + t u in the body}, for rows p, u of (b, m) arrays.
+
+        Both ends are 0 for directions outside the span.
+        """
         along = ~off_span(directions, self._basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
@@ -71,7 +78,7 @@ class VertexGauge:
 
 
 class PolytopeByRays(Body):
-    """A polytope whose membership, separation and chords come from rays shot at its facets."""
+    """A polytope whose membership, separation and chords are computed by ray shooting."""
 
     @property
     @abc.abstractmethod
@@ -81,10 +88,10 @@ class PolytopeByRays(Body):
     @property
     @abc.abstractmethod
     def _about_centre(self) -> VertexGauge:
-        """Gauge of the body moved by -centre, in the basis of its affine hull."""
+        """Gauge of the body shifted by -`_centre`, in the basis of its affine hull."""
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether the gauge about an inner point is at most 1 + `tolerance`."""
+        """Whether points lie in the affine hull, with gauge about `_centre` <= 1 + `tolerance`."""
         hull = self.affine_hull()
         inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
         within = (points[inside] - self._centre) @ hull.basis
@@ -92,7 +99,11 @@ class PolytopeByRays(Body):
         return inside
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Halfspace of the facet through which the ray from an inner point to `point` leaves."""
+        """Halfspace of the facet through which the ray from `_centre` to `point` leaves the body.
+
+        For a point outside the affine hull, the halfspace orthogonal to the hull that supports the
+        body.
+        """
         basis = self.affine_hull().basis
         within = (point - self._centre) @ basis
         residual = point - self._centre - basis @ within
@@ -105,5 +116,5 @@ class PolytopeByRays(Body):
         return Halfspace(normals[0], float(self.support(normals)[0]))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line leaves through a facet; 0 outside the span."""
+        """Ends where the line meets facets; both are 0 for directions outside the affine hull."""
         return self._about_centre.span_chord(points - self._centre, directions)

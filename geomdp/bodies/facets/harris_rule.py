@@ -1,7 +1,9 @@
-"""The ratio test of Harris (1973), compiled: which bound stops a facet that slides along an edge.
+"""The ratio test of Harris (1973), compiled: how far a pivot can move a facet normal z.
 
-Compilers do not vectorise a running minimum or maximum of floats. The loops therefore read the
-bounds in rows of `LANES` and keep one running extreme for each position in the row.
+A pivot moves z along an edge of the polar body until the product of z with some vertex meets its
+bound (see `ray_shooting`). Compilers do not vectorise a running minimum or maximum of floats. The
+loops therefore read the bounds in rows of `LANES` and keep one running extreme for each position in
+the row.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-#: Slack of the ratio test; far below the perturbation, far above rounding in <z, v_i>.
+#: Slack of the ratio test: far below the perturbation of the bounds, far above the rounding of
+#: <z, v_i>.
 HARRIS_SLACK = 1e-11
 #: Number of running extremes: 32 float64 fill 4 registers of 512 bits or 8 of 256.
 LANES = 32
-#: Sums and extremes may be taken in any order; infinities keep their meaning.
+#: Flags of LLVM: sums and extremes may be taken in any order; infinities keep their meaning.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 
@@ -35,8 +38,8 @@ def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
 def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
     """Length of the step until the product meets its bound, and how much the slack adds to it.
 
-    The length is infinite if a positive slope is at most `rising`, or the modulus of a negative one
-    at most `falling`.
+    The product changes by `slope` per unit of length. The length is infinite for a positive slope
+    of at most `rising`, and for a negative slope of modulus at most `falling`.
     """
     inverse = 1.0 / abs(slope)
     gap = bound - (value if slope > 0.0 else -value)
@@ -48,9 +51,10 @@ def _time(bound, value, slope, rising, falling):  # type: ignore[no-untyped-def]
 def entering_vertex(bounds, two_sided, values, slopes, smallest, times):  # type: ignore[no-untyped-def]
     """Vertex whose bound stops z first, by the ratio test of Harris, and the length of the step.
 
-    Products must stay in [-bound, bound], or just below the bound if not `two_sided`. Slopes of
-    modulus up to `smallest` are ignored. `times` is overwritten with the length of the step to
-    every bound. The vertex is -1 if nothing stops z.
+    Products of z with the vertices have `values` and change by `slopes` per unit of length. They
+    must stay in [-bound, bound] if `two_sided`, and in (-inf, bound] otherwise. Slopes of modulus
+    up to `smallest` are ignored. `times` is overwritten with the length of the step to every bound.
+    If nothing stops z, the vertex is -1 and the length has no meaning.
     """
     falling = smallest if two_sided else np.inf
     soonest, latest = np.full(LANES, np.inf), np.full(LANES, np.inf)

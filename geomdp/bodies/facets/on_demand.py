@@ -1,9 +1,10 @@
 """Exact ray shooting in polytopes whose extreme points are found on demand: column generation.
 
-Rays are shot in the hull of the points known so far, which is inside the body. The extreme point in
-the direction of the facet found either proves that the facet is one of the body, or lies beyond it
-and is added. Each round adds a new vertex or ends, so there are finitely many rounds; in practice
-about as many as there are vertices near the rays. The points are kept from call to call.
+A ray is first shot in the hull of the extreme points known so far, which lies inside the body. The
+facet it meets has a normal z. The extreme point of the body in direction z either shows that the
+facet is one of the body, or lies beyond the facet; then it joins the known points. Every round adds
+a new extreme point or ends the search, so a polytope needs finitely many rounds: in practice about
+as many as there are vertices near the rays. Known points are kept from call to call.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 
-#: A facet of the hull is one of the body if no point of the body is beyond it by this share.
+#: A facet of the hull counts as a facet of the body if no point of the body has a product with its
+#: normal above 1 plus this.
 BEYOND = 1e-10
-#: Rounds of one call before it gives up; a few dozen are usual.
+#: Rounds after which a call gives up; a few dozen usually suffice.
 ROUNDS = 2000
 
 
 class OracleShooter:
     """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
 
-    Not thread safe: a call may add to the points known. Rays are shot in the coordinates of
-    `frame`, and `build` makes a `RayShooter` from known points of `body` in these coordinates.
-    `height` takes the largest and the smallest product of z with points of `body`, (b,) each, and
-    returns the support function at z of the body that rays are shot at.
+    Not thread safe: a call may add to the known points. Rays are given in the coordinates of
+    `frame`, and `build` makes a `RayShooter` from known points of `body` in these coordinates. The
+    body that rays are shot at may be one derived from `body`, such as its difference body. `height`
+    returns its support function at normals z, from the largest and the smallest product of z with
+    points of `body`, (b,) each.
     """
 
     def __init__(
@@ -51,12 +54,17 @@ class OracleShooter:
         """Where the rays p + t u, t >= 0, leave the body; see `RayShooter.exits`."""
         apart = points.any(axis=1)
         if apart.any():
-            # A ray can only be shot from a point inside the hull of known points.
+            # A ray can start only inside the hull of known points. Rays from 0 through the points
+            # make that hull grow until it contains them.
             self._shoot(np.zeros_like(points[apart]), points[apart], enough=1.0)
         return self._shoot(points, directions, enough=np.inf)
 
     def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
-        """Exits from the body; a ray inside the hull of known points for `enough` is left there."""
+        """Exits from the body.
+
+        A ray that leaves the hull of known points at a time of `enough` or later is not followed
+        further: its time is then a lower bound.
+        """
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)
         for _ in range(ROUNDS):
@@ -78,7 +86,7 @@ class OracleShooter:
         return found
 
     def _learn(self, normals: FloatArray) -> BoolArray:
-        """Add extreme points beyond the slabs of `normals`; which slabs (b,) had such points."""
+        """Add extreme points beyond the facets of `normals` (b, r); return which facets had any."""
         directions = normals @ self._frame.basis.T
         best = self._frame.coordinates(self._body.extreme_point(directions))
         worst = self._frame.coordinates(self._body.extreme_point(-directions))
@@ -95,10 +103,11 @@ class OracleShooter:
 def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
-    Each new one is extreme in a direction orthogonal to the differences found before: a Gaussian
-    direction of fixed, public seed, projected. Of the two extreme points along it the farther one
-    is taken. 2 r extreme points, and O(r^3) to keep the differences orthonormal. ``ValueError`` if
-    the body does not fill its affine hull.
+    Each new point is extreme in a direction orthogonal to the differences of the points before it:
+    a Gaussian direction from a fixed, public seed, projected. Of the two extreme points along that
+    direction the farther one is taken. Costs 2 r + 1 extreme points, and O(r^3) to keep the
+    differences orthonormal. ``ValueError`` if the body has a smaller dimension than its declared
+    affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension

@@ -5,31 +5,33 @@ conv(+-v_i) through the facet that solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0,
 
-a linear-fractional program over the polar body, whose vertices z are the facets; for conv(v_i) the
-bounds are one-sided. The simplex method on facets solves it. It keeps m signed vertices b_1..b_m
-with <z, b_k> = 1 and the inverse of the matrix B they form. The coordinates of p + t u in them are
-lambda = B^-T p + t B^-T u. If all are >= 0, the ray leaves through this facet. Otherwise drop a
-vertex whose coordinate is negative, and slide z along the edge on which the others stay tight until
-another vertex becomes tight. A pivot costs one product of all N vertices with a vector, O(N m), and
-one rank-one update of the inverse, O(m^2).
+a linear-fractional program over the polar body. Its vertices z are the normals of the facets; for
+conv(v_i) the bounds are one-sided. The simplex method on facets solves it. It keeps m signed
+vertices b_1..b_m with <z, b_k> = 1 and the inverse of the matrix B they form. The coordinates of
+p + t u in these vertices are lambda = B^-T p + t B^-T u. If all are >= 0, the ray leaves through
+this facet. Otherwise a pivot drops a vertex whose coordinate is negative. It moves z along the edge
+of the polar body on which <z, b_k> = 1 for the other b_k, until another vertex becomes tight (its
+product with z meets its bound). A pivot costs one product of all N vertices with a vector, O(N m),
+and one rank-one update of the inverse, O(m^2).
 
 * The vertices are first brought to unit second moment, so that stretched bodies are no harder than
   round ones.
 * The vertex to drop is the one with the steepest edge. Edge lengths are the norms of the rows of
-  the inverse, so this rule is exact.
+  the inverse, so the steepest edge is found exactly, not approximately.
 * Thousands of 0/1 vertices may lie on one facet, and then pivots do not move z. Each bound 1 is
   therefore lowered by a random amount below `PERTURBATION` (public, fixed seed), which makes ties
-  rare. The facet found is recomputed with the true bounds and scaled to contain every vertex: it is
-  always valid, and exact if the ties were exact.
+  rare. The facet found is recomputed with the true bounds and scaled so that its halfspace contains
+  every vertex. The result is always a valid bound on the body, and an exact facet if the vertices
+  that tie lie exactly on one facet.
 * The ratio test is that of Harris (1973): of the vertices that become tight within a tolerance far
   below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
-* Every ray starts at that one of the last facets found in the call which cuts it shortest. A ray
-  that fails is tried again from the first facet with larger pivots and more frequent inverses; if
-  it fails again, HiGHS solves it.
+* The facets found last in the same call are kept. Every ray starts from the one of them through
+  which it leaves earliest. A ray that fails is tried again from the first facet, with larger pivots
+  and a more frequently recomputed inverse. If it fails again, HiGHS solves its linear program.
 
-K - K is twice the section of conv(+-(v_i, 1)) with last coordinate 0, so N vertices represent its
-up to N^2 vertices.
+K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
+represent K - K, which may have almost N^2 vertices.
 
 References
 ----------
@@ -48,7 +50,8 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
 from geomdp.bodies.linear_programs import ConicProgram
 
-#: Largest amount by which a bound 1 is lowered to break ties; bounds the relative error of an exit.
+#: Largest amount by which a bound 1 is lowered to break ties. The relative error of an exit is at
+#: most this.
 PERTURBATION = 1e-8
 
 
@@ -56,16 +59,16 @@ PERTURBATION = 1e-8
 class Exits:
     """Where a batch of b rays leaves a body with 0 inside.
 
-    The body lies in {x : |<z, x>| <= 1} for each normal z, which has h(z) = 1. Where neither pivots
-    nor HiGHS found the exit, times and normals are NaN.
+    The body lies in {x : <z, x> <= 1} for each normal z, and touches this halfspace: its support
+    function is h(z) = 1. Where neither pivots nor HiGHS found the exit, times and normals are NaN.
     """
 
-    #: (b,): the largest t with p + t u in the body, to a relative error of `PERTURBATION`, never
-    #: below the true one by more than rounding.
+    #: (b,): the largest t with p + t u in the body, to a relative error of `PERTURBATION`. It is
+    #: never below the true value by more than rounding.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used
-    converged: BoolArray  # (b,)
+    converged: BoolArray  # (b,): whether the exit was found
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,10 @@ class RayShooter:
     #: (N, R): the vertices v_i in whitened coordinates; for a difference body the lifted (v_i, 1).
     columns: FloatArray
     whitening: FloatArray  # (m, m): whitened coordinates of x are x @ whitening
-    #: Products with a facet normal stay in [-lower, 1]: 1 for bodies closed under negation of the
-    #: columns, infinity for conv(v_i).
+    #: Products of the columns with a facet normal lie in [-lower, 1]. `lower` is 1 for hulls of the
+    #: columns and their negatives, and infinity for conv(v_i).
     lower: float
-    #: Whether the body is twice the section {last coordinate = 0} rather than the hull itself.
+    #: Whether the body is twice the section {last coordinate = 0} of the hull, or the hull itself.
     section: bool
     _bounds: FloatArray = field(init=False, repr=False)
     _basis: IntArray = field(init=False, repr=False)
@@ -89,7 +92,7 @@ class RayShooter:
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(PUBLIC_SEED)
-        # At least half of the largest amount, so that no bound stays at 1.
+        # Every bound is lowered by at least half of the largest amount, so that none stays at 1.
         bounds = 1 - PERTURBATION * rng.uniform(0.5, 1.0, len(self.columns))
         basis, signs = first_facet(self.columns, bounds, self.lower, rng)
         object.__setattr__(self, "_bounds", bounds)
@@ -102,7 +105,7 @@ class RayShooter:
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
-            # The mean is inside, so the ray from it through 0 must leave beyond 0.
+            # The mean is inside. 0 is inside if the ray from the mean to 0 leaves beyond 0 (t = 1).
             about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
             leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
             if leaves <= 1 + RANK_TOLERANCE:
@@ -128,7 +131,7 @@ class RayShooter:
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where the rays p + t u, t >= 0, leave the body, for rows p and u != 0 of (b, m) arrays.
 
-        Points may lie a relative 1e-9 outside, for rounding. The caller checks the arguments.
+        Points may lie outside by a relative 1e-9, to allow for rounding. Arguments are not checked.
         """
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 
@@ -151,8 +154,9 @@ class RayShooter:
     def _by_linear_program(self, point: FloatArray, direction: FloatArray) -> FloatArray | None:
         """The facet normal (R,) from HiGHS, for a ray on which the pivots failed; None if it fails.
 
-        max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0} over the columns c_i;
-        its dual solution is (-<z, .>, 1) times a positive number.
+        The linear program is max {t : point + t direction = sum w_i c_i, sum w_i = 1, w, t >= 0}
+        over the columns c_i, and their negatives if `lower` is 1. Its dual solution is a positive
+        multiple of (z, -1) for the facet normal z.
         """
         columns = self.columns if self.lower > 1 else np.vstack([self.columns, -self.columns])
         sums = np.append(np.ones(len(columns)), 0.0)

@@ -1,6 +1,6 @@
-"""Chords and projections of sets {x : sum of positive parts <= level}, in closed form by sorting.
+"""Chords of sets {y : sum_i (y_i)_+ <= level} and projections on simplices, exactly by sorting.
 
-Used by the cross-polytope (||x||_1 is the sum of the positive parts of (x, -x)), the difference
+These serve the cross-polytope (||x||_1 is the sum of the positive parts of (x, -x)), the difference
 body of a simplex (in barycentric coordinates) and the spectral bodies (for eigenvalues).
 """
 
@@ -14,10 +14,10 @@ from geomdp._typing import FloatArray
 def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArray:
     """Largest t >= 0 with sum_i (y_i + t w_i)_+ <= level, for rows y, w of (b, k): (b,).
 
-    The sum is convex and piecewise linear in t, hence the maximum of its linear pieces; each piece
-    with a positive slope bounds t, and the answer is the smallest of these bounds, or inf if there
-    is none. Rows y should satisfy sum y_+ <= level; if rounding violates this, the answer is 0. O(k
-    log k) per row.
+    The sum is convex and piecewise linear in t, hence the maximum of its linear pieces. Each piece
+    with a positive slope bounds t. The answer is the smallest of these bounds, or inf if there is
+    none. Rows y should satisfy sum y_+ <= level; if rounding violates this, the answer is 0.
+    O(k log k) per row.
     """
     active = (values > 0) | ((values == 0) & (slopes > 0))
     moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))
@@ -31,8 +31,8 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
 
     first_slope = np.where(active, slopes, 0.0).sum(axis=1, keepdims=True)
     rises = first_slope + np.cumsum(jumps, axis=1)
-    # The piece after breakpoint j is the sum over active i of (y_i + t w_i); this is its value at
-    # 0.
+    # The piece after breakpoint j is the sum over active i of (y_i + t w_i). Its slope is in
+    # `rises`, and its value at t = 0 in `heights`.
     first_height = np.where(active, values, 0.0).sum(axis=1, keepdims=True)
     heights = first_height - np.cumsum(jumps * times, axis=1)
     rises = np.hstack([first_slope, rises])

@@ -17,9 +17,10 @@ from geomdp.bodies.oracles import Facets
 class SymmetrisedBox(Body):
     """conv(B u -B) for the box B = [0, u_1] x ... x [0, u_m].
 
-    With y_i = x_i / u_i it is {max_i (y_i)_+ + max_i (y_i)_- <= 1}, the image of the cube
-    [0, 1]^(m+1) under c -> (c_i - c_0)_i: the body of one-way marginals under add/remove. Support,
-    gauge, facets, exact uniform samples, moments and volume in closed form, O(m) per point.
+    With y_i = x_i / u_i it is {max_i (y_i)_+ + max_i (y_i)_- <= 1}; in y, this is the image
+    of the cube [0, 1]^(m+1) under c -> (c_i - c_0)_i. For u = 1 it is the sensitivity polytope of
+    one-way marginals under add/remove adjacency. Support, gauge, facets, exact uniform samples,
+    moments and volume have closed forms, O(m) per point.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class SymmetrisedBox(Body):
     Raises
     ------
     ValueError
-        Empty, NaN, infinite, or a side that is not above 0.
+        If `upper` is empty, or holds a side that is NaN, infinite or not above 0.
     """
 
     upper: FloatArray
@@ -56,7 +57,7 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(above @ self.upper, below @ self.upper))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """The best corner of B or of -B."""
+        """The corner of B or of -B with the largest inner product."""
         above, below = directions > 0, directions < 0
         positive = (np.abs(directions) * self.upper * np.where(above, 1, -1)).sum(axis=1) >= 0
         return np.where(positive[:, None], above * self.upper, -(below * self.upper))
@@ -68,7 +69,11 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """e_i / u_i - e_j / u_j at the largest and smallest ratio, each only if of its sign."""
+        """Normals e_i / u_i - e_j / u_j; ratio x_i / u_i is the largest, x_j / u_j the smallest.
+
+        The first term is left out unless the largest ratio is above 0, and the second unless the
+        smallest is below 0.
+        """
         ratios = points / self.upper
         rows = np.arange(len(ratios))
         first, last = ratios.argmax(axis=1), ratios.argmin(axis=1)
@@ -84,32 +89,33 @@ class SymmetrisedBox(Body):
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Exact, O(m) per draw.
 
-        The y with k given entries non-negative and the others negative fill a volume of
-        k! (m - k)! / m!, so the number of non-negative entries is uniform on 0..m. Given it, the
-        largest positive part, the largest negative part and 1 less their sum are
-        Dirichlet(k, m - k, 1); the other entries are uniform between 0 and the largest of their
-        sign.
+        The y with k given entries non-negative and the others negative have volume
+        k! (m - k)! / m!. There are m! / (k! (m - k)!) such sets for each k, so the number of
+        non-negative entries is uniform on 0..m. Given k, the largest positive part, the largest
+        negative part, and 1 minus their sum are Dirichlet(k, m - k, 1). The other entries are
+        uniform between 0 and the largest entry of their sign.
         """
         m = self.dimension
         sizes = rng.integers(m + 1, size=n)
         positive = np.arange(m) < sizes[:, None]
-        # Gamma variables of shapes k, m - k and 1, of which shape 0 is 0.
+        # Gamma variables of shapes k, m - k and 1; the variable of shape 0 is 0.
         shapes = np.stack([sizes, m - sizes, np.ones(n)], axis=1).astype(np.float64)
         gammas = rng.standard_gamma(np.maximum(shapes, 1)) * (shapes > 0)
         tops = gammas[:, :2] / gammas.sum(axis=1, keepdims=True)
         heights = rng.random((n, m))
         for part in (positive, ~positive):
-            heights[part & (np.cumsum(part, axis=1) == 1)] = 1.0  # the first is the largest
+            heights[part & (np.cumsum(part, axis=1) == 1)] = 1.0  # first of its sign: the largest
         signed = np.where(positive, tops[:, :1], -tops[:, 1:]) * heights
         return np.asarray(rng.permuted(signed, axis=1) * self.upper)
 
     def second_moment(self) -> FloatArray:
         """p / 2 (I + 1 1^T) in y = x / u, with p = (m + 3) / (6 (m + 1)).
 
-        With a the largest positive part in `sample_uniform`, E[a^2] = k (k + 1) / ((m + 1) (m + 2))
-        and E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p. The body is symmetric in
-        the m + 1 coordinates c of the cube, so y_i = z_i - z_0 with exchangeable z, which gives
-        E[y_i y_j] = p / 2.
+        Let a be the largest positive part, and k the number of non-negative entries, as in
+        `sample_uniform`. Given k, E[a^2] = k (k + 1) / ((m + 1) (m + 2)). Hence
+        E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p. The body is symmetric in the
+        m + 1 coordinates c of the cube, so y_i = z_i - z_0 for exchangeable z_0, ..., z_m, which
+        gives E[y_i y_j] = p / 2.
         """
         m = self.dimension
         share = (m + 3) / (6 * (m + 1))
@@ -120,7 +126,7 @@ class SymmetrisedBox(Body):
         return float((self.dimension + 1) * np.prod(self.upper))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Linear, with the largest positive and negative part as auxiliary variables."""
+        """Linear constraints; two auxiliary variables bound the positive and the negative parts."""
         import cvxpy as cp
 
         parts = cp.Variable(2, nonneg=True)

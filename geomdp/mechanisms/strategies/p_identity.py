@@ -1,4 +1,4 @@
-"""The p-identity strategy: the histogram and a few dense rows, optimised together."""
+"""The p-identity strategy: measure the histogram and a few weighted sums of it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.closed_forms.diameters import l1_diameter
 
-#: Largest universe for which rows are optimised: seconds at 256 elements and a minute at 1024 on
-#: one core, as each of the steps is a few products of p x N and N x N matrices.
+#: Largest universe for which rows are optimised. Each step is a few products of p x N and N x N
+#: matrices, so the descent takes seconds at N = 256 elements and a minute at 1024 on one core.
 MAX_OPTIMISED = 1 << 10
-#: Steps of the descent; the error falls by less than a thousandth after them.
+#: Steps of the descent; further steps would lower the error by less than a thousandth.
 MAX_STEPS = 200
 
 
 def optimisable_answers(workload: Workload) -> FloatArray:
-    """Answers (N, m) of all elements, for N from 2 to 2^10; `WorkloadSizeError` otherwise."""
+    """Answers (N, m) of all elements, if 2 <= N <= 2^10; else `WorkloadSizeError`."""
     size = workload.universe.size
     if size is None or not 2 <= size <= MAX_OPTIMISED:
         raise WorkloadSizeError(
@@ -36,7 +36,7 @@ def optimisable_answers(workload: Workload) -> FloatArray:
 
 
 def hat_functions(count: int, size: int) -> FloatArray:
-    """Piecewise linear weights (count, size), one bump each, that add up to 1 at every element."""
+    """Hat functions (count, size): each rises and falls linearly; they sum to 1 at each element."""
     places = (np.arange(size) + 0.5) / size * count - 0.5
     places = np.clip(places, 0, count - 1)
     return np.asarray(np.clip(1 - np.abs(places - np.arange(count)[:, None]), 0, None))
@@ -46,14 +46,14 @@ def hat_functions(count: int, size: int) -> FloatArray:
 class PIdentity:
     """Measurements (I; T) D of the histogram, T (p, N) >= 0, D = diag(1 / (1 + column sums of T)).
 
-    Every column of the strategy has l1 norm 1. T minimises the error of least squares by
-    quasi-Newton descent from bumps along the order of the elements, which finds a local minimum:
-    the problem is not convex.
+    Every column of the strategy has l1 norm 1. T is chosen to minimise the error of the answers
+    that least squares reconstructs. The problem is not convex: a quasi-Newton descent from hat
+    functions over the elements in their order finds a local minimum.
 
     Parameters
     ----------
     rows : int, optional
-        p; by default the best of N^(1/2) times 3/4 and 1.
+        Number p of rows of T. By default 3/4 N^(1/2) and N^(1/2) are tried and the better is taken.
 
     References
     ----------
@@ -67,15 +67,16 @@ class PIdentity:
             whole(self.rows, "rows")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The best rows; ``ValueError`` for more than 2^10 elements."""
+        """The design with the best rows; `WorkloadSizeError` unless N is from 2 to 2^10."""
         answers = optimisable_answers(workload)
         size = len(answers)
         counts = bump_counts(size) if self.rows is None else [self.rows]
         found = [_descend(answers, count, adjacency) for count in counts]
         rows = min(found, key=lambda pair: pair[0])[1]
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
-        # Sums of multiples of 2^-24 are exact, and so is the change: near 2 or 1, or less where
-        # columns overlap.
+        # Entries become multiples of 2^-24, so that measurements are exact sums, and so is the l1
+        # sensitivity `change`. It is about 1 under add/remove, and about 2 under replacement, or
+        # less if all columns overlap.
         strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
         if adjacency is Adjacency.REPLACE_ONE:
             change = l1_diameter(strategy.T)
@@ -95,15 +96,16 @@ class PIdentity:
 
 
 def bump_counts(size: int) -> list[int]:
-    """Numbers of rows that are tried: N^(1/2) times 3/4 and 1.
+    """Numbers of rows to try: N^(1/2) times 3/4 and 1, rounded.
 
-    For prefixes, cells of N^(1/2) elements balance the error between cells and within them.
+    For prefix queries, cells of N^(1/2) elements balance the error from whole cells against that
+    from single elements within a cell.
     """
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
 
 def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
-    """Logarithm of the error of the best T found with `count` rows, and T."""
+    """The best T found with `count` rows: the logarithm of its error, and T (count, N)."""
     size = len(answers)
     squared = gram(answers, adjacency)
 
@@ -115,8 +117,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
     def descend() -> FloatArray:
-        # Bumps plus a little noise: entries at the bound 0 leave it slowly, and equal rows would
-        # stay equal.
+        # Hat functions plus a little noise. Without noise most entries would start at their bound
+        # 0, which they leave slowly, and rows that start equal would stay equal.
         start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
         best = minimize(
             objective,
@@ -128,7 +130,7 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         )
         return np.asarray(best.x)
 
-    # The sensitivity is computed from whatever rows are found.
+    # Rows from the cache need no check: any T is valid, since `design` computes the sensitivity.
     inputs = (squared, float(count), adjacency.value)
     flat = recalled("p-identity", inputs, (count * size,), descend, least=0.0)
     return objective(flat)[0], flat.reshape(count, size)

@@ -1,4 +1,4 @@
-"""Chebyshev coefficients of functions from their values on a full grid, by one cosine transform."""
+"""Chebyshev coefficients of functions, from their values on a full grid by a cosine transform."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from geomdp.workloads.smooth.queries import Function, values_of
 
 #: Largest number of nodes at which one function is evaluated: 2^24 values are 128 MB.
 MAX_NODES = 1 << 24
-#: Points given to a function at a time.
+#: Number of points at which a function is evaluated in one call.
 BLOCK_POINTS = 1 << 16
-#: Values of several functions transformed at a time: 2^22 float64 are 32 MB.
+#: Values in one batch of functions that are transformed together: 2^22 float64 are 32 MB. A
+#: function with more values is a batch of its own.
 BLOCK_VALUES = 1 << 22
 
 
 def nodes_per_axis(size: int, dimension: int) -> int:
-    """Nodes in each variable for t degrees: 2 t where the grid has at most 2^24 nodes, else t.
+    """Nodes in each variable for t = `size` degrees: 2 t if that makes at most 2^24 nodes, else t.
 
-    With t nodes the coefficients are those of the interpolant. More nodes reduce aliasing: the
-    share of degrees >= t that is added to lower ones.
+    With t nodes the coefficients are those of the interpolant. They suffer from aliasing: terms of
+    degree t and above are added to lower ones. More nodes reduce it.
     """
     return 2 * size if (2 * size) ** dimension <= MAX_NODES else size
 
@@ -31,9 +32,9 @@ def nodes_per_axis(size: int, dimension: int) -> int:
 def grid_coefficients(
     functions: Sequence[Function], size: int, nodes: int, dimension: int
 ) -> FloatArray:
-    """Coefficients (q, t, ..., t) of q functions from `nodes` nodes in each of d variables.
+    """Coefficients (q, t, ..., t) of q functions, t = `size`, from `nodes` nodes in each variable.
 
-    Each function is evaluated at all products of the Chebyshev nodes.
+    Each function is evaluated at all `nodes`^d points of the product grid of Chebyshev nodes.
     """
     shape = (nodes,) * dimension
     kept = (slice(None), *[slice(size)] * dimension)
@@ -61,12 +62,13 @@ def _grid_values(functions: Sequence[Function], shape: tuple[int, ...]) -> Float
 def _interpolants(functions: Sequence[Function], shape: tuple[int, ...]) -> FloatArray:
     """Coefficients (q, N_1, ..., N_d) of the interpolants at the nodes, by one DCT-II.
 
-    gamma_m = prod_i (2 - [m_i = 0]) / N_i times the sum of f prod_i cos(m_i a_i) over the nodes.
+    The coefficient at m is prod_i c_i / N_i, with c_i = 1 if m_i = 0 and 2 otherwise, times the sum
+    over the nodes x = (cos a_1, ..., cos a_d) of f(x) prod_i cos(m_i a_i).
     """
     axes = tuple(range(1, len(shape) + 1))
     coefficients = scipy.fft.dctn(_grid_values(functions, shape), type=2, axes=axes)
     coefficients /= math.prod(shape)
     for axis in axes:
-        # The transform has a factor of 2 in each variable, also at degree 0, where it is halved.
+        # The transform has a factor of 2 in each variable. Degree 0 needs a factor of 1.
         coefficients[(slice(None),) * axis + (0,)] /= 2
     return np.asarray(coefficients)

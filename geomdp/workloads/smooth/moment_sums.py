@@ -16,17 +16,17 @@ ROUNDOFF = 2.0**-53
 class MomentTransform(abc.ABC):
     """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, r in {0..t-1}^d.
 
-    It computes sum of Q'(x) for a fixed function Q' within `errors` of Q, up to the rounding of
-    the sums (`rounding`). Both bounds are public and hold for all records.
+    It sums a fixed function Q' instead, which differs from Q by at most `errors`. Floating-point
+    summation adds an error of at most `rounding`. Both bounds are public and hold for all records.
     """
 
-    #: Records taken at a time.
+    #: Number of records in one block.
     rows: int
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
-        #: Blocks of records summed into one table before the table is added to the total. Large
-        #: tables take more blocks, so that these additions stay cheap next to those of records.
+        #: Blocks of records summed into one table before the table is added to the total. A large
+        #: table takes more blocks, so that adding tables stays cheap next to adding records.
         self.blocks = max(1, round(self._empty().size / (4 * self.rows)))
 
     @property
@@ -36,36 +36,37 @@ class MomentTransform(abc.ABC):
 
     @property
     def amplification(self) -> float:
-        """Largest sum of absolute values behind a moment of one record."""
+        """Bound, for one record, on the sum of absolute values of the terms that form a moment."""
         return 1.0
 
     @abc.abstractmethod
     def _empty(self) -> FloatArray:
-        """A table of zeros."""
+        """A table of zeros, in the shape that `_add` fills."""
 
     @abc.abstractmethod
     def _add(self, table: FloatArray, points: FloatArray) -> None:
-        """Add points (b, d) to a table."""
+        """Add the records `points` (b, d) to a table, in place."""
 
     def _moments(self, table: FloatArray) -> FloatArray:
-        """Sums of moments (t,) * d of the points in a table."""
+        """Sums of moments (t,) * d of the records added to a table."""
         return table
 
     def rounding(self, n: int) -> float:
         """Bound on the rounding of the sums over n records, divided by n.
 
         A recursive sum of N terms of size at most 1 has an error of at most N u times N, u = 2^-53.
-        The terms are first the records of one table, then the entries of a table. Tables are added
-        with compensation (Kahan 1965), which adds 2 u and a multiple of n u^2.
+        Such sums occur twice: over the records of one table, and over the entries of a table when
+        it is turned into moments. Tables are added with compensation (Kahan 1965), which adds 2 u
+        and a multiple of n u^2 to the bound.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
 
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
-        """Number of records and sums of moments (t,) * d; records are read once.
+        """Return the number of records and the sums of moments (t,) * d; records are read once.
 
-        Each chunk (b, d) holds points of the cube, already checked. How records are cut into chunks
-        changes nothing, not even the rounding.
+        Each chunk (b, d) holds records in the cube [-1, 1]^d; they are not checked here. The result
+        does not depend on how the records are cut into chunks, not even in its rounding.
         """
         count, held = 0, 0
         total, table, lost = self._empty(), self._empty(), self._empty()
@@ -80,7 +81,7 @@ class MomentTransform(abc.ABC):
 
 
 def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
-    """Add `table` to `total` in place, with compensation: `lost` carries the rounding so far."""
+    """Add `table` to `total` in place, compensated: `lost` holds the rounding error so far."""
     table -= lost
     new = total + table
     np.subtract(new, total, out=lost)
@@ -89,7 +90,10 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 
 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
-    """The same records in blocks of `rows`, the last one shorter; copies only where chunks join."""
+    """Cut records into blocks of `rows`; the last one may be shorter.
+
+    Blocks are views of the chunks (b, d); only a block that spans several chunks is copied.
+    """
     rest = np.empty((0, d))
     for chunk in chunks:
         points = chunk
