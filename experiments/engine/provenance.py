@@ -5,7 +5,8 @@ is parsed; its docstrings and import statements are removed, and the rest of the
 hashed. The hash of several modules is that of the set of their hashes, without their names.
 
 * It sees every other change of code: a constant, a default, the name of a variable, the order of
-  statements, a module that is added or removed.
+  statements, a module that is added or removed. Of geomdp it covers the modules that a script can
+  reach (`experiments.engine.reach`), so other parts may change without making a figure stale.
 * It does not see comments, docstrings, formatting, which module a name is imported from, where a
   module is, and modules of nothing but a docstring and imports. Moving a function from one module
   to another changes both modules, so that is seen.
@@ -31,6 +32,8 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
+from experiments.engine.reach import Snapshot
+
 #: Packages whose versions can change a number or a figure.
 PACKAGES = ("geomdp", "numpy", "scipy", "numba", "cvxpy", "highspy", "pandas", "matplotlib")
 
@@ -40,12 +43,18 @@ class Code:
     """Content hashes of what computes a cell."""
 
     script: str  # SHA-256 of the code of the script and of all modules of `experiments` it imports
-    library: str  # SHA-256 of the code of all modules of geomdp
+    library: str  # SHA-256 of the code of the modules of geomdp that these can reach
 
     @classmethod
     def of(cls, script: ModuleType) -> Code:
-        """Hashes of `script`, from the files on disk, and of geomdp."""
-        return cls(script=content_hash(sources(script).values()), library=LIBRARY_HASH)
+        """Hashes of `script`, from the files on disk, and of what it can reach in geomdp."""
+        files = sources(script)
+        texts = [path.read_text(encoding="utf-8") for path in files.values()]
+        # A script that starts processes may run any command of the library.
+        runs = "subprocess" in _imports(files["script"], "subprocess")
+        modules = LIBRARY.everything() if runs else LIBRARY.reached(texts)
+        library = hash_of(LIBRARY.texts[module] for module in modules)
+        return cls(script=hash_of(texts), library=library)
 
 
 def sources(script: ModuleType) -> dict[str, Path]:
@@ -61,15 +70,15 @@ def sources(script: ModuleType) -> dict[str, Path]:
     return found
 
 
-def _imports(path: Path) -> list[str]:
-    """Names under `experiments` in the import statements of a file; some may be no modules."""
+def _imports(path: Path, package: str = "experiments") -> list[str]:
+    """Names of and under `package` in the import statements of a file; some may be no modules."""
     names = []
     for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    return [name for name in names if name.startswith("experiments.")]
+    return [name for name in names if f"{name}.".startswith(f"{package}.")]
 
 
 def _find_spec(name: str) -> ModuleSpec | None:
@@ -82,12 +91,18 @@ def _find_spec(name: str) -> ModuleSpec | None:
 
 def content_hash(files: Iterable[Path]) -> str:
     """SHA-256 of the code in `files`: the same wherever they are, and in any order."""
-    digests = {module_hash(path.read_text(encoding="utf-8")) for path in files}
+    return hash_of(path.read_text(encoding="utf-8") for path in files)
+
+
+def hash_of(texts: Iterable[str]) -> str:
+    """SHA-256 of the code of modules with these texts, in any order."""
+    digests = set(map(module_hash, texts))
     # Modules without code, such as the roots of packages, come and go without changing a result.
     digests.discard(module_hash(""))
     return hashlib.sha256("".join(sorted(digests)).encode()).hexdigest()
 
 
+@cache
 def module_hash(source: str) -> str:
     """SHA-256 of the syntax tree of a module without docstrings and import statements."""
     return hashlib.sha256(repr(_code(ast.parse(source))).encode()).hexdigest()
@@ -153,13 +168,13 @@ def _source(module: ModuleType) -> Path:
     return Path(module.__file__)
 
 
-def _library_hash() -> str:
+def _library() -> Snapshot:
     spec = importlib.util.find_spec("geomdp")
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("geomdp must be installed: pip install -e .")
-    return content_hash(Path(spec.origin).parent.rglob("*.py"))
+    return Snapshot.of(Path(spec.origin).parent)
 
 
 #: Taken when the engine starts, before a script imports geomdp: an edit during a long sweep does
 #: not give its results another name.
-LIBRARY_HASH = _library_hash()
+LIBRARY = _library()

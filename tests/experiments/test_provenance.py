@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 import pytest
 
 from experiments.engine import cells, provenance
 from experiments.engine.provenance import Code, commit, content_hash, module_hash, sources, versions
-from tests.experiments import toy_script
+from experiments.engine.reach import Snapshot
 
 
 def module_from(path: Path) -> ModuleType:
@@ -139,8 +139,26 @@ def test_a_moved_helper_is_the_same_code(tmp_path: Path, monkeypatch: pytest.Mon
     assert Code.of(module_from(script)) == before
 
 
-def test_the_library_hash_is_that_of_the_imported_library() -> None:
-    assert Code.of(toy_script).library == provenance.LIBRARY_HASH
+def test_the_library_hash_covers_what_a_script_reaches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("from geomdp.privacy.composition import basic_composition\n")
+    module = module_from(script)
+    first = Code.of(module)
+    texts = dict(provenance.LIBRARY.texts)
+
+    def edited(name: str) -> Code:
+        path = PurePosixPath(name)
+        changed = texts | {path: texts[path] + "\nEDITED = True\n"}
+        monkeypatch.setattr(provenance, "LIBRARY", Snapshot(changed))
+        return Code.of(module)
+
+    assert edited("privacy/composition.py").library != first.library
+    assert edited("cli/app.py") == first
+    # A script that starts processes may run any command.
+    script.write_text("import subprocess\n")
+    assert edited("cli/app.py").library != edited("privacy/composition.py").library
 
 
 def test_a_module_without_a_file_is_refused() -> None:
