@@ -68,15 +68,25 @@ class MomentTransform(abc.ABC):
         Each chunk (b, d) holds records in the cube [-1, 1]^d; they are not checked here. The result
         does not depend on how the records are cut into chunks, not even in its rounding.
         """
-        count, held = 0, 0
-        total, table, lost = self._empty(), self._empty(), self._empty()
+        count, held, table = 0, 0, self._empty()
+        # Tables of three variables take as long to add up as the records of many blocks: the first
+        # sum is the first table, and nothing is added if there is no second one.
+        total: FloatArray | None = None
+        lost = np.zeros(0)
         for block in equal_blocks(chunks, self.rows, self.d):
             if held == self.blocks:
-                _add_compensated(total, table, lost)
-                table[...], held = 0, 0
+                if total is None:
+                    total, table, lost = table, self._empty(), self._empty()
+                else:
+                    _add_compensated(total, table, lost)
+                    table[...] = 0
+                held = 0
             self._add(table, block)
             count, held = count + len(block), held + 1
-        _add_compensated(total, table, lost)
+        if total is None:
+            total = table
+        else:
+            _add_compensated(total, table, lost)
         return count, self._moments(total)
 
 
