@@ -1,8 +1,7 @@
-"""Single queries: ways to build them, conjunctions, totals, records for JSON, bad input."""
+"""Single queries: ways to build them, conjunctions, totals, bad input."""
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import product
 
@@ -12,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geomdp.workloads.single_queries.query_json import query_from_record, query_to_record
 from geomdp.workloads.single_queries.single_query import (
     DenseQuery,
     SparseQuery,
@@ -154,35 +152,3 @@ def test_values_do_not_follow_the_caller_s_array() -> None:
     queries = [SparseQuery(("a", "b"), values), DenseQuery(values)]
     values[0] = 9.0
     assert [query.values[0] for query in queries] == [0.5, 0.5]
-
-
-elements = st.recursive(
-    st.integers() | st.text() | st.none(), lambda x: st.tuples(x, x), max_leaves=4
-)
-
-
-@given(st.dictionaries(elements, st.floats(0, 1), min_size=1, max_size=5))
-def test_sparse_queries_survive_json(values: dict[object, float]) -> None:
-    query = SparseQuery.from_mapping(values)  # type: ignore[arg-type]
-    twin = query_from_record(json.loads(json.dumps(query_to_record(query))))
-    assert isinstance(twin, SparseQuery)
-    assert twin.support == query.support
-    np.testing.assert_array_equal(twin.values, query.values)
-
-
-def test_dense_queries_survive_json() -> None:
-    query = DenseQuery(np.array([0.1, 1 / 3, 1.0]))
-    twin = query_from_record(json.loads(json.dumps(query_to_record(query))))
-    np.testing.assert_array_equal(twin.values, query.values)
-
-
-@pytest.mark.parametrize("element", [True, 0.5, frozenset([1])])
-def test_elements_that_json_would_change_are_refused(element: object) -> None:
-    with pytest.raises(ValueError, match="to be written as JSON"):
-        query_to_record(SparseQuery.counting([element]))  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize("record", [{}, {"kind": "other"}, {"kind": "dense", "values": 3}])
-def test_bad_records(record: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="not the record of a query"):
-        query_from_record(record)

@@ -22,7 +22,7 @@ from geomdp.noise.exact import RoundedParts, RoundedVector, public_grid
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import Totals
-from geomdp.workloads.tables import COUNT_ROWS
+from geomdp.workloads.table_queries import COUNT_ROWS
 from geomdp.workloads.universe.universes import Records
 
 

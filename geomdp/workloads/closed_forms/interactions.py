@@ -2,8 +2,8 @@
 
 For a set S of columns, the part of Q(x) that depends on x_S alone and on no smaller set is, in
 every table T that holds S, the tensor of e_(x_i) - 1/l_i over i in S and of the constants 1/l_i
-over T - S. These parts are orthogonal for different S. That of S has dimension prod (l_i - 1), and
-with c_S^2 = sum over T of prod over T - S of 1/l_i
+over T - S, times the weight w_T of the table. These parts are orthogonal for different S. That of
+S has dimension prod (l_i - 1), and with c_S^2 = sum over T of w_T^2 prod over T - S of 1/l_i
 
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
@@ -26,21 +26,24 @@ from geomdp.workloads.finite import zero_sum_basis
 
 
 def interaction_block(
-    levels: Sequence[int], places: Mapping[tuple[int, ...], slice], n_cells: int, S: tuple[int, ...]
+    levels: Sequence[int],
+    places: Mapping[tuple[int, ...], slice],
+    weights: FloatArray,
+    S: tuple[int, ...],
 ) -> Block:
     """The block of the columns numbered S, with its exact diameter and radius.
 
     `levels` are the numbers of levels l_i of all columns, at least 2 for those of S. `places` maps
-    the column numbers of each table to the slice of its cells, in row-major order, among the
-    `n_cells` cells of all tables.
+    the column numbers of each table to the slice of its cells, in row-major order, among the cells
+    of all tables; `weights` are w_T of these tables, in the same order.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:
         contrasts = np.kron(contrasts, zero_sum_basis(levels[i])).astype(np.float64)
     rank = contrasts.shape[1]
-    basis = np.zeros((n_cells, rank))
+    basis = np.zeros((max(place.stop for place in places.values()), rank))
     squared_scale = 0.0
-    for table, place in places.items():
+    for (table, place), weight in zip(places.items(), weights, strict=True):
         if not set(S) <= set(table):
             continue
         constant = 1 / math.prod(levels[i] for i in table if i not in S)
@@ -49,8 +52,8 @@ def interaction_block(
         spread = np.broadcast_to(
             contrasts.reshape(*axes, rank), (*(levels[i] for i in table), rank)
         )
-        basis[place] = constant * spread.reshape(-1, rank)
-        squared_scale += constant
+        basis[place] = weight * constant * spread.reshape(-1, rank)
+        squared_scale += weight**2 * constant
     shares = [1 / levels[i] for i in S]
     same = math.prod(1 - share for share in shares)
     apart = min(
