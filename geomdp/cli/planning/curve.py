@@ -179,7 +179,7 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 def _least(table: pd.DataFrame, n: int) -> str:
     """The least predicted error with n records, and whose it is; the figure marks it by a star."""
-    from geomdp.plotting import least_predicted
+    from geomdp.plotting.error_curves import least_predicted
 
     best = least_predicted(table, n)
     heuristic = "" if best.sampler == str(Exact()) else ", heuristic"

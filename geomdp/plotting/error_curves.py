@@ -1,19 +1,16 @@
-"""Figures: error against the number of records, for a workload of one's own.
-
-The only module of the library that draws; matplotlib is imported when something is drawn.
-"""
+"""Error against the number of records, for a workload of one's own."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from geomdp._typing import RandomState
 from geomdp.advice.error_curve import Quantity, error_table
+from geomdp.plotting.looks import COLOURS, library_style
 from geomdp.privacy import Adjacency, Exact, Privacy
 from geomdp.workloads import Records, Workload
 
@@ -23,11 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ErrorCurve", "error_curve"]
-
-#: Okabe and Ito (2008), readable with every common form of colour blindness, in an order in which
-#: neighbours also differ in grey; and markers, which tell curves apart without any colour.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
+#: Markers tell curves apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
 #: Pairs of a colour and a marker; the shift gives different pairs to more than seven noises.
 LOOKS = tuple(
@@ -39,19 +32,6 @@ LOOKS = tuple(
 EDGE = 1.06
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
-#: Fonts and lines as in the figures of the papers; text stays text in SVG, and the same figure
-#: gives the same file.
-SETTINGS: dict[Any, Any] = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "grid.color": "#E3E3E3",
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "geomdp",
-}
 #: Two-sided 95% interval of a normal distribution, in standard errors.
 BAND = 1.96
 
@@ -88,7 +68,7 @@ class ErrorCurve:
             "png": {"Software": None},
             "svg": {"Date": None},
         }
-        with _style():
+        with library_style():
             for kind, without in metadata.items():
                 buffer = io.BytesIO()
                 self.figure.savefig(buffer, format=kind, dpi=200, metadata=without)
@@ -164,17 +144,17 @@ def error_curve(
         rng=rng,
     )
     title = title or f"{workload.n_queries} queries"
-    return ErrorCurve(table, draw(table, f"{title}, {privacy}, {adjacency.value}"))
+    return ErrorCurve(table, draw_table(table, f"{title}, {privacy}, {adjacency.value}"))
 
 
-def draw(table: pd.DataFrame, title: str) -> Figure:
+def draw_table(table: pd.DataFrame, title: str) -> Figure:
     """Figure of a table as from `geomdp.advice.error_table`."""
     from matplotlib.figure import Figure
 
     of = {what: table[table.quantity == what.value] for what in Quantity}
     predicted, measured = of[Quantity.PREDICTED], of[Quantity.MEASURED]
     looks = dict(zip(predicted.noise.unique(), cycle(LOOKS), strict=False))
-    with _style():
+    with library_style():
         figure = Figure(figsize=(8.4, 4.8), layout="constrained")
         axes = figure.subplots()
         axes.set_xscale("log")
@@ -192,17 +172,6 @@ def draw(table: pd.DataFrame, title: str) -> Figure:
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
         figure.legend(handles=_legend(axes, table), loc="outside right upper")
     return figure
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    """Draw with `SETTINGS` alone, without those of the user."""
-    import matplotlib as mpl
-
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(SETTINGS)
-        yield
 
 
 def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:

@@ -15,7 +15,8 @@ from matplotlib.colors import to_hex
 
 import geomdp as gd
 from geomdp.advice import Quantity
-from geomdp.plotting import EXCLUDED_COLOUR, ErrorCurve, draw, error_curve
+from geomdp.plotting import ErrorCurve, error_curve
+from geomdp.plotting.error_curves import EXCLUDED_COLOUR, draw_table
 
 W = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
 
@@ -68,7 +69,7 @@ def test_the_shaded_region_ends_at_the_excluded_errors(curve: ErrorCurve) -> Non
 
 def test_without_records_nothing_is_measured_or_said_to_be(curve: ErrorCurve) -> None:
     public = curve.table[curve.table.quantity != Quantity.MEASURED.value]
-    (legend,) = draw(public, "title").legends
+    (legend,) = draw_table(public, "title").legends
     assert not any("measured" in text.get_text() for text in legend.get_texts())
 
 
@@ -86,7 +87,7 @@ def test_files_hold_the_figure_and_the_numbers(curve: ErrorCurve) -> None:
 
 def test_the_settings_of_the_user_neither_matter_nor_change(curve: ErrorCurve) -> None:
     def files() -> dict[str, bytes]:
-        return ErrorCurve(curve.table, draw(curve.table, "title")).encoded()
+        return ErrorCurve(curve.table, draw_table(curve.table, "title")).encoded()
 
     expected = files()
     with mpl.rc_context({"lines.linewidth": 17.0}):

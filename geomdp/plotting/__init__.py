@@ -1,0 +1,9 @@
+"""Pictures: bodies in two and three dimensions, noise, walks and projections, and error curves.
+
+The only room of the library that draws; matplotlib is imported when something is drawn. Functions
+follow its conventions: they take the axes to draw on, and return the artists they added.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,13 @@
+from .animations import animate_projection as animate_projection
+from .animations import animate_walk as animate_walk
+from .error_curves import ErrorCurve as ErrorCurve
+from .error_curves import error_curve as error_curve
+from .noise_levels import draw_noise as draw_noise
+from .noise_levels import level_body as level_body
+from .pictures import draw as draw
+from .pictures import draw_shadow as draw_shadow
+from .pictures import draw_slice as draw_slice
+from .placed import draw_hyperplane as draw_hyperplane
+from .placed import draw_packing as draw_packing
+from .placed import draw_path as draw_path
+from .placed import draw_projection as draw_projection

@@ -1,0 +1,144 @@
+"""Moving pictures: a hit-and-run walk, and answers that are projected while the noise grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import RandomState
+from geomdp._validation import vector, whole
+from geomdp.bodies import Body
+from geomdp.geometry import project
+from geomdp.geometry.sampling import HitAndRun, Kernel
+from geomdp.plotting.looks import COLOURS, axes_of, equal_units, figure_of
+from geomdp.plotting.pictures import draw
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.artist import Artist
+
+#: Milliseconds a frame is shown.
+FRAME = 120
+
+
+def animate_walk(
+    body: Body,
+    start: npt.ArrayLike,
+    *,
+    steps: int = 100,
+    kernel: Kernel | None = None,
+    rng: RandomState = None,
+) -> FuncAnimation:
+    """A walk inside a planar body, step by step.
+
+    Save it with ``.save("walk.gif", writer="pillow")`` or, where ffmpeg is installed, to MP4; show
+    it in a notebook with ``.to_jshtml()``.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^2, with chords.
+    start : (2,) array_like
+        A point of K.
+    steps : int
+        Number of steps, at least 1.
+    kernel : Kernel, optional
+        How a step is made; by default `HitAndRun`.
+    rng : Generator, int or None
+        Randomness of the walk.
+
+    Returns
+    -------
+    FuncAnimation
+        One frame a step.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not planar, or `start` lies outside.
+    """
+    from matplotlib.animation import FuncAnimation
+
+    _require_planar(body)
+    place = vector(start, 2, "start")
+    if not body.contains(place[None])[0]:
+        raise ValueError("start must lie in the body, got a point outside")
+    generator, move = np.random.default_rng(rng), kernel or HitAndRun()
+    path = [place]
+    for _ in range(whole(steps, "steps")):
+        path.append(move.step(generator, body, path[-1][None])[0])
+    places = np.array(path)
+    ax = axes_of(2, None)
+    draw(body, ax)
+    (trail,) = ax.plot([], [], color=COLOURS[2], lw=0.7, marker="o", ms=2.5)
+    (head,) = ax.plot([], [], color=COLOURS[3], marker="o", ls="")
+    equal_units(ax)
+
+    def show(frame: int) -> tuple[Artist, ...]:
+        trail.set_data(*places[: frame + 1].T)
+        head.set_data(*places[frame : frame + 1].T)
+        return trail, head
+
+    return FuncAnimation(figure_of(ax), show, frames=len(places), interval=FRAME, blit=False)
+
+
+def animate_projection(
+    body: Body, truth: npt.ArrayLike, noise: npt.ArrayLike, *, frames: int = 60
+) -> FuncAnimation:
+    """Answers whose noise grows, and their nearest points, which stay behind on the boundary.
+
+    While the noise grows without limit the error of the projected answers stays below the diameter
+    of K, in most directions far below.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^2.
+    truth : (2,) array_like
+        True answers, a point of K.
+    noise : (2,) array_like
+        Noise of the last frame.
+    frames : int
+        Number of frames, at least 2.
+
+    Returns
+    -------
+    FuncAnimation
+        Frame t of T shows truth + t / (T - 1) noise.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not planar, or `truth` lies outside.
+    """
+    from matplotlib.animation import FuncAnimation
+
+    _require_planar(body)
+    start, end = vector(truth, 2, "truth"), vector(noise, 2, "noise")
+    if not body.contains(start[None])[0]:
+        raise ValueError("truth must lie in the body, got a point outside")
+    shares = np.linspace(0, 1, whole(frames, "frames", minimum=2))
+    answers = start + shares[:, None] * end
+    nearest = np.array([project(body, answer).point for answer in answers])
+    ax = axes_of(2, None)
+    draw(body, ax)
+    # The whole way is in view from the first frame on.
+    ax.plot(*answers.T, color=COLOURS[3], lw=0.5, ls=":")
+    ax.plot(*start, marker="*", ms=10, color=COLOURS[6], ls="")
+    (trail,) = ax.plot([], [], color=COLOURS[2], lw=1.6)
+    (way,) = ax.plot([], [], color=COLOURS[3], marker="o", lw=1.0, mfc="white")
+    equal_units(ax)
+
+    def show(frame: int) -> tuple[Artist, ...]:
+        trail.set_data(*nearest[: frame + 1].T)
+        way.set_data(*np.array([answers[frame], nearest[frame]]).T)
+        return trail, way
+
+    return FuncAnimation(figure_of(ax), show, frames=len(shares), interval=FRAME, blit=False)
+
+
+def _require_planar(body: Body) -> None:
+    if body.dimension != 2:
+        raise ValueError(f"body must have dimension 2, got {body.dimension}")

@@ -1,0 +1,189 @@
+"""Level sets of noise: exact ones where the density is a function of a gauge, else estimated."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import chi, gamma
+
+from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray
+from geomdp._validation import finite_array
+from geomdp.bodies import Ball, Body, CrossPolytope, LinearImage, Scaled
+from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
+from geomdp.plotting.looks import COLOURS, axes_of, equal_units
+from geomdp.plotting.outlines import shadow_outline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+#: Draws from which a density in the plane is estimated, and the side of the grid they are counted
+#: on: a cell of typical density holds some tens of draws.
+DRAWS, CELLS = 1 << 18, 128
+#: Width of the Gaussian kernel that smooths counts, in cells.
+KERNEL = 2.0
+#: Share of the draws that the grid covers on each axis.
+COVERED = 0.999
+
+
+@singledispatch
+def level_body(noise: Noise, share: float) -> Body | None:
+    """The set {z : density >= c} that holds a share of the draws, where it is a body.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on R^m.
+    share : float
+        Above 0 and below 1.
+
+    Returns
+    -------
+    Body or None
+        For K-norm noise K, for Laplace noise a cross-polytope, for Gaussian noise a ball, each in
+        its size; None for noise whose density is no function of a gauge, such as cone noise.
+
+    Notes
+    -----
+    The gauge of K-norm noise is Gamma(r)/epsilon distributed, r the dimension of K (SAM-1); that of
+    Gaussian noise in its ball has a chi law.
+    """
+    del noise
+    _checked_share(share)
+    return None
+
+
+@level_body.register
+def _(noise: KNormNoise, share: float) -> Body:
+    radius = gamma(noise.effective_dimension).ppf(_checked_share(share)) / noise.epsilon
+    return Scaled(noise.body, float(radius))
+
+
+@level_body.register
+def _(noise: LaplaceNoise, share: float) -> Body:
+    radius = gamma(noise.dimension).ppf(_checked_share(share))
+    return CrossPolytope(noise.dimension, float(noise.scale * radius))
+
+
+@level_body.register
+def _(noise: GaussianNoise, share: float) -> Body:
+    r = noise.effective_dimension
+    ball = Ball(r, float(noise.scale * chi(r).ppf(_checked_share(share))))
+    return LinearImage(noise.basis, ball)
+
+
+def _checked_share(share: float) -> float:
+    if not 0 < share < 1:
+        raise ValueError(f"share must be above 0 and below 1, got {share!r}")
+    return share
+
+
+def draw_noise(
+    noise: Noise,
+    ax: Axes | None = None,
+    *,
+    shares: Sequence[float] = (0.5, 0.9),
+    rows: npt.ArrayLike | None = None,
+    centre: npt.ArrayLike = (0.0, 0.0),
+    colour: str = COLOURS[3],
+    label: str = "",
+) -> list[Artist]:
+    """Draw the curves of equal density that hold given shares of the noise in a plane.
+
+    Exact for K-norm, Laplace and Gaussian noise in the plane itself (`level_body`). For all other
+    noise, and for maps to the plane from more dimensions, the density of the image is estimated
+    from 2^18 draws, smoothed over 2 cells of a grid of 128.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on R^m.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    shares : sequence of float
+        One curve for each, above 0 and below 1.
+    rows : (2, m) array_like, optional
+        The map to the plane. May be left out for m = 2.
+    centre : (2,) array_like
+        Where the noise is drawn: the true answers.
+    colour : str
+        Any colour of matplotlib.
+    label : str
+        Entry of the legend; none by default.
+
+    Returns
+    -------
+    list of Artist
+        One curve, or one set of curves, for each share, the smallest share first.
+
+    Raises
+    ------
+    ValueError
+        For shares out of range, or rows of another shape.
+    """
+    levels = sorted(_checked_share(share) for share in shares)
+    if not levels:
+        raise ValueError("shares must be at least 1, got 0")
+    m = noise.dimension
+    matrix = np.eye(2) if rows is None and m == 2 else rows
+    if matrix is None:
+        raise ValueError(f"rows must be given for noise in {m} dimensions")
+    plane = finite_array(matrix, "rows", ndim=2)
+    if plane.shape != (2, m):
+        raise ValueError(f"rows must have shape (2, {m}), got {plane.shape}")
+    middle = finite_array(centre, "centre", ndim=1)
+    ax = axes_of(2, ax)
+    bodies = [level_body(noise, share) for share in levels] if rows is None else [None]
+    curves: list[list[FloatArray]] = []
+    for body in bodies:
+        if body is None:
+            curves = _estimated(noise, plane, levels)
+            break
+        ring = shadow_outline(body, np.eye(2)).points
+        curves.append([np.vstack([ring, ring[:1]])])
+    return _drawn(ax, curves, middle, colour, label)
+
+
+def _drawn(
+    ax: Axes, curves: list[list[FloatArray]], centre: FloatArray, colour: str, label: str
+) -> list[Artist]:
+    from matplotlib.collections import LineCollection
+
+    artists: list[Artist] = []
+    for number, rings in enumerate(curves):
+        # Outer curves are paler.
+        alpha = 1.0 - 0.6 * number / max(1, len(curves))
+        lines = LineCollection(
+            [ring + centre for ring in rings], colors=colour, alpha=alpha, linewidths=1.3
+        )
+        lines.set_label(label if label and number == 0 else "_")
+        ax.add_collection(lines)
+        artists.append(lines)
+    equal_units(ax)
+    return artists
+
+
+def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
+    """Closed curves around the densest region that holds each share, from smoothed counts."""
+    from contourpy import contour_generator
+    from scipy.ndimage import gaussian_filter
+
+    draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS) @ rows.T
+    reach = np.quantile(np.abs(draws), COVERED, axis=0) * 1.1
+    edges = [np.linspace(-r, r, CELLS + 1) for r in reach]
+    counts, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
+    # Noise is symmetric about 0, so the density is too.
+    density = gaussian_filter((counts + counts[::-1, ::-1]) / 2, KERNEL)
+    falling = np.sort(density.ravel())[::-1]
+    held = np.cumsum(falling) / DRAWS
+    middles = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
+    lines = contour_generator(middles[0], middles[1], density.T)
+    levels = [float(falling[int(np.searchsorted(held, share))]) for share in shares]
+    # Without a line type of its own a generator gives separate lines, a list of arrays (p, 2).
+    return [cast(list[FloatArray], lines.lines(level)) for level in levels]

@@ -1,0 +1,153 @@
+"""The boundary of a body's shadow or slice in the plane or in space, as a hull of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._numerics.linalg import AffineHull
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies import Body, MissingOracle
+
+#: Directions in the plane, one every half degree, and in space, about 4 degrees apart.
+PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
+#: Most listed vertices that are all taken; of longer lists, those that directions find.
+MAX_VERTICES = 1 << 16
+#: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
+#: a smooth body differ by about twice the angle between directions.
+CREASE = np.cos(np.deg2rad(15.0))
+#: Points closer than this share of the size of the body are one.
+MERGED = 1e-9
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Convex hull of points in the plane or in space.
+
+    Parameters
+    ----------
+    points : (V, k) array
+        The vertices; in their order around it, if the hull is a polygon.
+    triangles : (T, 3) array of int
+        Faces of a solid, by the numbers of their vertices, counter-clockwise from outside; T = 0 if
+        the hull is flat.
+    edges : (E, 2) array of int
+        Edges of a solid at which its surface bends by more than 15 degrees.
+    """
+
+    points: FloatArray
+    triangles: IntArray
+    edges: IntArray
+
+
+def unit_directions(k: int) -> FloatArray:
+    """Directions spread evenly over the circle (k = 2) or the sphere (k = 3), with opposites."""
+    if k == 2:
+        angles = 2 * np.pi * np.arange(PLANE_DIRECTIONS) / PLANE_DIRECTIONS
+        return np.column_stack([np.cos(angles), np.sin(angles)])
+    # Fibonacci's lattice: equal steps in height, golden angle around the axis.
+    half = SPACE_DIRECTIONS // 2
+    heights = (np.arange(half) + 0.5) / half
+    angles = np.pi * (3 - np.sqrt(5)) * np.arange(half)
+    rings = np.sqrt(1 - heights**2)
+    upper = np.column_stack([rings * np.cos(angles), rings * np.sin(angles), heights])
+    axes = np.eye(3)
+    return np.vstack([upper, -upper, axes, -axes])
+
+
+def shadow_outline(body: Body, rows: FloatArray) -> Outline:
+    """Outline of {rows @ x : x in K} for `rows` (2, m) or (3, m).
+
+    From listed vertices, else from extreme points or tangent planes in many directions.
+
+    Raises
+    ------
+    MissingOracle
+        If the body has no support function and lists no vertices.
+    """
+    if body.implements(Body.vertex_list) and len(body.vertex_list()) <= MAX_VERTICES:
+        return hull_of(body.vertex_list() @ rows.T)
+    directions = unit_directions(len(rows))
+    if body.implements(Body.extreme_point):
+        return hull_of(body.extreme_point(directions @ rows) @ rows.T)
+    if body.implements(Body.support):
+        return hull_of(_tangent_corners(directions, body.support(directions @ rows)))
+    raise MissingOracle(body, "a shadow", "support or vertex_list")
+
+
+def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
+    """Outline of {t : centre + t @ rows in K}, for a point `centre` (m,) of K and `rows` (k, m).
+
+    Raises
+    ------
+    ValueError
+        If `centre` is not in K.
+    MissingOracle
+        If the body has neither membership nor chords.
+    """
+    if not body.contains(centre[None])[0]:
+        raise ValueError("centre must lie in the body, got a point outside")
+    directions = unit_directions(len(rows))
+    _, reach = body.chord(np.tile(centre, (len(directions), 1)), directions @ rows)
+    return hull_of(reach[:, None] * directions)
+
+
+def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
+    """Corners of {x : <u_i, x> <= h_i}: a little outside of the body that these planes touch."""
+    from scipy.spatial import HalfspaceIntersection
+
+    # The mean of tangent points lies inside; of a body with a support function h, the mean of h(u)
+    # u over a circle or sphere is its Steiner point, up to the factor k.
+    inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
+    corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
+    return np.asarray(corners[np.isfinite(corners).all(axis=1)])
+
+
+def hull_of(points: FloatArray) -> Outline:
+    """The convex hull of `points` (N, k), k = 2 or 3; it may be flat, a segment or one point."""
+    from scipy.spatial import ConvexHull
+
+    none = np.zeros((0, 3), dtype=np.int64)
+    size = float(np.ptp(points, axis=0).max(initial=0.0))
+    points = _distinct(points, MERGED * size)
+    hull = AffineHull.of_points(points)
+    flat = hull.coordinates(points)
+    if hull.dimension <= 1:
+        along = flat.sum(axis=1)
+        ends = sorted({int(along.argmin()), int(along.argmax())})
+        return Outline(points[ends], none, none[:, :2])
+    found = ConvexHull(flat)
+    if hull.dimension == 2:
+        return Outline(points[found.vertices], none, none[:, :2])
+    return _solid(points, found.simplices.astype(np.int64), found.equations[:, :3], flat, hull)
+
+
+def _distinct(points: FloatArray, distance: float) -> FloatArray:
+    """One of the points in each cell of a grid of spacing `distance`."""
+    if distance == 0:
+        return points[:1]
+    _, first = np.unique(np.rint(points / distance), axis=0, return_index=True)
+    return points[np.sort(first)]
+
+
+def _solid(
+    points: FloatArray, faces: IntArray, normals: FloatArray, flat: FloatArray, hull: AffineHull
+) -> Outline:
+    """A solid: its triangles turned outwards, and the edges where the surface bends."""
+    first, second, third = (flat[faces[:, i]] for i in range(3))
+    inward = np.einsum("tk,tk->t", np.cross(second - first, third - first), normals) < 0
+    faces = np.where(inward[:, None], faces[:, ::-1], faces)
+    # Coordinates of a whole space may be reflected.
+    if np.linalg.det(hull.basis) < 0:
+        faces = faces[:, ::-1]
+    sides = np.sort(np.vstack([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
+    owners = np.tile(np.arange(len(faces)), 3)
+    order = np.lexsort((sides[:, 1], sides[:, 0]))
+    # On a closed surface each side belongs to two triangles.
+    pairs, owners = sides[order][::2], owners[order].reshape(-1, 2)
+    bends = np.einsum("ek,ek->e", normals[owners[:, 0]], normals[owners[:, 1]]) < CREASE
+    used, numbers = np.unique(faces, return_inverse=True)
+    place = np.zeros(len(points), dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return Outline(points[used], numbers.reshape(faces.shape), place[pairs[bends]])

@@ -1,0 +1,242 @@
+"""Draw a body: itself in two or three dimensions, or a shadow or slice of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray
+from geomdp._validation import finite_array, vector
+from geomdp.bodies import Body
+from geomdp.plotting.looks import COLOURS, axes_of, equal_units
+from geomdp.plotting.outlines import Outline, shadow_outline, slice_outline
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+#: Opacity of the inside of a body.
+PLANE_ALPHA, SPACE_ALPHA = 0.2, 0.75
+#: Where light comes from, and the share of it that reaches faces turned away.
+LIGHT, AMBIENT = np.array([-0.35, -0.6, 0.72]), 0.45
+
+
+def draw(
+    body: Body,
+    ax: Axes | None = None,
+    *,
+    colour: str = COLOURS[0],
+    alpha: float | None = None,
+    label: str = "",
+) -> list[Artist]:
+    """Draw a body of two or three dimensions.
+
+    A body of R^2 or R^3 is drawn where it is. One of more coordinates whose affine hull has two or
+    three dimensions is drawn in coordinates of that hull; of any other, draw a shadow or a slice.
+
+    Parameters
+    ----------
+    body : Body
+        K, with a support function or listed vertices.
+    ax : Axes, optional
+        Where to draw, made with ``projection="3d"`` for three dimensions; by default a new figure.
+    colour : str
+        Any colour of matplotlib.
+    alpha : float, optional
+        Opacity of the inside, in [0, 1]; by default 0.2 in the plane and 0.75 in space.
+    label : str
+        Entry of the legend; none by default.
+
+    Returns
+    -------
+    list of Artist
+        A polygon, or the surface of a solid and its edges, if it has any. All have ``axes``.
+
+    Raises
+    ------
+    ValueError
+        For a body of more dimensions, or axes that do not fit.
+    MissingOracle
+        If the body has no support function and lists no vertices.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import geomdp as gd
+    >>> artists = gd.plotting.draw(gd.bodies.CrossPolytope(2))
+    >>> artists[0].axes.get_aspect()
+    1.0
+    """
+    m, r = body.dimension, body.effective_dimension
+    if m in (2, 3):
+        rows: FloatArray = np.eye(m)
+    elif r in (2, 3):
+        rows = body.affine_hull().basis.T
+    else:
+        raise ValueError(
+            f"body must have 2 or 3 dimensions to be drawn, got {r}; "
+            "draw_shadow and draw_slice draw others"
+        )
+    return draw_shadow(body, rows, ax, colour=colour, alpha=alpha, label=label)
+
+
+def draw_shadow(
+    body: Body,
+    rows: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    colour: str = COLOURS[0],
+    alpha: float | None = None,
+    label: str = "",
+) -> list[Artist]:
+    """Draw the linear image {rows @ x : x in K} of a body of any dimension.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with a support function or listed vertices.
+    rows : (2, m) or (3, m) array_like
+        The map to the picture. Orthonormal rows give an orthogonal projection.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    colour, alpha, label : str, float, str
+        As for `draw`.
+
+    Returns
+    -------
+    list of Artist
+        As from `draw`.
+
+    Raises
+    ------
+    ValueError
+        For rows of another shape, or axes that do not fit.
+    MissingOracle
+        If the body has no support function and lists no vertices.
+    """
+    rows = _picture_rows(rows, body)
+    ax = axes_of(len(rows), ax)
+    return _draw_outline(shadow_outline(body, rows), ax, colour, alpha, label)
+
+
+def draw_slice(
+    body: Body,
+    centre: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    colour: str = COLOURS[0],
+    alpha: float | None = None,
+    label: str = "",
+) -> list[Artist]:
+    """Draw the slice {t : centre + t @ rows in K} of a body of any dimension.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m, with membership or chords.
+    centre : (m,) array_like
+        A point of K, drawn at 0.
+    rows : (2, m) or (3, m) array_like
+        Directions of the slice, one for each axis of the picture; orthonormal for true lengths.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    colour, alpha, label : str, float, str
+        As for `draw`.
+
+    Returns
+    -------
+    list of Artist
+        As from `draw`.
+
+    Raises
+    ------
+    ValueError
+        For rows of another shape, a `centre` outside of K, or axes that do not fit.
+    MissingOracle
+        If the body has neither membership nor chords.
+    """
+    rows = _picture_rows(rows, body)
+    found = slice_outline(body, vector(centre, body.dimension, "centre"), rows)
+    return _draw_outline(found, axes_of(len(rows), ax), colour, alpha, label)
+
+
+def _picture_rows(rows: npt.ArrayLike, body: Body) -> FloatArray:
+    checked = finite_array(rows, "rows", ndim=2)
+    if checked.shape not in ((2, body.dimension), (3, body.dimension)):
+        m = body.dimension
+        raise ValueError(f"rows must have shape (2, {m}) or (3, {m}), got {checked.shape}")
+    return checked
+
+
+def _draw_outline(
+    outline: Outline, ax: Axes, colour: str, alpha: float | None, label: str
+) -> list[Artist]:
+    if ax.name == "3d":
+        artists = _draw_in_space(outline, ax, colour, SPACE_ALPHA if alpha is None else alpha)
+    else:
+        artists = _draw_in_plane(outline, ax, colour, PLANE_ALPHA if alpha is None else alpha)
+    if label:
+        artists[0].set_label(label)
+    equal_units(ax)
+    return artists
+
+
+def _draw_in_plane(outline: Outline, ax: Axes, colour: str, alpha: float) -> list[Artist]:
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Polygon
+
+    face = to_rgba(colour, alpha)
+    polygon = Polygon(outline.points, closed=True, facecolor=face, edgecolor=colour, linewidth=1.4)
+    ax.add_patch(polygon)
+    if len(outline.points) == 1:
+        # A patch of one point leaves no mark.
+        polygon.set_visible(False)
+        return [*ax.plot(*outline.points.T, marker="o", markersize=4, color=colour)]
+    return [polygon]
+
+
+def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list[Artist]:
+    from matplotlib.colors import to_rgba
+    from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
+
+    if len(outline.points) < 3:
+        return [*ax.plot(*outline.points.T, color=colour, marker="o", markersize=3)]
+    if not len(outline.triangles):
+        ring = Poly3DCollection([outline.points], facecolors=to_rgba(colour, alpha))
+        ring.set_edgecolor(colour)
+        ax.add_collection3d(ring)
+        return [ring]
+    faces = outline.points[outline.triangles]
+    shades = _shaded(faces, np.array(to_rgba(colour, alpha)))
+    # Edges of the colour of their face close the hairlines between faces; on see-through faces
+    # they would show as a net.
+    surface = Poly3DCollection(faces, facecolors=shades, linewidths=0.3 if alpha == 1 else 0.0)
+    if alpha == 1:
+        surface.set_edgecolor([*shades])
+    ax.add_collection3d(surface)
+    artists: list[Artist] = [surface]
+    if len(outline.edges):
+        lines = outline.points[outline.edges]
+        artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
+        ax.add_collection3d(artists[-1])
+    # Collections do not move the limits of axes in space by themselves.
+    ax.auto_scale_xyz(*outline.points.T)
+    return artists
+
+
+def _shaded(faces: FloatArray, colour: FloatArray) -> FloatArray:
+    """A colour for each triangle (T, 3, 3): lighter where it is turned to the light: (T, 4)."""
+    normals = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
+    lengths = np.linalg.norm(normals, axis=1, keepdims=True)
+    normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)
+    light = LIGHT / np.linalg.norm(LIGHT)
+    strength = AMBIENT + (1 - AMBIENT) * np.clip(normals @ light, 0.0, 1.0)
+    # Towards white in the light, towards black in the shade.
+    rgb = colour[:3] + (1 - colour[:3]) * 0.55 * np.clip(normals @ light, 0.0, 1.0)[:, None] ** 2
+    shades = np.column_stack([rgb * np.maximum(strength, 0.6)[:, None], np.full(len(faces), 1.0)])
+    shades[:, 3] = colour[3]
+    return np.asarray(np.clip(shades, 0.0, 1.0))

@@ -1,0 +1,213 @@
+"""Points and lines beside a body: projections with their normals, hyperplanes, packings, walks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._validation import batch, finite_array, positive
+from geomdp.bodies import Body, Halfspace
+from geomdp.geometry import project
+from geomdp.plotting.looks import COLOURS, axes_of, equal_units
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+#: Length of a supporting line beside a projected point, as a share of the body's diameter.
+TANGENT = 0.3
+#: Points closer to the body than this share of its radius are on it.
+MOVED = 1e-7
+
+
+def draw_projection(
+    body: Body,
+    answers: npt.ArrayLike,
+    ax: Axes | None = None,
+    *,
+    colour: str = COLOURS[3],
+    label: str = "",
+) -> list[Artist]:
+    """Draw noisy answers, the nearest points of a body, and the way between them.
+
+    The way is normal to the body: in the plane the supporting line through the nearest point is
+    drawn as well. Answers inside the body stay where they are.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^2 or R^3.
+    answers : (b, m) array_like
+        Noisy answers.
+    ax : Axes, optional
+        Where to draw; by default a new figure. The body itself is drawn by `draw`.
+    colour : str
+        Any colour of matplotlib.
+    label : str
+        Entry of the legend for the answers; none by default.
+
+    Returns
+    -------
+    list of Artist
+        Answers as rings, nearest points as dots, then the ways and supporting lines.
+
+    Raises
+    ------
+    ValueError
+        For answers of another shape, or a body of other dimensions.
+    """
+    points = batch(np.asarray(answers, dtype=np.float64), body.dimension, "answers")
+    ax = axes_of(_planar_or_spatial(body), ax)
+    nearest = np.array([project(body, point).point for point in points])
+    ring = ax.plot(*points.T, ls="", marker="o", mfc="white", color=colour, label=label or "_")
+    dots = ax.plot(*nearest.T, ls="", marker="o", ms=4, color=colour, label="_")
+    artists: list[Artist] = [*ring, *dots]
+    for start, end in zip(points, nearest, strict=True):
+        length = float(np.linalg.norm(start - end))
+        if length <= MOVED * body.radius():
+            continue
+        artists += ax.plot(*np.array([start, end]).T, color=colour, lw=1.0, label="_")
+        if body.dimension == 2:
+            normal = (start - end) / length
+            along = TANGENT * body.half_diameter() * np.array([-normal[1], normal[0]])
+            ends = np.array([end - along, end + along])
+            artists += ax.plot(*ends.T, color=colour, lw=0.8, ls=(0, (4, 2)), label="_")
+    equal_units(ax)
+    return artists
+
+
+def draw_hyperplane(
+    halfspace: Halfspace, ax: Axes, *, colour: str = COLOURS[6], label: str = ""
+) -> list[Artist]:
+    """Draw the line {x : <normal, x> = offset} of a halfspace of the plane, across the picture.
+
+    Parameters
+    ----------
+    halfspace : Halfspace
+        As from `Body.separate`, in R^2.
+    ax : Axes
+        Axes that hold a picture already.
+    colour : str
+        Any colour of matplotlib.
+    label : str
+        Entry of the legend; none by default.
+
+    Returns
+    -------
+    list of Artist
+        The line.
+
+    Raises
+    ------
+    ValueError
+        For a halfspace of another dimension, or axes in space.
+    """
+    normal = finite_array(halfspace.normal, "normal", ndim=1)
+    if len(normal) != 2:
+        raise ValueError(f"halfspace must lie in the plane, got dimension {len(normal)}")
+    axes_of(2, ax)
+    foot = normal * halfspace.offset / float(normal @ normal)
+    line = ax.axline(
+        (float(foot[0]), float(foot[1])),
+        (float(foot[0] - normal[1]), float(foot[1] + normal[0])),
+        color=colour,
+        lw=1.2,
+        label=label or "_",
+    )
+    return [line]
+
+
+def draw_path(
+    points: npt.ArrayLike, ax: Axes | None = None, *, colour: str = COLOURS[2], label: str = ""
+) -> list[Artist]:
+    """Draw the positions of a walk, joined in their order, with a ring at the first.
+
+    Parameters
+    ----------
+    points : (T, 2) or (T, 3) array_like
+        Positions, as from one chain of `geomdp.geometry.sampling.run_chains`.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    colour : str
+        Any colour of matplotlib.
+    label : str
+        Entry of the legend; none by default.
+
+    Returns
+    -------
+    list of Artist
+        The path and its start.
+
+    Raises
+    ------
+    ValueError
+        For points of another shape.
+    """
+    path = finite_array(points, "points", ndim=2)
+    if len(path) == 0 or path.shape[1] not in (2, 3):
+        raise ValueError(f"points must have shape (T, 2) or (T, 3), T >= 1, got {path.shape}")
+    ax = axes_of(path.shape[1], ax)
+    steps = ax.plot(*path.T, color=colour, marker="o", ms=2.5, lw=0.7, label=label or "_")
+    start = ax.plot(*path[:1].T, color=colour, marker="o", ms=7, mfc="white", ls="", label="_")
+    equal_units(ax)
+    return [*steps, *start]
+
+
+def draw_packing(
+    centres: npt.ArrayLike,
+    radius: float,
+    ax: Axes | None = None,
+    *,
+    colour: str = COLOURS[4],
+    label: str = "",
+) -> list[Artist]:
+    """Draw a packing: points of the plane with the discs of one radius around them.
+
+    Discs of a packing do not overlap, so an answer within `radius` of a centre tells which centre
+    it came from. Discs that do overlap are drawn all the same.
+
+    Parameters
+    ----------
+    centres : (N, 2) array_like
+        Centres of the discs.
+    radius : float
+        Above 0.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+    colour : str
+        Any colour of matplotlib.
+    label : str
+        Entry of the legend; none by default.
+
+    Returns
+    -------
+    list of Artist
+        The discs, then the centres.
+
+    Raises
+    ------
+    ValueError
+        For centres of another shape, or a radius that is not above 0.
+    """
+    from matplotlib.patches import Circle
+
+    middles = finite_array(centres, "centres", ndim=2)
+    if middles.shape[1] != 2:
+        raise ValueError(f"centres must have shape (N, 2), got {middles.shape}")
+    size = positive(radius, "radius")
+    ax = axes_of(2, ax)
+    artists: list[Artist] = []
+    for x, y in middles:
+        disc = Circle((float(x), float(y)), size, fill=False, color=colour, lw=0.9)
+        artists.append(ax.add_patch(disc))
+    dots = ax.plot(*middles.T, ls="", marker="o", ms=3, color=colour, label=label or "_")
+    equal_units(ax)
+    return [*artists, *dots]
+
+
+def _planar_or_spatial(body: Body) -> int:
+    if body.dimension not in (2, 3):
+        raise ValueError(f"body must have dimension 2 or 3 to be drawn, got {body.dimension}")
+    return body.dimension

@@ -1,0 +1,134 @@
+"""Outlines of bodies: vertices, areas and volumes that are known, and how faces are turned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp.bodies import Body, MissingOracle
+from geomdp.plotting.outlines import (
+    Outline,
+    hull_of,
+    shadow_outline,
+    slice_outline,
+    unit_directions,
+)
+
+
+def solid_volume(outline: Outline) -> float:
+    """Volume by the divergence theorem: right only if all triangles are turned outwards."""
+    a, b, c = (outline.points[outline.triangles[:, i]] for i in range(3))
+    return float(np.einsum("tk,tk->t", a, np.cross(b, c)).sum() / 6)
+
+
+def ring_area(outline: Outline) -> float:
+    """Area inside a ring of points, positive if it runs counter-clockwise."""
+    x, y = outline.points.T
+    return float(x @ np.roll(y, -1) - y @ np.roll(x, -1)) / 2
+
+
+BOX = gd.bodies.Box(np.array([-1.0, -2.0, 0.0]), np.array([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "volume", "edges"),
+    [
+        (BOX, 24.0, 12),
+        (gd.bodies.CrossPolytope(3), 4 / 3, 12),
+        (gd.bodies.VPolytope(np.vstack([np.zeros(3), np.eye(3)])), 1 / 6, 6),
+    ],
+    ids=["box", "cross-polytope", "simplex"],
+)
+def test_polytopes_are_drawn_exactly(body: Body, volume: float, edges: int) -> None:
+    outline = shadow_outline(body, np.eye(3))
+    assert solid_volume(outline) == pytest.approx(volume, rel=1e-12)
+    assert len(outline.edges) == edges
+    assert len(outline.points) == 2 - edges + _faces(outline) + 2 * (edges - _faces(outline))
+
+
+def _faces(outline: Outline) -> int:
+    """Number of faces from Euler's formula V - E + F = 2."""
+    return 2 + len(outline.edges) - len(outline.points)
+
+
+@pytest.mark.parametrize(
+    ("body", "volume"),
+    [
+        (gd.bodies.Ball(3, 2.0), 4 / 3 * math.pi * 8),
+        # Joe (2006): the volume of 3 x 3 correlation matrices.
+        (gd.bodies.Elliptope(3), math.pi**2 / 2),
+        (gd.bodies.LpBall(1.5, 3), gd.bodies.LpBall(1.5, 3).volume()),
+        (gd.bodies.Spectraplex(2), gd.bodies.Spectraplex(2).volume()),
+        (
+            gd.difference_body(gd.bodies.Spectraplex(2)),
+            gd.difference_body(gd.bodies.Spectraplex(2)).volume(),
+        ),
+    ],
+    ids=["ball", "elliptope", "p = 1.5", "spectraplex", "its difference"],
+)
+def test_smooth_bodies_are_drawn_from_inside(body: Body, volume: float) -> None:
+    drawn = solid_volume(shadow_outline(body, np.eye(3)))
+    # 3000 directions are 4 degrees apart: caps between them are 1 - cos(2 degrees) high.
+    assert (1 - 0.01) * volume < drawn <= volume * (1 + 1e-9)
+
+
+def test_a_ball_has_no_edges() -> None:
+    assert len(shadow_outline(gd.bodies.Ball(3), np.eye(3)).edges) == 0
+
+
+def test_a_reflected_hull_is_turned_outwards() -> None:
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    for matrix in (np.eye(3), np.diag([1.0, 1.0, -1.0]), np.eye(3)[[1, 0, 2]]):
+        assert solid_volume(hull_of(points @ matrix)) > 0
+
+
+@pytest.mark.parametrize("body", [gd.bodies.Ball(2), gd.bodies.Elliptope(3)], ids=["disc", "3-D"])
+def test_slices_through_the_middle_lie_in_shadows(body: Body) -> None:
+    rows = np.eye(2, body.dimension)
+    inner = slice_outline(body, np.zeros(body.dimension), rows)
+    outer = shadow_outline(body, rows)
+    assert 0 < ring_area(inner) <= ring_area(outer) * (1 + 1e-3)
+    assert body.contains(inner.points @ rows, 1e-9).all()
+
+
+def test_a_disc_is_drawn_to_its_area() -> None:
+    # A polygon of N corners on the circle has the area N sin(2 pi / N) / 2.
+    count = len(unit_directions(2))
+    expected = count * math.sin(2 * math.pi / count) / 2
+    assert ring_area(shadow_outline(gd.bodies.Ball(2), np.eye(2))) == pytest.approx(expected)
+
+
+class Disc(Body):
+    """A disc that knows its support function alone."""
+
+    @property
+    def dimension(self) -> int:
+        return 2
+
+    def support(self, directions):
+        return np.linalg.norm(directions, axis=1) + directions @ [3.0, 1.0]
+
+
+def test_a_support_function_is_enough() -> None:
+    outline = shadow_outline(Disc(), np.eye(2))
+    count = len(unit_directions(2))
+    distances = np.linalg.norm(outline.points - [3.0, 1.0], axis=1)
+    np.testing.assert_allclose(distances, 1 / math.cos(math.pi / count), rtol=1e-9)
+    with pytest.raises(MissingOracle, match="contains"):
+        slice_outline(Disc(), np.array([3.0, 1.0]), np.eye(2))
+
+
+@pytest.mark.parametrize(("k", "count"), [(1, 1), (2, 2), (3, 3)])
+def test_flat_hulls(k: int, count: int) -> None:
+    points = np.eye(3)[:k]
+    found = hull_of(np.vstack([points, points.mean(axis=0)]))
+    assert len(found.points) == count
+    assert len(found.triangles) == len(found.edges) == 0
+
+
+def test_a_centre_outside_is_refused() -> None:
+    with pytest.raises(ValueError, match="centre must lie in the body"):
+        slice_outline(gd.bodies.Ball(2), np.array([2.0, 0.0]), np.eye(2))

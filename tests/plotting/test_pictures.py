@@ -1,0 +1,179 @@
+"""Pictures: what is drawn is there, in view, and refused where it does not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
+from scipy.stats import binom
+
+import geomdp as gd
+from geomdp.bodies import Body
+from geomdp.geometry.sampling import ExactSampler
+from geomdp.noise import ConeNoise, GaussianNoise, KNormNoise, LaplaceNoise
+from geomdp.plotting import (
+    animate_projection,
+    animate_walk,
+    draw,
+    draw_hyperplane,
+    draw_noise,
+    draw_packing,
+    draw_path,
+    draw_projection,
+    draw_shadow,
+    draw_slice,
+    level_body,
+)
+
+TRIANGLE = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
+BALL = gd.bodies.Ball(2, 2.0)
+
+
+@pytest.fixture
+def plane():
+    return Figure().add_subplot()
+
+
+@pytest.fixture
+def space():
+    return Figure().add_subplot(projection="3d")
+
+
+def test_a_polygon_is_drawn_with_its_vertices(plane) -> None:
+    (polygon,) = draw(TRIANGLE, plane, label="K")
+    assert isinstance(polygon, Polygon)
+    # The first vertex is repeated at the end.
+    assert sorted(map(tuple, polygon.get_xy()[:-1])) == sorted(map(tuple, TRIANGLE.vertices))
+    assert plane.get_legend_handles_labels()[1] == ["K"]
+    assert plane.get_aspect() == 1
+
+
+def test_everything_drawn_is_in_view(plane, space) -> None:
+    draw(BALL, plane)
+    assert plane.get_xlim()[0] <= -2 < 2 <= plane.get_xlim()[1]
+    draw(gd.bodies.Ball(3, 5.0), space)
+    for low, high in (space.get_xlim(), space.get_ylim(), space.get_zlim()):
+        assert low <= -4.9 < 4.9 <= high
+
+
+@pytest.mark.parametrize("body", [gd.bodies.Simplex(np.eye(4)), gd.bodies.Spectraplex(2)])
+def test_a_body_of_few_dimensions_is_drawn_in_its_hull(body: Body) -> None:
+    axes = Figure().add_subplot(projection="3d")
+    assert draw(body, axes)
+
+
+def test_faces_to_the_light_are_lighter(space) -> None:
+    surface = draw(gd.bodies.CrossPolytope(3), space)[0]
+    brightness = np.asarray(surface._facecolor3d)[:, :3].sum(axis=1)
+    assert brightness.max() > 1.2 * brightness.min()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ax: draw(gd.bodies.Ball(4), ax), "must have 2 or 3 dimensions"),
+        (lambda ax: draw(gd.bodies.Ball(3), ax), "projection='3d'"),
+        (lambda ax: draw_shadow(gd.bodies.Ball(4), np.eye(4), ax), "rows must have shape"),
+        (lambda ax: draw_slice(BALL, [3.0, 0.0], np.eye(2), ax), "centre must lie in the body"),
+        (lambda ax: draw_noise(LaplaceNoise(3, 1.0), ax), "rows must be given"),
+        (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[1.0]), "share must be above 0"),
+        (lambda ax: draw_noise(LaplaceNoise(2, 1.0), ax, shares=[]), "at least 1, got 0"),
+        (lambda ax: draw_packing(np.zeros((2, 3)), 1.0, ax), "centres must have shape"),
+        (lambda ax: draw_packing(np.zeros((2, 2)), 0.0, ax), "radius must be"),
+        (lambda ax: draw_path(np.zeros((0, 2)), ax), "points must have shape"),
+        (lambda ax: draw_projection(gd.bodies.Ball(4), np.zeros((1, 4)), ax), "dimension 2 or 3"),
+        (lambda _: animate_walk(TRIANGLE, [5.0, 5.0]), "start must lie in the body"),
+        (lambda _: animate_projection(gd.bodies.Ball(3), [0, 0, 0], [1, 1, 1]), "dimension 2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(plane, call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(plane)
+
+
+def test_projections_are_normal_to_the_body(plane) -> None:
+    answers = np.array([[2.0, 0.5], [0.9, 0.3]])
+    _ring, dots, way, tangent = draw_projection(TRIANGLE, answers, plane)
+    np.testing.assert_allclose(dots.get_xydata(), [[1.0, 0.5], [0.9, 0.3]], atol=1e-9)
+    step, along = (np.diff(line.get_xydata(), axis=0)[0] for line in (way, tangent))
+    assert step @ along == pytest.approx(0, abs=1e-9)
+
+
+def test_a_hyperplane_touches_what_it_separates(plane) -> None:
+    found = TRIANGLE.separate(np.array([-1.0, 1.0]))
+    assert found is not None
+    (line,) = draw_hyperplane(found, plane)
+    (x, y), slope = line.get_xy1(), line.get_slope()
+    assert found.normal @ [x, y] == pytest.approx(found.offset)
+    assert slope is None or found.normal @ [1, slope] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_packing_and_a_path(plane) -> None:
+    *discs, _centres = draw_packing([[0, 0], [2, 0]], 0.5, plane)
+    assert [disc.get_radius() for disc in discs] == [0.5, 0.5]
+    steps, start = draw_path([[0, 0], [1, 1], [2, 0]], plane)
+    assert len(steps.get_xdata()) == 3
+    assert start.get_xydata().tolist() == [[0, 0]]
+
+
+HEXAGON = gd.bodies.TriangulatedPolytope(
+    np.array([[1.0, 0], [1, 1], [0, 1], [-1, 0], [-1, -1], [0, -1]])
+)
+NOISES = [
+    KNormNoise(HEXAGON, 1.0, ExactSampler(HEXAGON)),
+    LaplaceNoise(2, 2.0),
+    GaussianNoise(np.eye(2), 3.0),
+    GaussianNoise(np.eye(3)[:, :2], 3.0),
+]
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=repr)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_level_bodies_hold_their_share(noise, share: float) -> None:
+    count = 20_000
+    body = level_body(noise, share)
+    assert body is not None
+    draws = noise.sample(np.random.default_rng(0), count)
+    inside = int(body.contains(draws).sum())
+    low, high = binom.interval(1 - 1e-6, count, share)
+    assert low <= inside <= high
+
+
+def test_estimated_levels_are_those_of_the_law(plane) -> None:
+    # The same noise drawn by its law and, through a map, by its draws.
+    noise = GaussianNoise(np.eye(2), 2.0)
+    exact = draw_noise(noise, plane)
+    estimated = draw_noise(noise, plane, rows=np.eye(2))
+    for curve, other in zip(exact, estimated, strict=True):
+        radius = np.linalg.norm(curve.get_segments()[0], axis=1)
+        rough = np.linalg.norm(max(other.get_segments(), key=len), axis=1)
+        assert np.ptp(radius) < 1e-9 * radius.max()
+        # Smoothing over 2 cells of 0.11 widens a Gaussian of scale 2 by 0.6%.
+        assert abs(np.median(rough) / radius.mean() - 1) < 0.02
+
+
+def test_cone_noise_is_no_gauge_and_drawn_all_the_same(plane) -> None:
+    noise = ConeNoise(gd.bodies.Simplex(np.eye(3)), 0.5, np.full(3, 1 / 3))
+    assert level_body(noise, 0.5) is None
+    artists = draw_noise(noise, plane, rows=np.eye(2, 3), shares=[0.9, 0.5], centre=[1.0, 2.0])
+    widths = [np.ptp(max(a.get_segments(), key=len)[:, 0]) for a in artists]
+    assert widths == sorted(widths)
+
+
+def test_a_walk_stays_in_the_body() -> None:
+    film = animate_walk(TRIANGLE, [0.7, 0.2], steps=12, rng=0)
+    trail, head = film._func(12)
+    path = trail.get_xydata()
+    assert len(path) == 13
+    assert TRIANGLE.contains(path, 1e-9).all()
+    assert head.get_xydata().tolist() == [path[-1].tolist()]
+    film._draw_was_started = True
+
+
+def test_projected_answers_stay_on_the_boundary() -> None:
+    film = animate_projection(BALL, [0.5, 0.0], [10.0, 10.0], frames=9)
+    trail, way = film._func(8)
+    np.testing.assert_allclose(np.linalg.norm(trail.get_xydata()[-1]), 2.0)
+    np.testing.assert_allclose(way.get_xydata()[0], [10.5, 10.0])
+    film._draw_was_started = True
