@@ -17,6 +17,7 @@ SCRIPTS = (
     "experiments.lower_bounds.lower_marginals",
     "experiments.lower_bounds.bracket_table",
     "experiments.lower_bounds.instance_optimality",
+    "experiments.geometry.five_bodies",
     "experiments.geometry.gaussian_widths",
     "experiments.geometry.jl_distortion",
     "experiments.geometry.hit_and_run",

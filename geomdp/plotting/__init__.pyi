@@ -4,6 +4,9 @@ from .error_curves import ErrorCurve as ErrorCurve
 from .error_curves import error_curve as error_curve
 from .noise_levels import draw_noise as draw_noise
 from .noise_levels import level_body as level_body
+from .outlines import Outline as Outline
+from .outlines import shadow_outline as shadow_outline
+from .outlines import slice_outline as slice_outline
 from .pictures import draw as draw
 from .pictures import draw_shadow as draw_shadow
 from .pictures import draw_slice as draw_slice

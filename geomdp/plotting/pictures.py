@@ -223,8 +223,9 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # Collections do not move the limits of axes in space by themselves.
-    ax.auto_scale_xyz(*outline.points.T)
+    # Collections do not move the limits of axes in space by themselves. What was drawn before stays
+    # in view.
+    ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 
 

@@ -1,0 +1,226 @@
+"""Five sensitivity polytopes of the papers, and what one record can change, as solids in space.
+
+Papers: Nikolov 2022 (arXiv 2208.07410), sections 2 and 5; Wang, Fan, Zhang and Wang 2013 for smooth
+queries. Formula sheet JL-DEF, JL-MARG, JL-COV, X-SIM, X-LKJ. Three queries give bodies in space:
+
+* prefix sums of four elements, a simplex;
+* one-way marginals of three columns, a cube;
+* pair products of three signs, a tetrahedron, inside the elliptope that answers for it where it
+  cannot be listed;
+* second moments of records in a disc, a cut cone of matrices;
+* three Chebyshev moments of records in [-1, 1], the hull of a curve.
+
+K holds all possible answers, K - K all changes by one record. Claims: volumes of what is drawn are
+those of closed forms, with the product of Beta functions of Karlin and Shapley (1953) for moments;
+K - K is between 8 and 20 times as large as K, with equality for symmetric bodies and for simplices
+(Rogers and Shephard 1957). Run time on one core: 5 s.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.spatial
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from mpl_toolkits.mplot3d.axes3d import Axes3D
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.shared.workloads import Kind, workload
+from geomdp.bodies import Body
+from geomdp.plotting import draw, shadow_outline
+
+
+class Solid(enum.StrEnum):
+    """The five bodies; the values are the titles of the panels."""
+
+    PREFIXES = "prefix sums"
+    MARGINALS = "1-way marginals"
+    PAIRS = "pair products"
+    MOMENTS = "second moments"
+    SMOOTH = "smooth queries"
+
+
+class Role(enum.StrEnum):
+    """What is drawn of each."""
+
+    ANSWERS = "K: all answers"
+    CHANGES = "K - K: changes by one record"
+    RELAXED = "a relaxation of K"
+
+
+@dataclass(frozen=True)
+class Config:
+    """One solid."""
+
+    solid: Solid  # Whose
+    role: Role  # Which
+    grid: int  # Points on the curve of moments
+
+
+def answers(config: Config) -> Body:
+    """The sensitivity polytope K in R^3."""
+    match config.solid:
+        case Solid.PREFIXES:
+            # The last prefix holds all records: three of the four sums differ between records.
+            return gd.bodies.VPolytope(np.tri(4, 3, -1))
+        case Solid.MARGINALS:
+            return gd.bodies.Box(np.zeros(3), np.ones(3))
+        case Solid.PAIRS:
+            return gd.sensitivity_polytope(workload(Kind.PARITIES_2, 3))
+        case Solid.MOMENTS:
+            return gd.bodies.Spectraplex(2)
+        case Solid.SMOOTH:
+            return gd.bodies.grid_moment_body(np.ones(4), config.grid)
+
+
+def body(config: Config) -> Body:
+    """What is drawn."""
+    match config.role:
+        case Role.ANSWERS:
+            return answers(config)
+        case Role.CHANGES:
+            return gd.difference_body(answers(config))
+        case Role.RELAXED:
+            return gd.bodies.Elliptope(3)
+
+
+#: Volumes of K in closed form. For moments those of a distribution on [0, 1] fill B(1, 1) B(2, 2)
+#: B(3, 3) = 1/180, and the map to Chebyshev moments on [-1, 1] has determinant 2 * 8 * 32.
+VOLUMES = {
+    Solid.PREFIXES: 1 / 6,
+    Solid.MARGINALS: 1.0,
+    Solid.PAIRS: 8 / 3,
+    # {psd, trace at most 1} is a cone of height 1 over a disc of trace 1 and radius 1 / sqrt(2), in
+    # coordinates in which the trace grows by sqrt(2) per unit of length.
+    Solid.MOMENTS: math.pi / (6 * math.sqrt(2)),
+    Solid.SMOOTH: 512 / 180,
+}
+ELLIPTOPE = math.pi**2 / 2
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """The vertices of the outline, and the volume that they enclose."""
+    del rng
+    points = shadow_outline(body(config), np.eye(3)).points
+    volume = float(scipy.spatial.ConvexHull(points).volume)
+    # Nine decimals are far finer than a pixel, and a table of them half as long.
+    return [{"volume": volume, "x": x, "y": y, "z": z} for x, y, z in points.round(9).tolist()]
+
+
+def volumes(table: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """Volume drawn, by solid and role."""
+    first = table.groupby(["solid", "role"]).volume.first()
+    return {(solid, role): float(v) for (solid, role), v in first.items()}
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """Volumes of polytopes and of smooth bodies, and Rogers and Shephard."""
+    drawn = volumes(table)
+    exact = {
+        **{(s, Role.ANSWERS): v for s, v in VOLUMES.items()},
+        (Solid.PAIRS, Role.RELAXED): ELLIPTOPE,
+    }
+    off = {key: drawn[key] / value - 1 for key, value in exact.items()}
+    flat = [off[s, Role.ANSWERS] for s in (Solid.PREFIXES, Solid.MARGINALS, Solid.PAIRS)]
+    round_ = [
+        off[Solid.MOMENTS, Role.ANSWERS],
+        off[Solid.SMOOTH, Role.ANSWERS],
+        off[Solid.PAIRS, Role.RELAXED],
+    ]
+    # vol(K - K) / vol(K): C(6, 3) = 20 for simplices, 2^3 for symmetric bodies.
+    ratios = {s: drawn[s, Role.CHANGES] / drawn[s, Role.ANSWERS] for s in Solid}
+    return [
+        Claim(
+            "polytopes are drawn exactly",
+            max(map(abs, flat)) <= 1e-12,
+            f"3 volumes, off by {max(map(abs, flat)):.0e} at most",
+            "equal",
+            "JL-DEF",
+        ),
+        Claim(
+            "smooth bodies are drawn from inside, to 1% of their volume",
+            min(round_) >= -0.01 and max(round_) <= 1e-12,
+            f"3 volumes, off by {min(round_):.2%} at most",
+            "0 to 1% below",
+            "X-LKJ",
+        ),
+        Claim(
+            "simplices attain Rogers and Shephard's bound",
+            abs(ratios[Solid.PREFIXES] / 20 - 1) <= 1e-9
+            and abs(ratios[Solid.PAIRS] / 20 - 1) <= 1e-9,
+            f"{ratios[Solid.PREFIXES]:.6f} and {ratios[Solid.PAIRS]:.6f}",
+            "vol(K - K) = C(6, 3) vol(K) = 20 vol(K)",
+            "X-SIM",
+        ),
+        Claim(
+            "all other differences lie between those of symmetric bodies and of simplices",
+            abs(ratios[Solid.MARGINALS] / 8 - 1) <= 1e-9
+            and all(8 < ratios[s] < 20 for s in (Solid.MOMENTS, Solid.SMOOTH)),
+            ", ".join(f"{s}: {ratios[s]:.2f}" for s in Solid),
+            "8 for the cube; between 8 and 20",
+            "JL-DEF",
+        ),
+    ]
+
+
+#: How each role is drawn: colour and opacity.
+LOOKS = {Role.ANSWERS: ("C0", 1.0), Role.CHANGES: ("C1", 0.12), Role.RELAXED: ("C2", 0.35)}
+#: Axes of the panels.
+AXES = {
+    Solid.PREFIXES: ("$q_1$", "$q_2$", "$q_3$"),
+    Solid.MARGINALS: ("$q_1$", "$q_2$", "$q_3$"),
+    Solid.PAIRS: ("$x_1x_2$", "$x_1x_3$", "$x_2x_3$"),
+    Solid.MOMENTS: ("$x_1^2$", r"$\sqrt{2}\,x_1x_2$", "$x_2^2$"),
+    Solid.SMOOTH: ("$T_1$", "$T_2$", "$T_3$"),
+}
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """The five bodies inside their difference bodies."""
+    figure = Figure(figsize=(7.2, 4.8))
+    for number, (solid, letter) in enumerate(zip(Solid, "abcde", strict=True), start=1):
+        axes = figure.add_subplot(2, 3, number, projection="3d")
+        axes.set_title(f"({letter}) {solid}")
+        mine = table[table.solid == solid]
+        for role, (colour, alpha) in LOOKS.items():
+            points = mine[mine.role == role][["x", "y", "z"]].to_numpy()
+            if len(points):
+                # Thousands of faces and edges would make a vector file of megabytes.
+                for part in draw(gd.bodies.VPolytope(points), axes, colour=colour, alpha=alpha):
+                    part.set_rasterized(True)
+        tidy(axes, AXES[solid])
+    handles = [
+        Patch(facecolor=colour, alpha=max(alpha, 0.35), label=role)
+        for role, (colour, alpha) in LOOKS.items()
+    ]
+    figure.legend(handles=handles, loc="center left", bbox_to_anchor=(0.67, 0.26))
+    return figure
+
+
+def tidy(axes: Axes3D, names: tuple[str, str, str]) -> None:
+    """Names on three axes with two ticks each: the shapes matter more than the numbers."""
+    reach = [high - low for low, high in (axes.get_xlim(), axes.get_ylim(), axes.get_zlim())]
+    # Names of the axes lie outside of the box, which takes all of its panel by default.
+    axes.set_box_aspect(reach, zoom=0.92)
+    for axis, name in zip((axes.xaxis, axes.yaxis, axes.zaxis), names, strict=True):
+        axis.set_label_text(name)
+        axis.labelpad = -8
+        axis.set_ticks([-1, 1])
+        axis.set_tick_params(pad=-3, labelsize=7)
+
+
+def cells(grid: int) -> tuple[Config, ...]:
+    """K and K - K of all solids, and the elliptope."""
+    pairs = [(solid, role) for solid in Solid for role in (Role.ANSWERS, Role.CHANGES)]
+    return tuple(Config(s, r, grid) for s, r in [*pairs, (Solid.PAIRS, Role.RELAXED)])
+
+
+QUICK = Sweep(cells(60), trials=1, seed=0)
+FULL = Sweep(cells(400), trials=1, seed=0)
