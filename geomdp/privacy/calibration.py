@@ -52,11 +52,15 @@ def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
 def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     """Standard deviation sigma = Delta_2 / sqrt(2 rho) of Gaussian noise for rho-zCDP.
 
-    `sensitivity` is Delta_2. Unlike the other scales, this one is not rounded up: it may be below
-    the exact value by a few units in the last place. Bun-Steinke 2016, Proposition 1.6; formula
-    sheet GEN-2, JL-GAUSS.
+    `sensitivity` is Delta_2. The quotient is rounded up, so that 2 rho sigma^2 >= Delta_2^2 holds
+    for the float64 values in exact arithmetic; it is above the exact value by a few units in the
+    last place at most. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
     """
-    return _scale(positive(sensitivity, "sensitivity") / math.sqrt(2) / math.sqrt(privacy.rho))
+    sensitivity = positive(sensitivity, "sensitivity")
+    scale = _scale(sensitivity / math.sqrt(2) / math.sqrt(privacy.rho))
+    while 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 < Fraction(sensitivity) ** 2:
+        scale = _scale(math.nextafter(scale, math.inf))
+    return scale
 
 
 def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:

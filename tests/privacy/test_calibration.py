@@ -140,6 +140,14 @@ def test_the_zcdp_scale_meets_every_renyi_order(sensitivity, rho, order):
     assert divergence == pytest.approx(order * rho, rel=16 * EPSILON, abs=0)
 
 
+@given(sensitivities, st.floats(1e-6, 1e3))
+def test_the_zcdp_scale_is_rounded_up(sensitivity, rho):
+    scale = zcdp_gaussian_scale(sensitivity, ZCDP(rho))
+    assert 2 * Fraction(rho) * Fraction(scale) ** 2 >= Fraction(sensitivity) ** 2
+    lower = Fraction(scale) * (1 - 4 * Fraction(EPSILON))
+    assert 2 * Fraction(rho) * lower**2 < Fraction(sensitivity) ** 2
+
+
 def test_jl_gauss_oracle():
     # JL-GAUSS: bounded queries on N = 1000 elements, n = 500, rho = 0.5: rms at most 0.12193,
     # by rms^2 <= sigma w(K) / k with Delta_2 = 2 sqrt(k) / n and w(K) <= sqrt(2 k ln N).
