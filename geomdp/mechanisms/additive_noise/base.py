@@ -24,6 +24,8 @@ from geomdp.workloads import Workload
 
 #: Whole numbers below this are exact in float64.
 LARGEST_SUM = 2**53
+#: The sum of two whole numbers below this is exact in float64.
+SMALL = 2**52
 
 
 class AdditiveMechanism(Mechanism):
@@ -199,5 +201,12 @@ def quotients(
     if (np.abs(scaled) >= LARGEST_SUM).any() or (scaled != np.rint(scaled)).any() or unit % step:
         raise ArithmeticError(f"sums times {step} must be whole numbers below 2^53")
     size, each = n * unit, unit // step
+    if len(scaled) != len(multiples):
+        raise ValueError(f"sums and multiples must be equally many, got {len(scaled)}")
+    small = max(map(abs, multiples), default=0) < SMALL
+    if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
+        # All numerators are below 2^53, so float64 holds them, and rounds their quotient once.
+        numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
+        return np.asarray(numerators / size)
     pairs = zip(scaled.tolist(), multiples, strict=True)
     return np.array([(int(total) * each + j) / size for total, j in pairs])

@@ -8,7 +8,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, whole_square
 from geomdp.noise import GaussianNoise
-from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
+from geomdp.noise.exact import RoundedGaussians, proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.workloads import Workload
@@ -73,11 +73,11 @@ class Gaussian(AdditiveMechanism):
         return self.workload.whole_answers
 
     @cached_property
-    def _rounded(self) -> RoundedVector | None:
+    def _rounded(self) -> RoundedGaussians | None:
         """Noise in all of R^m, so that nothing hangs on the rounding of the basis.
 
         Its orthogonal projection onto the span, which is post-processing, has the law of `noise`.
         """
         if self.grid is None:
             return None
-        return RoundedVector(gaussian_vector(self.workload.n_queries, self._scale), self.grid)
+        return RoundedGaussians(self.workload.n_queries, self._scale, self.grid)

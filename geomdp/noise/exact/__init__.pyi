@@ -1,4 +1,5 @@
 from .missing import NoExactPath as NoExactPath
+from .release import RoundedGaussians as RoundedGaussians
 from .release import RoundedNoise as RoundedNoise
 from .release import RoundedParts as RoundedParts
 from .release import RoundedVector as RoundedVector

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from geomdp.noise.base import Noise
+from geomdp.noise.exact.near import NearVector, near_gaussians, near_laplaces
 from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.rounding import nearest_multiples, refined
 from geomdp.noise.exact.uniforms import Entropy
-from geomdp.noise.exact.vectors import noise_vector
+from geomdp.noise.exact.vectors import gaussian_vector, noise_vector
+from geomdp.noise.laplace import LaplaceNoise
 
 #: The grid is at most this share of the smallest standard deviation of a coordinate: rounding then
 #: adds at most (1 / 1024)^2 / 12 < 10^-7 of the variance.
@@ -27,10 +30,12 @@ class RoundedVector:
         Z as a function of uniform numbers.
     grid : int
         k; the unit of a draw is 2^-k. Negative for units above 1.
+    near : NearVector, optional
+        Z in float64 with proved errors: a filter, which decides most roundings.
     """
 
-    def __init__(self, vector: Computable, grid: int) -> None:
-        self._vector, self.grid = vector, grid
+    def __init__(self, vector: Computable, grid: int, near: NearVector | None = None) -> None:
+        self._vector, self.grid, self._near = vector, grid, near
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
         """Whole numbers j, one a coordinate and of any size, with j 2^-grid the rounded noise.
@@ -45,7 +50,12 @@ class RoundedVector:
         PrecisionExhausted
             If a coordinate is still undecided at 15872 bits. There is no fallback to float64.
         """
-        return refined(lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy)
+        near, filtered = self._near, None
+        if near is not None:
+            filtered = partial(near.rounded, grid=self.grid)
+        return refined(
+            lambda draw: nearest_multiples(self._vector(draw), self.grid), entropy, filtered
+        )
 
 
 class RoundedNoise(RoundedVector):
@@ -76,7 +86,28 @@ class RoundedNoise(RoundedVector):
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
-        super().__init__(noise_vector(noise), grid)
+        near = None
+        if isinstance(noise, LaplaceNoise):
+            near = near_laplaces(noise.dimension, noise.scale)
+        super().__init__(noise_vector(noise), grid, near)
+
+
+class RoundedGaussians(RoundedVector):
+    """Independent Gaussian variables, prepared for correctly rounded draws.
+
+    Parameters
+    ----------
+    dimension : int
+        Their number m; the noise fills R^m.
+    scale : float
+        Standard deviation of each, taken as the dyadic rational that it is.
+    grid : int
+        k; the unit of a draw is 2^-k.
+    """
+
+    def __init__(self, dimension: int, scale: float, grid: int) -> None:
+        vector, near = gaussian_vector(dimension, scale), near_gaussians(dimension, scale)
+        super().__init__(vector, grid, near)
 
 
 class RoundedParts:

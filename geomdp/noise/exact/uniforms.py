@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 from flint import arb
 
 #: A source of random bytes: returns as many as it is asked for, independent and uniform.
@@ -55,15 +56,30 @@ class UniformBits:
             self._words.append([])
         for known in self._words[:count]:
             if len(known) < last:
-                known.extend(self._fresh(max(last - len(known), BLOCK)))
+                known.extend(self._fresh(max(last - len(known), BLOCK)).tolist())
         return [known[first:last] for known in self._words[:count]]
 
-    def _fresh(self, count: int) -> list[int]:
+    def first_words(self, count: int) -> npt.NDArray[np.uint64]:
+        """The first words of the first `count` numbers, of which nothing was read before.
+
+        Raises
+        ------
+        RuntimeError
+            If a word was read before.
+        OSError
+            As for `words`.
+        """
+        if self._words:
+            raise RuntimeError("first_words must be the first reading")
+        fresh = self._fresh(max(count, BLOCK))
+        self._words.append(fresh.tolist())
+        return fresh[:count]
+
+    def _fresh(self, count: int) -> npt.NDArray[np.uint64]:
         data = self._entropy(8 * count)
         if len(data) != 8 * count:
             raise OSError(f"the entropy source gave {len(data)} bytes of {8 * count}")
-        shifted = np.frombuffer(data, dtype="<u8") >> (64 - WORD_BITS)
-        return [int(word) for word in shifted.tolist()]
+        return np.frombuffer(data, dtype="<u8").astype(np.uint64) >> np.uint64(64 - WORD_BITS)
 
 
 class Draw:
