@@ -53,7 +53,7 @@ from .smooth.smooth_release import SmoothRelease as SmoothRelease
 from .smooth.smooth_summary import SmoothSummary as SmoothSummary
 from .sparse.elements import DigestedElements as DigestedElements
 from .sparse.elements import IntegerElements as IntegerElements
-from .sparse.sparse_project import GaussianRows as GaussianRows
-from .sparse.sparse_project import LaplaceRows as LaplaceRows
+from .sparse.row_noise import GaussianRows as GaussianRows
+from .sparse.row_noise import LaplaceRows as LaplaceRows
 from .sparse.sparse_project import SparseProject as SparseProject
 from .sparse.sparse_summary import SparseSummary as SparseSummary

@@ -26,7 +26,8 @@ from geomdp.mechanisms.interactive.sparse_vector import (
 )
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
-from geomdp.mechanisms.sparse.sparse_project import GaussianRows, LaplaceRows, SparseProject
+from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows
+from geomdp.mechanisms.sparse.sparse_project import SparseProject
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
 from geomdp.workloads.single_queries.single_query import DenseQuery
 from tests.mechanisms import broken_sparse_vector as broken

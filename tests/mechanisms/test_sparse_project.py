@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from geomdp.bounds.upper import sparse_projection as sizes
 from geomdp.mechanisms.sparse.elements import DigestedElements, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
-from geomdp.mechanisms.sparse.sparse_project import GaussianRows, LaplaceRows, SparseProject
+from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows
+from geomdp.mechanisms.sparse.sparse_project import SparseProject
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary, measured_distortion
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.workloads.single_queries.single_query import SparseQuery

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 import numpy as np
 
-from geomdp._typing import FloatArray, RandomState
+from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.bounds.upper.sparse_projection import (
     MAX_ROWS,
@@ -20,55 +19,15 @@ from geomdp.bounds.upper.sparse_projection import (
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
+from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows, RoundedRows
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary
-from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee, shortcut_step_epsilon
-from geomdp.privacy.calibration import gaussian_scale
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee
+from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 
 #: Number of records that are read and counted at a time.
 COUNT_ROWS = 1 << 16
-
-
-@dataclass(frozen=True)
-class GaussianRows:
-    """Gaussian noise on all T rows at once.
-
-    It is scaled to the l2 sensitivity of the projection, which does not depend on T.
-    """
-
-    def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation of the noise on each row; `sensitivity` is in l2, of all rows."""
-        del rows
-        return gaussian_scale(sensitivity, privacy)
-
-    def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
-        """Noise (rows,)."""
-        return sigma * rng.standard_normal(rows)
-
-
-@dataclass(frozen=True)
-class LaplaceRows:
-    """Laplace noise on every row, composed over the T rows, as in the paper.
-
-    With l2 sensitivity s of the whole vector, each row has sensitivity s / sqrt(T). Laplace noise
-    of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
-    rows together (eps, delta)-DP (GEN-2b), for eps at most 1.
-    """
-
-    def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation of the noise on each row: sqrt(2) times the Laplace scale.
-
-        ``ValueError`` for ZCDP, and for eps above 1.
-        """
-        if not isinstance(privacy, ApproxDP):
-            raise ValueError(f"privacy must be ApproxDP for LaplaceRows, got {privacy}")
-        step = shortcut_step_epsilon(privacy, rows)
-        return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
-
-    def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
-        """Noise (rows,)."""
-        return rng.laplace(0.0, sigma / math.sqrt(2), size=rows)
 
 
 class SparseProject:
@@ -85,7 +44,8 @@ class SparseProject:
     the entries of A; only accuracy does.
 
     Privacy: the (eps, delta)-DP or rho-zCDP of `privacy`, by Gaussian noise on the whole vector or
-    by Laplace noise composed over its rows, in real arithmetic.
+    by Laplace noise composed over its rows. Without a seed this holds as computed: noise on the
+    whole numbers sqrt(T) A D is correctly rounded.
 
     Parameters
     ----------
@@ -141,16 +101,26 @@ class SparseProject:
         wanted = independence(rows=rows, queries=queries, beta=beta)
         self.noise = noise if noise is not None else GaussianRows()
         self.encoding = encoding if encoding is not None else IntegerElements()
-        sensitivity = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
-        self.sigma = self.noise.sigma(privacy, sensitivity, rows)
+        change = 2 if adjacency is Adjacency.REPLACE_ONE else 1
+        self.sigma = self.noise.sigma(privacy, float(change), rows)
+        self._rounded = RoundedRows(self.noise, privacy, change, rows)
         self.signs = HashedSigns.draw(rows, wanted, np.random.default_rng(rng))
-        self.guarantee = Guarantee(privacy, adjacency, Exact())
+        arithmetic = rounded_arithmetic(self.grid)
+        self.guarantee = Guarantee(privacy, adjacency, Exact(), arithmetic)
 
     def __repr__(self) -> str:
         return (
             f"SparseProject(n={self.n}, sparsity={self.sparsity}, rows={self.signs.rows}, "
             f"{self.guarantee.privacy}, {self.guarantee.adjacency.value})"
         )
+
+    @property
+    def grid(self) -> int:
+        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+
+        In units of T^(-1/2), in which A D is a vector of whole numbers.
+        """
+        return self._rounded.grid
 
     def release(
         self,
@@ -166,9 +136,18 @@ class SparseProject:
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
-        def draw(_: None, vector: FloatArray) -> SparseSummary:
+        def read() -> tuple[int, tuple[FloatArray, list[IntArray] | None]]:
+            # Drawn before the records are read, rounded noise cannot depend on them.
+            noise = self._rounded.draw() if rng is None else None
+            count, sums = self._sums(records)
+            return count, (sums, noise)
+
+        def draw(_: None, statistic: tuple[FloatArray, list[IntArray] | None]) -> SparseSummary:
+            sums, noise = statistic
             return SparseSummary(
-                vector=vector + self.noise.draw(generator, self.sigma, self.signs.rows),
+                vector=self._simulated(sums, generator)
+                if noise is None
+                else self._rounded.released(sums, noise),
                 signs=self.signs,
                 n=self.n,
                 sparsity=self.sparsity,
@@ -183,15 +162,20 @@ class SparseProject:
             guarantee,
             ledger,
             set_up=lambda: None,  # the constructor leaves nothing to set up
-            read=lambda: self._projected(records),
+            read=read,
             draw=draw,
         )
 
-    def _projected(self, records: Elements) -> tuple[int, FloatArray]:
-        """Number of records, and the exact projection A D (T,) of their histogram."""
+    def _simulated(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """A D + noise (T,) in float64."""
+        noise = self.noise.draw(rng, self.sigma, self.signs.rows)
+        return np.asarray(sums / math.sqrt(self.signs.rows) + noise)
+
+    def _sums(self, records: Elements) -> tuple[int, FloatArray]:
+        """Number of records, and the whole numbers sqrt(T) A D (T,) of their histogram D."""
         counts: Counter[Hashable] = Counter()
         for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
             counts.update(chunk.tolist())
         numbers = self.encoding.encode(counts)
         weights = np.fromiter(counts.values(), dtype=np.float64, count=len(counts))
-        return counts.total(), self.signs.project(numbers, weights)
+        return counts.total(), self.signs.signed_sums(numbers, weights)

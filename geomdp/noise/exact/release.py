@@ -145,4 +145,9 @@ def public_grid(noise: Noise) -> int:
     moving = variances[variances > 0]
     if not moving.size:
         raise ValueError(f"noise must move at least one coordinate, got {noise!r}")
-    return max(0, math.ceil(-math.log2(SHARE * math.sqrt(float(moving.min())))))
+    return grid_for(math.sqrt(float(moving.min())))
+
+
+def grid_for(deviation: float) -> int:
+    """The least k >= 0 with 2^-k at most 1/1024 of the standard deviation `deviation`."""
+    return max(0, math.ceil(-math.log2(SHARE * deviation)))

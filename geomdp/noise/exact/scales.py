@@ -1,4 +1,4 @@
-"""Scales of Gaussian noise that are proved to suffice, for the floats as they are."""
+"""Scales of noise that are proved to suffice, for the floats as they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from flint import arb, ctx
 
-from geomdp.privacy import ZCDP, ApproxDP
+from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 
 #: Working precision in bits at which delta is enclosed: terms of it cancel to a few percent at
@@ -41,6 +41,20 @@ def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
     with ctx.workprec(DELTA_BITS):
         found = gaussian_delta_ball(squared, scale, privacy.epsilon)
         return bool(found <= arb(privacy.delta))
+
+
+def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
+    """A float64 b >= change / epsilon_0, epsilon_0 the step of `shortcut_step_epsilon`.
+
+    Laplace noise of scale b on each of `steps` numbers, which move by at most `change`, gives
+    `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
+    """
+    scale = change / shortcut_step_epsilon(privacy, steps)
+    with ctx.workprec(DELTA_BITS):
+        squared = -8 * steps * arb(privacy.delta).log() * change**2 / arb(privacy.epsilon) ** 2
+        while not arb(scale) ** 2 >= squared:
+            scale = math.nextafter(scale, math.inf)
+    return scale
 
 
 def gaussian_delta_ball(squared: int, scale: float, epsilon: float) -> arb:

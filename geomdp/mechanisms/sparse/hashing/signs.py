@@ -111,11 +111,18 @@ class HashedSigns:
 
     def project(self, elements: IntArray, weights: FloatArray) -> FloatArray:
         """A times the vector with `weights` (k,) at `elements` (k,): (T,)."""
+        return np.asarray(self.signed_sums(elements, weights) / np.sqrt(self.rows))
+
+    def signed_sums(self, elements: IntArray, weights: FloatArray) -> FloatArray:
+        """T^(1/2) A times the vector with `weights` (k,) at `elements` (k,): (T,).
+
+        Exact for whole weights of a total below 2^53.
+        """
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         total = np.zeros(self.rows)
         for start, words in self._batches(elements):
             _add_signed(words, weights[start : start + len(words)], total)
-        return np.asarray(total / np.sqrt(self.rows))
+        return total
 
     def _batches(self, elements: IntArray) -> Iterator[tuple[int, Words]]:
         step = max(1, (1 << 21) // (self.rows // WORD_BITS))  # 16 MB of words at a time

@@ -1,0 +1,137 @@
+"""Noise on the rows of a sparse projection: in float64 from a seed, or correctly rounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.mechanisms.additive_noise.base import quotients
+from geomdp.noise import LaplaceNoise
+from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector, grid_for
+from geomdp.noise.exact.scales import proved_gaussian_scale, proved_shortcut_scale
+from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
+from geomdp.privacy.calibration import gaussian_scale
+
+#: Rows whose noise is drawn at a time: whole numbers of Python take 40 bytes a row.
+ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class GaussianRows:
+    """Gaussian noise on all T rows at once.
+
+    It is scaled to the l2 sensitivity of the projection, which does not depend on T.
+    """
+
+    def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
+        """Standard deviation of the noise on each row; `sensitivity` is in l2, of all rows."""
+        del rows
+        return gaussian_scale(sensitivity, privacy)
+
+    def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
+        """Noise (rows,)."""
+        return sigma * rng.standard_normal(rows)
+
+    def proved_scale(self, privacy: ApproxDP | ZCDP, change: int, rows: int) -> float:
+        """Standard deviation that is proved to suffice for rows that each move by `change`."""
+        return proved_gaussian_scale(rows * change**2, privacy)
+
+    def deviation(self, scale: float) -> float:
+        """Standard deviation of noise of this scale."""
+        return scale
+
+    def rounded(self, scale: float, rows: int, grid: int) -> RoundedVector:
+        """Noise on so many rows, correctly rounded to multiples of 2^-grid."""
+        return RoundedGaussians(rows, scale, grid)
+
+
+@dataclass(frozen=True)
+class LaplaceRows:
+    """Laplace noise on every row, composed over the T rows, as in the paper.
+
+    With l2 sensitivity s of the whole vector, each row has sensitivity s / sqrt(T). Laplace noise
+    of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
+    rows together (eps, delta)-DP (GEN-2b), for eps at most 1.
+    """
+
+    def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
+        """Standard deviation of the noise on each row: sqrt(2) times the Laplace scale.
+
+        ``ValueError`` for ZCDP, and for eps above 1.
+        """
+        step = shortcut_step_epsilon(_approximate(privacy), rows)
+        return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
+
+    def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
+        """Noise (rows,)."""
+        return rng.laplace(0.0, sigma / math.sqrt(2), size=rows)
+
+    def proved_scale(self, privacy: ApproxDP | ZCDP, change: int, rows: int) -> float:
+        """Laplace scale that is proved to suffice for rows that each move by `change`."""
+        return proved_shortcut_scale(change, _approximate(privacy), rows)
+
+    def deviation(self, scale: float) -> float:
+        """Standard deviation of noise of this scale."""
+        return math.sqrt(2) * scale
+
+    def rounded(self, scale: float, rows: int, grid: int) -> RoundedVector:
+        """Noise on so many rows, correctly rounded to multiples of 2^-grid."""
+        return RoundedNoise(LaplaceNoise(rows, scale), grid)
+
+
+def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
+    if not isinstance(privacy, ApproxDP):
+        raise ValueError(f"privacy must be ApproxDP for LaplaceRows, got {privacy}")
+    return privacy
+
+
+class RoundedRows:
+    """Correctly rounded noise on T^(1/2) A D, whose entries are whole numbers (X-GRID).
+
+    A has entries +-T^(-1/2), so a record moves each entry of T^(1/2) A D by 1, and replacing one by
+    at most 2, whatever the hash key. Dividing the noisy numbers by T^(1/2) is post-processing.
+
+    Parameters
+    ----------
+    noise : GaussianRows or LaplaceRows
+        Law of the noise.
+    privacy : ApproxDP or ZCDP
+        The guarantee.
+    change : int
+        Largest change of an entry between neighbours, 1 or 2.
+    rows : int
+        T.
+    """
+
+    def __init__(
+        self,
+        noise: GaussianRows | LaplaceRows,
+        privacy: ApproxDP | ZCDP,
+        change: int,
+        rows: int,
+    ) -> None:
+        scale = noise.proved_scale(privacy, change, rows)
+        self.grid = grid_for(noise.deviation(scale))
+        self._rows = rows
+        # Parts of one size share a prepared draw; T is a power of two.
+        self._part = noise.rounded(scale, min(rows, ROWS), self.grid)
+
+    def draw(self) -> list[IntArray]:
+        """Whole numbers j, with j 2^-grid the rounded noise, in parts of at most 2^16 rows."""
+        return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
+
+    def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
+        """A D + noise (T,), from the whole numbers T^(1/2) A D (T,) and a draw."""
+        noisy = np.concatenate(list(self._noisy(sums, noise)))
+        return np.asarray(noisy / math.sqrt(self._rows))
+
+    def _noisy(self, sums: FloatArray, noise: list[IntArray]) -> Iterator[FloatArray]:
+        start = 0
+        for part in noise:
+            stop = start + len(part)
+            yield quotients(sums[start:stop], part.tolist(), 1 << self.grid, 1)
+            start = stop
