@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray, RandomState
+from geomdp.noise.exact.argmax import exact_argmax, noisy_argmax
 from geomdp.noise.exact.laplace_numbers import (
     ExactNumber,
     LaplaceNumbers,
     NoisyThreshold,
     NoisyValues,
-    noisy_argmax,
     rounded_value,
 )
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
@@ -151,6 +151,17 @@ class ExactNoise(NotCopied):
         """Exponential mechanism by Gumbel-max, decided exactly for the float64 scores."""
         self._require_own_process()
         return noisy_argmax(scores, scale)
+
+    def exact_argmax(
+        self,
+        near: FloatArray,
+        errors: FloatArray,
+        exact: Callable[[int], ExactNumber],
+        scale: float,
+    ) -> int:
+        """As `noisy_argmax`, of the exact scores, which floats are near: see `exact_argmax`."""
+        self._require_own_process()
+        return exact_argmax(near, errors, exact, scale)
 
 
 def scalar_noise(rng: RandomState) -> ScalarNoise:

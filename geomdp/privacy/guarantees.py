@@ -18,12 +18,6 @@ DECIDED_ARITHMETIC = (
     "operating system"
 )
 
-#: The same, of true answers that the mechanism itself adds up in float64.
-FLOAT64_TRUTHS = (
-    "noise compared and rounded exactly, true answers computed in float64; random bits from the "
-    "operating system"
-)
-
 
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
     """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID).

@@ -9,8 +9,10 @@ import pytest
 import geomdp.mechanisms
 from geomdp.mechanisms import (
     AboveThreshold,
+    IterativeConstruction,
     Mechanism,
     NumericSparse,
+    OnlineConstruction,
     PrintedNumericSparse,
     Sparse,
     SparseProject,
@@ -31,8 +33,6 @@ WITHOUT: dict[str, str] = {
 #: Other classes that release or answer, and have none.
 OTHERS: dict[str, str] = {
     "Covariance": "records are real vectors: their sums are not exact in float64",
-    "IterativeConstruction": "true answers and errors of the hypothesis are computed in float64",
-    "OnlineConstruction": "true answers and those of the hypothesis are computed in float64",
     "PairMarginals": "it is computed from second moments of real vectors",
     "SecondMoment": "records are real vectors: their sums are not exact in float64",
     "SmoothSummary": "Chebyshev sums come from float64 transforms",
@@ -45,7 +45,11 @@ STREAMS = {
     PrintedNumericSparse: ApproxDP(0.5, 1e-6),
 }
 #: Other classes that release exactly, with their own tests.
-OTHERS_EXACT = {SparseProject}  # test_rounded_rows.py
+OTHERS_EXACT = {
+    IterativeConstruction,  # test_exact_truths.py
+    OnlineConstruction,  # test_exact_truths.py
+    SparseProject,  # test_rounded_rows.py
+}
 BASES = {Mechanism, AdditiveMechanism}
 
 

@@ -22,7 +22,7 @@ from geomdp.mechanisms.interactive.sparse_vector import AboveThreshold, NumericS
 from geomdp.mechanisms.interactive.stream import ROUNDED_UP
 from geomdp.noise.scalar import ExactNoise
 from geomdp.privacy import Adjacency, ApproxDP, Ledger, PureDP
-from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_TRUTHS
+from geomdp.privacy.guarantees import DECIDED_ARITHMETIC
 from tests.noise.exact.reference import seeded
 from tests.stats import binomial_agrees, mean_agrees
 
@@ -48,7 +48,7 @@ MAKE = {
 
 def test_records_say_how_noise_is_computed():
     assert AboveThreshold(0.0, privacy=ONE).guarantee.arithmetic == DECIDED_ARITHMETIC
-    assert online().guarantee.arithmetic == FLOAT64_TRUTHS
+    assert online().guarantee.arithmetic == DECIDED_ARITHMETIC
     assert str(AboveThreshold(0.0, privacy=ONE, rng=1).guarantee) == "seeded: no privacy claim"
 
 

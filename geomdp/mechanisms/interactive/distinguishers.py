@@ -11,15 +11,18 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
+from geomdp.mechanisms.interactive.exact_truths import ExactTruths
+from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.updates.base import Hypothesis
 from geomdp.mechanisms.interactive.updates.multiplicative import WeightedHypothesis
-from geomdp.noise.scalar import ScalarNoise
+from geomdp.noise.scalar import ExactNoise, ScalarNoise
 from geomdp.workloads.closed_forms.transforms import walsh_hadamard
 from geomdp.workloads.single_queries.single_query import DenseQuery, LinearQuery
 from geomdp.workloads.universe.universes import FiniteUniverse
@@ -47,6 +50,10 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """Sum over `records` of each query, divided by `n`: (|C|,)."""
 
     @abc.abstractmethod
+    def exact_truths(self, records: Any, n: int) -> ExactTruths:
+        """As `truths`, as exact rational numbers."""
+
+    @abc.abstractmethod
     def estimates(self, hypothesis: Any) -> FloatArray:
         """The hypothesis' answer to each query: (|C|,)."""
 
@@ -63,7 +70,26 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         Privacy: eps-DP, as each of the `truths` moves by at most 1/n between neighbours.
         """
         gaps = np.abs(truths - self.estimates(hypothesis))
-        return noise.noisy_argmax(gaps, 2 / (n * epsilon))
+        return noise.noisy_argmax(gaps, 2 / (n * epsilon) * ROUNDED_UP)
+
+    def choose_exactly(
+        self, truths: ExactTruths, hypothesis: Any, *, epsilon: float, noise: ExactNoise
+    ) -> int:
+        """As `choose`, decided for the gaps between exact true answers and the estimates.
+
+        Privacy: eps-DP on the computer. Estimates are public floats, so a gap is a rational number
+        that moves by at most 1/n, and the scale is rounded up.
+        """
+        near, estimates = truths.near(), self.estimates(hypothesis)
+        gaps = np.abs(near - estimates)
+        # `near` is off by a relative 2^-51, the difference by half a unit in its last place.
+        errors = 2.0**-50 * (np.abs(near) + np.abs(estimates))
+
+        def gap(index: int) -> Fraction:
+            return truths.gap(index, float(estimates[index]))
+
+        scale = 2 / (truths.n * epsilon) * ROUNDED_UP
+        return noise.exact_argmax(gaps, errors, gap, scale)
 
 
 class EnumeratedQueries(Distinguisher[AnyQuery]):
@@ -109,6 +135,11 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         tally = self._queries[0].tally(records)
         return np.array([query.total(tally) for query in self._queries]) / n
 
+    def exact_truths(self, records: Any, n: int) -> ExactTruths:
+        """As `truths`, as exact rational numbers."""
+        tally = self._queries[0].tally(records)
+        return ExactTruths([query.exact_total(tally) for query in self._queries], n)
+
     def estimates(self, hypothesis: Hypothesis[AnyQuery]) -> FloatArray:
         """The hypothesis' answer to each query: (|C|,)."""
         return np.array([hypothesis.evaluate(query) for query in self._queries])
@@ -152,6 +183,13 @@ class AllParities(Distinguisher[DenseQuery]):
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         return self._means(counts / n, len(codes) / n)
+
+    def exact_truths(self, records: IntArray, n: int) -> ExactTruths:
+        """As `truths`, as exact rational numbers."""
+        codes = FiniteUniverse(self.size).validate(records)
+        counts = np.bincount(codes, minlength=self.size).astype(np.float64)
+        # Sums and differences of counts are whole numbers, and float64 holds them.
+        return ExactTruths(self._means(counts, float(len(codes))), n)
 
     def estimates(self, hypothesis: WeightedHypothesis) -> FloatArray:
         """The hypothesis' answer to each parity: (2^d,)."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, probability, whole
 from geomdp.mechanisms.interactive.distinguishers import AnyQuery, Distinguisher
+from geomdp.mechanisms.interactive.exact_truths import ExactTruths
+from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
 from geomdp.mechanisms.protocol import release_once
-from geomdp.noise.scalar import ScalarNoise, scalar_noise
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
-from geomdp.privacy.guarantees import FLOAT64_TRUTHS
 from geomdp.privacy.ledger import Ledger
 
 
@@ -73,7 +74,7 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
         case ApproxDP(epsilon=epsilon, delta=delta):
             step = epsilon / (4 * math.sqrt(updates * math.log(1 / delta)))
             total = epsilon / 2 + 2 * updates * step * math.expm1(step)
-            if total > epsilon:
+            if total * ROUNDED_UP > epsilon:
                 raise ValueError(
                     f"epsilon must be below about 4 ln(1/delta) for advanced composition, "
                     f"got {epsilon} with delta {delta}"
@@ -120,8 +121,8 @@ class IterativeConstruction(Generic[AnyQuery]):
     alpha is the smallest that satisfies ln(2B/beta) / (eps0 n) <= alpha / 8 and
     2 ln(2B |C| / beta) / (eps0 n) <= alpha / 8 (Theorem 5 with corrected constants; DISC-13).
 
-    Privacy: 2 B steps of eps0-DP each: eps-DP, or (eps, delta)-DP by advanced composition, in
-    real arithmetic (IC-T4).
+    Privacy: 2 B steps of eps0-DP each: eps-DP, or (eps, delta)-DP by advanced composition (IC-T4).
+    Without a seed this holds as computed.
 
     Parameters
     ----------
@@ -181,6 +182,11 @@ class IterativeConstruction(Generic[AnyQuery]):
         """Error that no query of the class exceeds, with probability 1 - beta."""
         return self.design.guaranteed * self.alpha
 
+    @property
+    def answer_scale(self) -> float:
+        """Scale of the Laplace noise on an answer, 1 / (eps0 n) rounded up."""
+        return 1 / (self.step_epsilon * self.n) * ROUNDED_UP
+
     def _updates(self, alpha: float) -> int:
         return max(1, math.floor(self.rule.bound(alpha / 2)))
 
@@ -211,16 +217,23 @@ class IterativeConstruction(Generic[AnyQuery]):
         """Run the construction on `records`, as the class of queries takes them.
 
         As in `Mechanism.release`; ``ValueError`` before any payment for records that the queries
-        cannot take. Unseeded noise is compared and rounded exactly (X-GRID).
+        cannot take. Without a seed, true answers are exact rational numbers, and noise is compared
+        and rounded exactly (X-GRID).
         """
-        noise = scalar_noise(rng)
-        arithmetic = FLOAT64_TRUTHS if rng is None else noise.arithmetic
+        noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(
-            self.privacy, self.adjacency, Exact(), arithmetic, seeded=rng is not None
+            self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
 
-        def draw(start: Hypothesis[AnyQuery], truths: FloatArray) -> IterativeRelease[AnyQuery]:
-            exchanges = self._construct(start, truths, noise)
+        def answers() -> _Answers[AnyQuery]:
+            if isinstance(noise, ExactNoise):
+                return _ExactAnswers(self, self.distinguisher.exact_truths(records, self.n), noise)
+            return _SeededAnswers(self, self.distinguisher.truths(records, self.n), noise)
+
+        def draw(
+            start: Hypothesis[AnyQuery], private: _Answers[AnyQuery]
+        ) -> IterativeRelease[AnyQuery]:
+            exchanges = self._construct(start, private)
             return IterativeRelease(start, self.accuracy, guarantee, tuple(exchanges))
 
         return release_once(
@@ -229,24 +242,71 @@ class IterativeConstruction(Generic[AnyQuery]):
             guarantee,
             ledger,
             set_up=lambda: self.rule.start(self.alpha / 2),
-            read=lambda: (len(records), self.distinguisher.truths(records, self.n)),
+            read=lambda: (len(records), answers()),
             draw=draw,
         )
 
     def _construct(
-        self, hypothesis: Hypothesis[AnyQuery], truths: FloatArray, noise: ScalarNoise
+        self, hypothesis: Hypothesis[AnyQuery], private: _Answers[AnyQuery]
     ) -> list[tuple[AnyQuery, Answer]]:
         """Update `hypothesis` on the query answered worst until the test stops; the exchanges."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
-            index = self.distinguisher.choose(
-                truths, hypothesis, epsilon=self.step_epsilon, n=self.n, noise=noise
-            )
+            index = private.choose(hypothesis)
             query = self.distinguisher.query(index)
-            value = noise.laplace(float(truths[index]), 1 / (self.step_epsilon * self.n))
+            value = private.value(index)
             wrong = abs(value - hypothesis.evaluate(query)) >= self.design.level * self.alpha
             exchanges.append((query, Answer(wrong, value)))
             if not wrong:
                 break
             hypothesis.update(query, value)
         return exchanges
+
+
+class _Answers(Protocol[AnyQuery]):
+    """The two private steps of a round; each call is one step of eps0-DP."""
+
+    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+        """Number of a query that the hypothesis answers badly."""
+
+    def value(self, index: int) -> float:
+        """Noisy answer to query number `index`."""
+
+
+@dataclass(frozen=True)
+class _SeededAnswers(Generic[AnyQuery]):
+    """The steps simulated in float64."""
+
+    run: IterativeConstruction[AnyQuery]
+    truths: FloatArray
+    noise: ScalarNoise
+
+    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+        """See `_Answers`."""
+        run = self.run
+        return run.distinguisher.choose(
+            self.truths, hypothesis, epsilon=run.step_epsilon, n=run.n, noise=self.noise
+        )
+
+    def value(self, index: int) -> float:
+        """See `_Answers`."""
+        return self.noise.laplace(float(self.truths[index]), self.run.answer_scale)
+
+
+@dataclass(frozen=True)
+class _ExactAnswers(Generic[AnyQuery]):
+    """The steps decided and rounded exactly, for true answers that are rational numbers."""
+
+    run: IterativeConstruction[AnyQuery]
+    truths: ExactTruths
+    noise: ExactNoise
+
+    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+        """See `_Answers`."""
+        return self.run.distinguisher.choose_exactly(
+            self.truths, hypothesis, epsilon=self.run.step_epsilon, noise=self.noise
+        )
+
+    def value(self, index: int) -> float:
+        """See `_Answers`."""
+        return self.noise.laplace(self.truths[index], self.run.answer_scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Generic
 
 from geomdp._numerics.bisection import smallest_accuracy
@@ -16,7 +16,6 @@ from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
-from geomdp.privacy.guarantees import FLOAT64_CAVEAT, FLOAT64_TRUTHS
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 
@@ -55,7 +54,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     With probability 1 - beta every answer is within 3 alpha0.
 
     Privacy: that of the one NumericSparse inside, whose queries have sensitivity 1/n: eps-DP, or
-    (eps, delta)-DP with 8 eps / 9 <= 1, in real arithmetic.
+    (eps, delta)-DP with 8 eps / 9 <= 1. Without a seed this holds as computed: true answers are
+    exact rational numbers, and noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -122,9 +122,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             adjacency=adjacency,
             rng=rng,
         )
-        seeded = self._comparisons.guarantee.seeded
-        arithmetic = FLOAT64_CAVEAT if seeded else FLOAT64_TRUTHS
-        self.guarantee = replace(self._comparisons.guarantee, arithmetic=arithmetic)
+        self.guarantee = self._comparisons.guarantee
         if ledger is not None:
             ledger.spend(self.guarantee, type(self).__name__)
 
@@ -197,9 +195,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             raise ValueError("the mechanism holds records: use ask")
         if not 0 <= truth <= 1:
             raise ValueError(f"truth must lie in [0, 1], got {truth!r}")
-        return self._ask(query, lambda: truth)
+        return self._ask(query, lambda: Fraction(truth))
 
-    def _ask(self, query: Query, true_answer: Callable[[], float]) -> Answer:
+    def _ask(self, query: Query, true_answer: Callable[[], Fraction]) -> Answer:
         """Answer from H, and from `true_answer` only where updates are left."""
         self._require_own_process()
         if self.exhausted:
@@ -212,7 +210,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             return self._record(query, Answer(False, estimate))
         truth = true_answer()
         for sign in (1, -1):
-            found = self._comparisons.ask(sign * (truth - estimate))
+            found = self._comparisons.ask(sign * (truth - Fraction(estimate)))
             if found.value is not None:
                 value = estimate + sign * found.value
                 answer = self._record(query, Answer(True, value))
@@ -220,8 +218,8 @@ class OnlineConstruction(NotCopied, Generic[Query]):
                 return answer
         return self._record(query, Answer(False, estimate))
 
-    def _true_answer(self, query: Query) -> float:
-        """The query's mean over the records, checked against what values in [0, 1] can give.
+    def _true_answer(self, query: Query) -> Fraction:
+        """The query's exact mean over the records, checked against what values in [0, 1] can give.
 
         A query with other values moves by more than the 1/n that the noise is calibrated to.
         Under add/remove there may be more than n records, so that the mean may exceed 1.
@@ -234,7 +232,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
             raise ValueError(
                 "a query's true answer must lie in [0, 1]: its value on every record must"
             )
-        return truth
+        return query.exact_total(self._tally) / self.n
 
     def _record(self, query: Query, answer: Answer) -> Answer:
         self._asked.append(query)

@@ -15,6 +15,10 @@ from geomdp.privacy import ApproxDP, PureDP, shortcut_step_epsilon
 
 #: Share of epsilon that NumericSparse spends on the comparisons; the rest buys the answers.
 COMPARISON_SHARE = 8 / 9
+#: Scales are computed in float64 with fewer than 32 roundings, and those before a difference (1/9
+#: of epsilon is left of it) count up to 9 times: in all less than 2^-46 of a scale. Rounded up by
+#: that share, the floats spend no more than epsilon.
+ROUNDED_UP = 1 + 2.0**-46
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
-from geomdp.mechanisms.interactive.scales import Scales
+from geomdp.mechanisms.interactive.scales import ROUNDED_UP, Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.noise.exact.laplace_numbers import ExactNumber
 from geomdp.noise.scalar import scalar_noise
@@ -28,10 +28,6 @@ StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
 BELOW = Answer(above=False)
 ABOVE = Answer(above=True)
-#: Scales are computed in float64 with fewer than 32 roundings, and those before a difference (1/9
-#: of epsilon is left of it) count up to 9 times: in all less than 2^-46 of a scale. Rounded up by
-#: that share, the floats spend no more than epsilon.
-ROUNDED_UP = 1 + 2.0**-46
 
 
 @dataclass(eq=False, repr=False)

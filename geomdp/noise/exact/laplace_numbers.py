@@ -13,17 +13,15 @@ from flint import arb, ctx, fmpq
 
 from geomdp._numerics.single_use import NotCopied
 from geomdp._typing import FloatArray
-from geomdp.noise.exact.linear import dyadic
 from geomdp.noise.exact.release import SHARE
 from geomdp.noise.exact.rounding import (
     FIRST_WORDS,
     LAST_WORDS,
     PrecisionExhausted,
     nearest_multiples,
-    refined,
 )
 from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, UniformBits
-from geomdp.noise.exact.variates import exponentials, laplaces
+from geomdp.noise.exact.variates import laplaces
 
 #: A true answer as an exact rational number; a float is the dyadic rational that it is.
 ExactNumber = int | float | Fraction
@@ -189,21 +187,3 @@ def rounded_value(value: ExactNumber, scale: float, number: LaplaceNumber) -> fl
         return nearest_multiples([noisy], grid)[0]
 
     return float(Fraction(decided(rounded)) / Fraction(2) ** grid)
-
-
-def noisy_argmax(scores: FloatArray, scale: float, entropy: Entropy | None = None) -> int:
-    """An index with probability proportional to exp(scores[i] / scale): by Gumbel-max.
-
-    The largest score / scale - ln E, with E exponential: -ln E is a Gumbel variable.
-    """
-    exact, unit = dyadic(scores), arb(scale)
-
-    def largest(draw: Draw) -> int:
-        spread = exponentials(len(exact), draw)
-        keys = [x / unit - e.log() for x, e in zip(exact, spread, strict=True)]
-        best = max(range(len(keys)), key=lambda i: float(keys[i].mid()))
-        if all(i == best or key < keys[best] for i, key in enumerate(keys)):
-            return best
-        raise Undecided
-
-    return refined(largest, entropy)

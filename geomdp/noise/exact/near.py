@@ -27,7 +27,7 @@ Words = npt.NDArray[np.uint64]
 #: Values (m,), and bounds on their errors (m,), which may be infinite.
 Near = tuple[FloatArray, FloatArray]
 
-#: Bound on the error of `_log`, and on that of `_turn`.
+#: Bound on the error of `near_log`, and on that of `_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
 #: A number u of which the first word w is known lies in [w, w + 1] 2^-62, and ln u in
 #: [ln w, ln w + 1 / w] - 62 ln 2. The float nearest to w is off by a relative u, which is within
@@ -94,7 +94,7 @@ def near_laplaces(count: int, scale: float) -> NearVector:
 
     def evaluate(words: Words) -> Near:
         numbers = words.astype(np.float64)
-        logs, cuts = _log(numbers), CUT / numbers
+        logs, cuts = near_log(numbers), CUT / numbers
         values = scale * (logs[:count] - logs[count:])
         # The difference of two numbers of at most 43 is off by 43 u, far below the two logarithms.
         errors = scale * (4 * LOG_ERROR + cuts[:count] + cuts[count:]) + 4 * _unit(values)
@@ -109,7 +109,7 @@ def near_gaussians(count: int, scale: float) -> NearVector:
 
     def evaluate(words: Words) -> Near:
         numbers = words[:pairs].astype(np.float64)
-        square = -2 * (_log(numbers) - WORD_BITS * math.log(2))
+        square = -2 * (near_log(numbers) - WORD_BITS * math.log(2))
         off = 2 * (2 * LOG_ERROR + CUT / numbers)
         # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2). Below 0 both are NaN, which is undecided.
         length = np.sqrt(square)
@@ -127,8 +127,8 @@ def _unit(values: FloatArray) -> FloatArray:
     return np.asarray(2.0**-53 * np.abs(values) + 2.0**-1000)
 
 
-def _log(numbers: FloatArray) -> FloatArray:
-    """ln x of whole numbers x below 2^62 to within 2^-45, a relative error u of x included.
+def near_log(numbers: FloatArray) -> FloatArray:
+    """ln x of x from 2^-62 to 2^62 to within 2^-45, a relative error u of x included.
 
     x = 2^e t with t in [2^-1/2, 2^1/2] and s = (t - 1) / (t + 1), so that |s| < 0.172 and
     ln t = 2 (s + s^3/3 + s^5/5 + ...). What follows s^23 adds less than 2^-66. e ln 2, at most 43,

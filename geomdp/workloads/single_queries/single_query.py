@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Protocol
@@ -23,6 +24,10 @@ from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
 #: Largest number of free bits of a conjunction: its support is enumerated, 2^20 elements.
 MAX_FREE_BITS = 20
+#: Bits of the whole number in a float64, and of its lower half in exact sums.
+FLOAT_BITS, LOW_BITS = 53, 27
+#: Exact sums are for fewer records.
+MAX_RECORDS = 1 << 36
 #: Records counted at a time.
 COUNT_ROWS = 1 << 16
 
@@ -39,6 +44,9 @@ class LinearQuery(Protocol):
 
     def total(self, tally: Any) -> float:
         """Sum of the query's values over the counted records."""
+
+    def exact_total(self, tally: Any) -> Fraction:
+        """The same sum as an exact rational number, for the values as the floats that they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +82,20 @@ class DenseQuery:
 
     def total(self, tally: IntArray) -> float:
         """Sum of the query's values over a histogram (N,); ``ValueError`` for another tally."""
+        return float(self.values @ self._checked(tally))
+
+    def exact_total(self, tally: IntArray) -> Fraction:
+        """See `LinearQuery`; O(N), as `total`."""
+        return exact_product(self.values, self._checked(tally))
+
+    def _checked(self, tally: IntArray) -> IntArray:
         if not isinstance(tally, np.ndarray) or len(tally) != len(self.values):
             # Other tallies may be as long as the records have distinct elements: say no length.
             raise ValueError(
                 f"a query with {len(self.values)} values must be summed over a histogram of as "
                 "many elements"
             )
-        return float(self.values @ tally)
+        return tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +164,20 @@ class SparseQuery:
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
         """Sum of the query's values over counted elements: O(m); ``ValueError`` for a histogram."""
+        counts = self._checked(tally)
+        return math.fsum(value * counts.get(x, 0) for x, value in self.by_element.items())
+
+    def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
+        """See `LinearQuery`; O(m), as `total`."""
+        counts = self._checked(tally)
+        found = [(value, counts[x]) for x, value in self.by_element.items() if x in counts]
+        values = np.array([value for value, _ in found], dtype=np.float64)
+        return exact_product(values, np.array([count for _, count in found], dtype=np.int64))
+
+    def _checked(self, tally: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
         if not isinstance(tally, Mapping):
             raise ValueError("a sparse query must be summed over counts by element")
-        return math.fsum(value * tally.get(x, 0) for x, value in self.by_element.items())
+        return tally
 
 
 def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
@@ -191,6 +217,32 @@ def conjunctions(d: int, k: int) -> list[SparseQuery]:
     d = whole(d, "d")
     k = whole(k, "k", minimum=0, maximum=min(d, MAX_FREE_BITS))
     return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
+
+
+def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
+    """Sum of values[i] counts[i] as an exact rational number.
+
+    Floats are whole multiples of powers of two. Those with one exponent are summed as whole
+    numbers, in two halves of 27 and 26 bits, so that no sum of 2^36 records exceeds 2^63.
+
+    Raises
+    ------
+    ValueError
+        For 2^36 records or more.
+    """
+    if int(counts.sum()) >= MAX_RECORDS:
+        raise ValueError("exact sums of queries are limited to 2^36 - 1 records")
+    present = (counts > 0) & (values > 0)
+    fractions, exponents = np.frexp(values[present])
+    whole_parts = np.ldexp(fractions, FLOAT_BITS).astype(np.int64)
+    high, low = whole_parts >> LOW_BITS, whole_parts & ((1 << LOW_BITS) - 1)
+    weights = counts[present].astype(np.int64)
+    total = Fraction(0)
+    for exponent in np.unique(exponents).tolist():
+        mine = exponents == exponent
+        above, below = int(weights[mine] @ high[mine]), int(weights[mine] @ low[mine])
+        total += ((above << LOW_BITS) + below) * Fraction(2) ** (exponent - FLOAT_BITS)
+    return total
 
 
 def _require_unit_interval(values: npt.NDArray[np.float64]) -> None:

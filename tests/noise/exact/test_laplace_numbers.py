@@ -12,6 +12,7 @@ from flint import arb, ctx
 from mpmath import mpf
 
 from geomdp.noise.exact import laplace_numbers
+from geomdp.noise.exact.argmax import noisy_argmax
 from geomdp.noise.exact.laplace_numbers import (
     BLOCK,
     LaplaceNumber,
@@ -19,7 +20,6 @@ from geomdp.noise.exact.laplace_numbers import (
     NoisyThreshold,
     NoisyValues,
     exact_ball,
-    noisy_argmax,
     rounded_value,
 )
 from geomdp.noise.exact.uniforms import WORD_BITS
