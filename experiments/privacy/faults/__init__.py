@@ -1,0 +1,1 @@
+"""Planted faults: small edits of the library that a test must notice."""

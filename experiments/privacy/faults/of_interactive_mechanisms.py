@@ -1,0 +1,231 @@
+"""Faults of mechanisms that answer one query after the other."""
+
+from __future__ import annotations
+
+from experiments.privacy.faults.planting import Fault
+
+SCALES = ("tests/mechanisms/test_sparse_vector.py",)
+LAWS = ("tests/laws/test_interactive.py",)
+STEPS = ("tests/mechanisms/test_online_iterative.py::test_step_epsilon",)
+STREAM = "mechanisms.interactive.stream:SparseVectorStream."
+QUERY = "self._noise.values(truths, self._scaled(self.scales.query))"
+VALUE = "self._noise.laplace(truth, self._scaled(self.scales.answer))"
+
+
+def _online(by: int) -> Fault:
+    return Fault(
+        f"OnlineConstruction: sensitivity divided by {by}",
+        f"all noise of the run is {by} times too small",
+        "mechanisms.interactive.online:OnlineConstruction.__init__",
+        "sensitivity=1 / self.n",
+        f"sensitivity=1 / ({by} * self.n)",
+        LAWS,
+    )
+
+
+def _iterative(by: int) -> Fault:
+    return Fault(
+        f"IterativeConstruction: answer noise divided by {by}",
+        f"the answers that update the hypothesis have {by} times too little noise",
+        "mechanisms.interactive.iterative:IterativeConstruction._construct",
+        "1 / (self.step_epsilon * self.n)",
+        f"1 / ({by} * self.step_epsilon * self.n)",
+        LAWS,
+    )
+
+
+INTERACTIVE = (
+    Fault(
+        "AboveThreshold: query noise of monotone queries for all",
+        "general queries get half their noise",
+        "mechanisms.interactive.scales:above_threshold",
+        "2 if monotone else 4",
+        "2 if monotone else 2",
+        SCALES,
+    ),
+    Fault(
+        "AboveThreshold: half the threshold noise",
+        "comparisons spend more than epsilon",
+        "mechanisms.interactive.scales:above_threshold",
+        "Scales(2 / epsilon,",
+        "Scales(1 / epsilon,",
+        SCALES,
+    ),
+    Fault(
+        "Sparse: composition missing",
+        "each of the runs in a row gets all of epsilon",
+        "mechanisms.interactive.scales:redrawn",
+        "epsilon / cutoff",
+        "epsilon",
+        SCALES,
+    ),
+    Fault(
+        "Sparse with a kept threshold: monotone reach for all",
+        "general queries get half their noise",
+        "mechanisms.interactive.scales:kept",
+        "cutoff if monotone else 2 * cutoff",
+        "cutoff",
+        SCALES,
+    ),
+    Fault(
+        "NumericSparse: released values not composed",
+        "every value spends a ninth of epsilon",
+        "mechanisms.interactive.scales:numeric",
+        "9 * cutoff / epsilon",
+        "9 / epsilon",
+        SCALES,
+    ),
+    Fault(
+        "NumericSparse: budget split ignored",
+        "values get all of epsilon besides the comparisons",
+        "mechanisms.interactive.scales:numeric",
+        "ApproxDP(epsilon - share, delta / 2)",
+        "ApproxDP(epsilon, delta / 2)",
+        SCALES,
+    ),
+    Fault(
+        "NumericSparse: delta spent twice",
+        "both parts take the whole delta",
+        "mechanisms.interactive.scales:numeric",
+        "ApproxDP(share, delta / 2)",
+        "ApproxDP(share, delta)",
+        SCALES,
+    ),
+    Fault(
+        "sparse vector: threshold noise forgotten",
+        "comparisons are with the true threshold",
+        f"{STREAM}_draw_threshold",
+        "self._scaled(self.scales.threshold)",
+        "1e-9 * self._scaled(self.scales.threshold)",
+        LAWS,
+    ),
+    Fault(
+        "sparse vector: half the query noise",
+        "comparisons spend twice their epsilon",
+        f"{STREAM}ask",
+        "self._noise.reaches(truth, self._scaled(self.scales.query)",
+        "self._noise.reaches(truth, self._scaled(self.scales.query / 2)",
+        LAWS,
+    ),
+    Fault(
+        "sparse vector: half the query noise in arrays",
+        "comparisons of one call spend twice their epsilon",
+        f"{STREAM}ask_many",
+        QUERY,
+        QUERY.replace("query)", "query / 2)"),
+        LAWS,
+    ),
+    Fault(
+        "sparse vector: one threshold for all runs",
+        "composition without redrawing the threshold",
+        f"{STREAM}_answer_above",
+        "if self.scales.redraw and not self.halted:",
+        "if False:",
+        LAWS,
+    ),
+    Fault(
+        "NumericSparse: one draw for all values",
+        "differences of released values are exact",
+        f"{STREAM}_answer_above",
+        VALUE,
+        'truth + vars(self).setdefault("_drawn", self._noise.laplace('
+        "0, self._scaled(self.scales.answer)))",
+        LAWS,
+    ),
+    Fault(
+        "NumericSparse: half the noise on values",
+        "values spend twice their epsilon",
+        f"{STREAM}_answer_above",
+        VALUE,
+        VALUE.replace("answer)", "answer / 2)"),
+        LAWS,
+    ),
+    Fault(
+        "sparse vector: sensitivity ignored",
+        "queries that move by 3 get noise for 1",
+        f"{STREAM}_scaled",
+        "self.sensitivity * scale",
+        "min(1.0, self.sensitivity) * scale",
+        LAWS,
+    ),
+    Fault(
+        "sparse vector: scales not rounded up",
+        "float scales spend more than epsilon",
+        f"{STREAM}_scaled",
+        "* ROUNDED_UP",
+        "* 1.0",
+        ("tests/mechanisms/test_unseeded_streams.py",),
+    ),
+    Fault(
+        "sparse vector: one query too many",
+        "answers go on after the budget is spent",
+        f"{STREAM}halted",
+        "self._found >= self.cutoff",
+        "self._found > self.cutoff",
+        ("tests/mechanisms/test_sparse_vector.py::test_halts_after_cutoff_and_says_so",),
+    ),
+    *(_online(by) for by in (2, 10, 50)),
+    *(_iterative(by) for by in (2, 20)),
+    Fault(
+        "OnlineConstruction: asks after its updates are used up",
+        "more comparisons than were paid for",
+        "mechanisms.interactive.online:OnlineConstruction._ask",
+        "if self.halted:",
+        "if False:",
+        (
+            "tests/mechanisms/test_online_iterative.py::"
+            "test_exhausted_updates_answer_from_the_hypothesis_alone",
+        ),
+    ),
+    Fault(
+        "OnlineConstruction: hypothesis updated with the truth",
+        "public answers depend on exact data",
+        "mechanisms.interactive.online:OnlineConstruction._ask",
+        "self._hypothesis.update(query, value)",
+        "self._hypothesis.update(query, truth)",
+        (
+            "tests/mechanisms/test_online_iterative.py::"
+            "test_online_accuracy_update_bound_and_replay",
+        ),
+    ),
+    Fault(
+        "IterativeConstruction: one private step per update",
+        "choice and answer share one epsilon",
+        "mechanisms.interactive.iterative:step_epsilon",
+        "epsilon / (2 * updates)",
+        "epsilon / updates",
+        STEPS,
+    ),
+    Fault(
+        "IterativeConstruction: wrong constant of advanced composition",
+        "steps are twice what composition allows",
+        "mechanisms.interactive.iterative:step_epsilon",
+        "epsilon / (4 * math",
+        "epsilon / (2 * math",
+        STEPS,
+    ),
+    Fault(
+        "distinguisher: half the noise of the choice",
+        "the choice spends twice its epsilon",
+        "mechanisms.interactive.distinguishers:Distinguisher.choose",
+        "2 / (n * epsilon)",
+        "1 / (n * epsilon)",
+        ("tests/mechanisms/test_online_iterative.py::test_exponential_mechanism_law",),
+    ),
+    Fault(
+        "IterativeConstruction: the choice uses all of epsilon",
+        "composition missing for the choices",
+        "mechanisms.interactive.iterative:IterativeConstruction._construct",
+        "epsilon=self.step_epsilon",
+        "epsilon=self.privacy.epsilon",
+        LAWS,
+    ),
+    Fault(
+        "IterativeConstruction: exact answers in the transcript",
+        "the exchanges show true answers",
+        "mechanisms.interactive.iterative:IterativeConstruction._construct",
+        "Answer(wrong, value)",
+        "Answer(wrong, float(truths[index]))",
+        LAWS,
+    ),
+)

@@ -1,0 +1,115 @@
+"""A planted fault: one edit of one function, in force inside a ``with`` block only.
+
+The source file stays as it is. The text of the function is changed in memory and compiled, and the
+function object gets the new code. So every module that has imported the function runs the fault.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from types import CodeType, FunctionType
+from typing import Any
+
+
+class FaultDoesNotFit(ValueError):  # noqa: N818 (what happened: the library has changed)
+    """The function or the text that a fault names is not in the library."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault and the tests that must notice it.
+
+    Parameters
+    ----------
+    name : str
+        A short name, unique in the catalogue.
+    breaks : str
+        What is wrong while the fault is planted.
+    where : str
+        The function, as ``module:function`` or ``module:Class.method`` below ``geomdp``.
+    old, new : str
+        `old` occurs once in the text of the function, and `new` takes its place.
+    tests : tuple of str
+        Test files, or single tests as ``file::test``.
+    """
+
+    name: str
+    breaks: str
+    where: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+    def function(self) -> FunctionType:
+        """The function that is edited; ``FaultDoesNotFit`` if there is none."""
+        module, _, path = self.where.partition(":")
+        found: Any = importlib.import_module(f"geomdp.{module}")
+        for name in path.split("."):
+            if name not in vars(found):
+                raise FaultDoesNotFit(f"{self.name}: geomdp.{self.where} does not exist")
+            found = vars(found)[name]
+        return _plain(found)
+
+    def code(self) -> CodeType:
+        """The code of the function with the edit; ``FaultDoesNotFit`` if the text is not there."""
+        function = self.function()
+        source = textwrap.dedent(inspect.getsource(function))
+        if source.count(self.old) != 1:
+            raise FaultDoesNotFit(
+                f"{self.name}: {self.old!r} occurs {source.count(self.old)} times in "
+                f"geomdp.{self.where}"
+            )
+        start = source.index("def ")  # decorators stay on the object that holds the function
+        edited = source[:start].replace(source[:start], "") + source[start:]
+        if self.old not in edited:
+            raise FaultDoesNotFit(f"{self.name}: {self.old!r} stands before the function")
+        return _compiled(edited.replace(self.old, self.new), function)
+
+
+@contextmanager
+def planted(fault: Fault) -> Iterator[None]:
+    """Run the block with `fault` in the library; ``FaultDoesNotFit`` if it cannot be planted."""
+    function, code = fault.function(), fault.code()
+    sound = function.__code__
+    function.__code__ = code
+    try:
+        yield
+    finally:
+        function.__code__ = sound
+
+
+def _plain(found: Any) -> FunctionType:
+    """The function inside a property, a cached property, a class method or a wrapper."""
+    if isinstance(found, property):
+        found = found.fget
+    elif isinstance(found, cached_property):
+        found = found.func
+    elif isinstance(found, classmethod | staticmethod):
+        found = found.__func__
+    found = inspect.unwrap(found)
+    if not isinstance(found, FunctionType):
+        raise FaultDoesNotFit(f"{found!r} is no function")
+    return found
+
+
+def _compiled(text: str, function: FunctionType) -> CodeType:
+    """The code of the function that `text` defines, with the free variables of `function`."""
+    # A method that calls `super()` has the free variable `__class__`, which an outer function gives.
+    free = ", ".join(function.__code__.co_freevars)
+    outer = f"def outer({free}):\n{textwrap.indent(text, '    ')}"
+    flags = __future__.annotations.compiler_flag
+    module = compile(outer, f"<fault in {function.__qualname__}>", "exec", flags, dont_inherit=True)
+    (outside,) = (part for part in module.co_consts if isinstance(part, CodeType))
+    return next(
+        part
+        for part in outside.co_consts
+        if isinstance(part, CodeType) and part.co_name == function.__name__
+    )

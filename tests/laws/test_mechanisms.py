@@ -1,0 +1,54 @@
+"""Laws of the offline mechanisms: what a release may depend on besides its noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from geomdp.mechanisms import AdditiveMechanism
+from geomdp.privacy import Adjacency
+from tests.mechanisms.catalogue import ADDITIVE, MECHANISMS, POST_PROCESSED, WORKLOADS
+
+N = 20
+
+
+def build(name, workload=None, adjacency=Adjacency.REPLACE_ONE):
+    entry = MECHANISMS[name]
+    return entry.build(WORKLOADS[workload or entry.home], N, entry.privacy, adjacency)
+
+
+@pytest.mark.parametrize("name", POST_PROCESSED)
+def test_answers_are_computed_from_the_noisy_ones_alone(name):
+    """The answers of a release follow from what it drew; the exact sums are not needed."""
+    mechanism = build(name)
+    records = mechanism.workload.universe.sample(N, 1)
+    release = mechanism.release(records, rng=3)
+    again = mechanism.process(release.noisy.copy())
+    np.testing.assert_array_equal(release.answers, again)
+    # And what it drew is the noise of the seed on the sums.
+    drawn = mechanism.draw(np.random.default_rng(3))(mechanism.totals(records).sums)
+    np.testing.assert_array_equal(release.noisy, drawn)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_release_is_one_draw_on_the_sums(name):
+    mechanism = build(name)
+    records = mechanism.workload.universe.sample(N, 1)
+    release = mechanism.release(records, rng=3)
+    alone = mechanism.privatise(mechanism.totals(records).sums, np.random.default_rng(3))
+    np.testing.assert_array_equal(release.answers, alone)
+
+
+@pytest.mark.parametrize("name", [n for n in ADDITIVE if ADDITIVE[n].density])
+def test_nothing_outside_the_noise_is_released(name):
+    """A part of the sums in which no noise moves does not reach the answers, even by rounding."""
+    mechanism = build(name, "flat")
+    assert isinstance(mechanism, AdditiveMechanism)
+    if mechanism._hull is None:
+        pytest.skip("the noise fills the space of all answers")
+    moves = mechanism._hull.basis
+    outside = np.linalg.svd(moves, full_matrices=True)[0][:, moves.shape[1] :]
+    sums = mechanism.totals(mechanism.workload.universe.sample(N, 1)).sums
+    answers = mechanism.privatise(sums, np.random.default_rng(3))
+    moved = mechanism.privatise(sums + 7 * outside.sum(axis=1), np.random.default_rng(3))
+    np.testing.assert_allclose(moved, answers, rtol=0, atol=1e-12 * np.abs(sums).max())

@@ -1,0 +1,119 @@
+"""Laws of every noise in float64: moments, no dead coordinate, independent rows and coordinates."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import geomdp.noise
+from geomdp.bodies import Box
+from geomdp.mechanisms import SmoothSummary
+from geomdp.mechanisms.sparse.sparse_project import GaussianRows, LaplaceRows
+from geomdp.noise import GaussianNoise, LaplaceNoise, MappedNoise, Noise, RecursiveNoise
+from geomdp.noise.decomposition import Variant, decompose
+from geomdp.noise.recursive import stopped
+from geomdp.privacy import ZCDP, ApproxDP, PureDP
+from tests.noise.exact.test_vectors import NOISES as EXACT_NOISES
+from tests.stats import mean_agrees
+
+pytestmark = pytest.mark.statistical
+
+PAIRS = 4000
+STAGES = decompose(Box.centred(np.array([1.0, 5.0, 9.0])), Variant.PROJECTED, exact=True)
+NOISES = EXACT_NOISES | {"recursive levels": RecursiveNoise(stopped(STAGES)[-1], 0.7)}
+
+
+@pytest.fixture(params=sorted(NOISES))
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def draws(name):
+    return NOISES[name].sample(np.random.default_rng(sum(map(ord, name))), 2 * PAIRS)
+
+
+def test_every_exported_noise_is_here():
+    exported = [getattr(geomdp.noise, name) for name in geomdp.noise.__all__]
+    classes = {item for item in exported if inspect.isclass(item) and hasattr(item, "sample")}
+    assert classes - {Noise} == {type(noise) for noise in NOISES.values()}
+
+
+def test_moments_are_the_stated_ones(name, draws):
+    noise = NOISES[name]
+    mean_agrees(draws, np.zeros(noise.dimension))
+    moment, squares = noise.second_moment(), (draws**2).sum(axis=1)
+    if moment.stderr == 0:
+        mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
+        mean_agrees(draws**2, noise.variances())
+    # Both sides may be estimated: six standard errors of the difference (1e-9).
+    stderr = np.hypot(squares.std() / len(squares) ** 0.5, moment.stderr)
+    assert abs(squares.mean() - moment.value) <= 6 * stderr
+
+
+def test_no_coordinate_lacks_noise(name, draws):
+    moving = NOISES[name].variances() > 0
+    assert (draws[:, moving] != 0).all()
+    assert (draws[:, ~moving] == 0).all()
+
+
+def test_rows_are_independent(draws):
+    """Neighbouring rows: neither entries nor lengths are correlated."""
+    first, second = draws[::2], draws[1::2]
+    mean_agrees(first[:, :, None] * second[:, None, :], 0.0)
+    lengths = np.log((draws**2).sum(axis=1))
+    lengths -= lengths.mean()
+    mean_agrees(lengths[::2] * lengths[1::2], 0.0)
+    # One quantity for all rows would leave the rows as they are and shift what they share.
+    assert len(np.unique(lengths)) == len(lengths)
+
+
+def rows_of(kind, privacy):
+    sigma = kind.sigma(privacy, 2.0, 64)
+    return lambda rng, size: np.array([kind.draw(rng, sigma, 64)[:5] for _ in range(size)]), sigma
+
+
+def smooth(privacy):
+    noise = SmoothSummary(2, n=1000, smoothness=2, privacy=privacy, degree=3).noise
+    return noise.sample, noise.deviations
+
+
+#: Noises whose coordinates are independent: a sampler, and its standard deviations.
+INDEPENDENT = {
+    "laplace": (LaplaceNoise(5, 1.5).sample, 1.5 * 2**0.5),
+    "gaussian": (GaussianNoise(np.eye(5), 0.4).sample, 0.4),
+    "smooth laplace": smooth(PureDP(1.0)),
+    "smooth gaussian": smooth(ZCDP(0.5)),
+    "gaussian rows": rows_of(GaussianRows(), ZCDP(0.5)),
+    "laplace rows": rows_of(LaplaceRows(), ApproxDP(1.0, 1e-6)),
+}
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_coordinates_are_independent(name):
+    """Products and products of squares have the means of independent coordinates."""
+    sample, deviations = INDEPENDENT[name]
+    draws = sample(np.random.default_rng(3), PAIRS) / deviations
+    count = draws.shape[1]
+    assert (draws != 0).all()
+    mean_agrees(draws, 0.0)
+    mean_agrees(draws[:, :, None] * draws[:, None, :], np.eye(count))
+    # A coordinate with the opposite sign of another, or with its size, is caught by squares only.
+    sizes = np.abs(draws) - np.abs(draws).mean(axis=0)
+    first, second = np.triu_indices(count, 1)
+    mean_agrees(sizes[:, first] * sizes[:, second], 0.0)
+    mean_agrees(draws[::2] * draws[1::2], 0.0)
+    mean_agrees(sizes[::2] * sizes[1::2], 0.0)
+
+
+def test_parts_of_mapped_noise_are_independent():
+    """The covariance of two measurements that do not overlap is 0, and so is that of their sizes."""
+    part = EXACT_NOISES["parts"].parts[1]
+    left, right = np.vstack([np.eye(3), np.zeros((3, 3))]), np.vstack([np.zeros((3, 3)), np.eye(3)])
+    noise = MappedNoise([type(part)(part.noise, left), type(part)(part.noise, right)])
+    draws = noise.sample(np.random.default_rng(4), PAIRS)
+    mean_agrees(draws[:, :3, None] * draws[:, None, 3:], 0.0)
+    sizes = np.abs(draws) - np.abs(draws).mean(axis=0)
+    mean_agrees(sizes[:, :3, None] * sizes[:, None, 3:], 0.0)
