@@ -27,6 +27,7 @@ SCRIPTS = (
     "experiments.privacy.privacy_loss",
     "experiments.privacy.composition",
     "experiments.privacy.imperfect_noise",
+    "experiments.privacy.planted_faults",
     "experiments.interactive.sparse_vector",
     "experiments.interactive.update_bounds",
     "experiments.interactive.online_error",

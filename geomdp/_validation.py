@@ -10,12 +10,16 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray
 
+#: Largest whole number where no other limit is stated. Products of three of them, and of one with
+#: a sum of answers, stay in the range of float64.
+LARGEST_WHOLE = 1 << 256
+
 
 def positive(value: float, name: str) -> float:
     """Return `value` as a float if it is finite and above 0, raise ``ValueError`` otherwise."""
     number = real_number(value)
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+        raise ValueError(f"{name} must be a finite number above 0, got {_short(value)}")
     return number
 
 
@@ -23,7 +27,7 @@ def probability(value: float, name: str) -> float:
     """Return `value` as a float if it is above 0 and below 1, raise ``ValueError`` otherwise."""
     number = real_number(value)
     if not 0 < number < 1:
-        raise ValueError(f"{name} must be above 0 and below 1, got {value!r}")
+        raise ValueError(f"{name} must be above 0 and below 1, got {_short(value)}")
     return number
 
 
@@ -38,12 +42,26 @@ def real_number(value: object) -> float:
 
 
 def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return `value` as an int if it is a whole number in range, raise ``ValueError`` otherwise."""
+    """Return `value` as an int if it is a whole number in range, raise ``ValueError`` otherwise.
+
+    Without a `maximum` it may be at most `LARGEST_WHOLE`.
+    """
     upper = "" if maximum is None else f" and at most {maximum}"
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < minimum or (maximum is not None and value > maximum):
-        raise ValueError(f"{name} must be a whole number, at least {minimum}{upper}, got {value!r}")
+        raise ValueError(
+            f"{name} must be a whole number, at least {minimum}{upper}, got {_short(value)}"
+        )
+    if maximum is None and value > LARGEST_WHOLE:
+        raise ValueError(f"{name} must be at most 2^256, got a number of {value.bit_length()} bits")
     return int(value)
+
+
+def _short(value: object) -> str:
+    """`value` as text; Python refuses to print whole numbers of more than 4300 digits."""
+    if isinstance(value, int) and value.bit_length() > LARGEST_WHOLE.bit_length():
+        return f"a number of {value.bit_length()} bits"
+    return repr(value)
 
 
 def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:

@@ -65,7 +65,9 @@ def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSiz
 
 def independence(*, rows: int, queries: int, beta: float) -> int:
     """The even r >= 2 log2(k T / (2 beta)) of Corollary 4.7, at least 4 (BR-PROJ)."""
-    needed = 2 * math.log2(whole(queries, "queries") * rows / (2 * probability(beta, "beta")))
+    # The quotient itself may overflow for a tiny beta.
+    log_failures = math.log2(2 * probability(beta, "beta"))
+    needed = 2 * (math.log2(whole(queries, "queries") * rows) - log_failures)
     return max(4, 2 * math.ceil(needed / 2))
 
 

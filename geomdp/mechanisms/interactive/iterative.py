@@ -193,7 +193,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     def _enough(self, alpha: float) -> bool:
         updates = self._updates(alpha)
         epsilon = step_epsilon(self.privacy, updates)
-        gamma = self.beta / (2 * updates)
+        gamma = positive(self.beta / (2 * updates), "beta / (2 updates)")
         noise = math.log(1 / gamma) / (epsilon * self.n)
         loss = self.distinguisher.loss(epsilon, gamma, self.n)
         return noise <= self.design.noise * alpha and loss <= self.design.loss * alpha

@@ -107,7 +107,9 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         if records is not None and replace_one and len(records) != self.n:
             raise ValueError(f"records must number n = {self.n}, got {len(records)}")
         self.rule = rule
-        self.alpha = solve_accuracy(rule, privacy=privacy, n=n, queries=queries, beta=beta)
+        self.alpha = solve_accuracy(
+            rule, privacy=privacy, n=self.n, queries=self.queries, beta=beta
+        )
         self.updates_allowed = max(1, math.floor(rule.bound(self.alpha)))
         self.transcript = Transcript()
         self._asked: list[Query] = []

@@ -1,0 +1,65 @@
+"""The catalogue of planted faults fits the library: every edit can be made, and is undone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.privacy.faults.catalogue import FAULTS, PARTS
+from experiments.privacy.faults.planting import Fault, FaultDoesNotFit, planted
+from geomdp.privacy import PureDP, basic_composition
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_there_are_many_faults_with_names_of_their_own() -> None:
+    assert len(FAULTS) == sum(map(len, PARTS.values()))
+    assert len(FAULTS) >= 150
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_changes_one_function_and_is_undone(name: str) -> None:
+    fault = FAULTS[name]
+    function = fault.function()
+    sound = function.__code__
+    with planted(fault):
+        assert function.__code__ is not sound
+        assert (function.__code__.co_code, function.__code__.co_consts, function.__code__.co_names) != (
+            sound.co_code, sound.co_consts, sound.co_names
+        )  # fmt: skip
+        assert function.__code__.co_varnames[: sound.co_argcount] == (
+            sound.co_varnames[: sound.co_argcount]
+        )
+    assert function.__code__ is sound
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_tests_of_a_fault_exist(name: str) -> None:
+    assert FAULTS[name].tests
+    for test in FAULTS[name].tests:
+        path, _, function = test.partition("::")
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert re.search(rf"def {function}\(", text) if function else "def test_" in text
+
+
+def test_a_fault_is_in_force_inside_the_block_only() -> None:
+    """Also for the name under which another module imported the function."""
+    steps = [PureDP(1.0), PureDP(2.0)]
+    with planted(FAULTS["composition: the largest epsilon for the sum"]):
+        assert basic_composition(steps) == PureDP(2.0)
+    assert basic_composition(steps) == PureDP(3.0)
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "words"),
+    [
+        ("privacy.composition:no_such_rule", "steps", "does not exist"),
+        ("privacy.composition:group_privacy", "no such text", "occurs 0 times"),
+        ("privacy.composition:group_privacy", "size", r"occurs \d+ times"),
+    ],
+)
+def test_a_fault_that_does_not_fit_says_so(where: str, old: str, words: str) -> None:
+    with pytest.raises(FaultDoesNotFit, match=words):
+        planted(Fault("one", "nothing", where, old, "new", ())).__enter__()
