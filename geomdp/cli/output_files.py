@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from geomdp._written_files import write_together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,23 +92,3 @@ def is_same_file(path: Path, other: Path) -> bool:
         return os.path.samefile(path, other)
     except OSError:  # one of them does not exist
         return False
-
-
-def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write several files in full under other names, then rename them in the order given."""
-    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
-    try:
-        for path, part in parts.items():
-            _write_new(part, contents[path])
-        for path, part in parts.items():
-            os.replace(part, path)
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-
-
-def _write_new(path: Path, content: bytes) -> None:
-    with path.open("xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

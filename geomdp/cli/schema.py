@@ -8,9 +8,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from geomdp._written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
-from geomdp.cli.output_files import check_free, check_place, write_together
+from geomdp.cli.output_files import check_free, check_place
 
 #: What every column of a draft must be replaced by.
 TO_DECLARE = "categorical, boolean, numeric or real"

@@ -10,6 +10,8 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from geomdp._validation import real_number
+
 #: Texts of the two values of a boolean column, as records may spell them.
 BOOLEAN_TEXTS = {
     "0": 0,
@@ -284,6 +286,6 @@ def _numbers(values: Sequence[float], name: str) -> tuple[float, ...]:
         raise ValueError(f"{name} must be a list of numbers, got {values!r}")
     for value in values:
         is_number = isinstance(value, int | float | np.integer | np.floating)
-        if not is_number or isinstance(value, bool) or not math.isfinite(value):
+        if not is_number or isinstance(value, bool) or not math.isfinite(real_number(value)):
             raise ValueError(f"{name} must be finite numbers, got {value!r}")
     return tuple(float(value) for value in values)

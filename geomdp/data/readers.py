@@ -165,6 +165,10 @@ def _parquet_header(path: Path) -> list[str]:
         return [str(name) for name in pq.read_schema(path).names]
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path}: not a Parquet file: {error}") from error
+    except OSError as error:
+        if error.errno is not None:  # the system's, not one of Arrow's about the content
+            raise
+        raise ValueError(f"{path}: the Parquet file is damaged: {error}") from error
 
 
 def _parquet_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:

@@ -224,7 +224,7 @@ class Schema:
         """
         try:
             document = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also numbers of too many digits
             raise ValueError(f"a schema must be JSON: {error}") from error
         expected = {"format", "version", "columns"}
         if not isinstance(document, dict) or set(document) != expected:

@@ -20,6 +20,8 @@ from pathlib import Path
 
 #: Marks a file as a ledger of this layout (SQLite's application_id): "gdp2" in ASCII.
 APPLICATION_ID = 0x67647032
+#: Mode of a new file. Labels and times say what was asked of the data: only its owner may see them.
+PRIVATE = 0o600
 #: Seconds to wait for another process that is writing.
 WAIT = 60.0
 
@@ -164,7 +166,7 @@ def _create(path: Path, first: str) -> None:
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         new = Path(folder) / path.name
-        new.touch()
+        new.touch(mode=PRIVATE)
         with closing(_connect(new)) as connection:
             _initialise(connection, first)
         try:

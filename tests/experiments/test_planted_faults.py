@@ -29,8 +29,9 @@ def test_every_fault_changes_one_function_and_is_undone(name: str) -> None:
         assert (function.__code__.co_code, function.__code__.co_consts, function.__code__.co_names) != (
             sound.co_code, sound.co_consts, sound.co_names
         )  # fmt: skip
-        assert function.__code__.co_varnames[: sound.co_argcount] == (
-            sound.co_varnames[: sound.co_argcount]
+        assert (
+            function.__code__.co_varnames[: sound.co_argcount]
+            == (sound.co_varnames[: sound.co_argcount])
         )
     assert function.__code__ is sound
 

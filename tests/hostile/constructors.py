@@ -68,7 +68,9 @@ CONSTRUCTORS: dict[str, Constructor] = {
         epsilon=1.0,
     ),
     # Noise.
-    "LaplaceNoise": of(noise.LaplaceNoise, "dimension:whole scale:positive", dimension=3, scale=1.0),
+    "LaplaceNoise": of(
+        noise.LaplaceNoise, "dimension:whole scale:positive", dimension=3, scale=1.0
+    ),
     "GaussianNoise": of(noise.GaussianNoise, "scale:positive", basis=np.eye(2), scale=1.0),
     "KNormNoise": of(
         noise.KNormNoise,
@@ -78,11 +80,17 @@ CONSTRUCTORS: dict[str, Constructor] = {
         sampler=ExactSampler(bodies.Ball(2, 1.0)),
     ),
     "ConeNoise": of(
-        noise.ConeNoise, "rate:positive", body=bodies.Simplex(np.eye(2)), rate=1.0, centre=np.zeros(2)
+        noise.ConeNoise,
+        "rate:positive",
+        body=bodies.Simplex(np.eye(2)),
+        rate=1.0,
+        centre=np.zeros(2),
     ),
     # Bodies.
     "Ball": of(bodies.Ball, "m:whole r:positive", m=2, r=1.0),
-    "CrossPolytope": of(bodies.CrossPolytope, "dimension:whole radius:positive", dimension=2, radius=1.0),
+    "CrossPolytope": of(
+        bodies.CrossPolytope, "dimension:whole radius:positive", dimension=2, radius=1.0
+    ),
     "LpBall": of(
         bodies.LpBall,
         "dimension:whole radius:positive exponent:positive",

@@ -240,7 +240,9 @@ ADDITIVE = (
         "mechanisms.second_moments.clipping:clipped_to_ball",
         "norms > (1 - margin) / largest",
         "norms > 1.5 / largest",
-        ("tests/mechanisms/test_second_moment.py::test_clipping_is_explicit_and_scales_rows_to_the_sphere",),
+        (
+            "tests/mechanisms/test_second_moment.py::test_clipping_is_explicit_and_scales_rows_to_the_sphere",
+        ),
     ),
     Fault(
         "Covariance: epsilon for both parts",

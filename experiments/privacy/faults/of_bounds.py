@@ -194,7 +194,10 @@ BOUNDS = (
         "bounds.upper.offline:second_moment_error",
         "(4 * d + 3) / per_record",
         "(2 * d + 3) / per_record",
-        (*UPPER, "tests/mechanisms/test_second_moment.py::test_prediction_is_the_least_of_the_explicit_bounds"),
+        (
+            *UPPER,
+            "tests/mechanisms/test_second_moment.py::test_prediction_is_the_least_of_the_explicit_bounds",
+        ),
     ),
     Fault(
         "upper bound: covariance with all of epsilon",

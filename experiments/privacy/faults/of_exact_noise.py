@@ -6,8 +6,7 @@ from experiments.privacy.faults.planting import Fault
 
 VARIATES = ("tests/noise/exact/test_variates.py",)
 VECTORS = (
-    "tests/noise/exact/test_vectors.py::"
-    "test_rounded_noise_has_mean_zero_and_the_stated_covariance",
+    "tests/noise/exact/test_vectors.py::test_rounded_noise_has_mean_zero_and_the_stated_covariance",
 )
 PLANTED = ("tests/noise/exact/test_planted_defects.py",)
 NUMBERS = ("tests/noise/exact/test_laplace_numbers.py",)
@@ -176,7 +175,9 @@ EXACT_NOISE = (
         "noise.exact.scales:_suffices",
         ">= squared",
         ">= 0",
-        ("tests/mechanisms/test_rounded_gaussian.py::test_proved_scales_suffice_and_scales_rounded_to_nearest_do_not",),
+        (
+            "tests/mechanisms/test_rounded_gaussian.py::test_proved_scales_suffice_and_scales_rounded_to_nearest_do_not",
+        ),
     ),
     Fault(
         "exact mapped point: square root for the wrong exponent",

@@ -5,7 +5,6 @@ function object gets the new code. So every module that has imported the functio
 """
 
 from __future__ import annotations
-
 import __future__
 
 import importlib

@@ -34,11 +34,14 @@ name.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from geomdp._written_files import write_together
 
 FORMAT = "geomdp packing certificate"
 VERSION = 1
@@ -50,6 +53,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, whose arrays may be NumPy arrays, to `path` and its .npz file.
+
+    Both are written in full or not at all.
 
     An .npz file that stood beside an earlier certificate of this name is removed if there are none.
 
@@ -66,13 +71,16 @@ def write_certificate(path: Path, document: dict[str, Any]) -> None:
     digest = hashlib.sha256(json.dumps(plain, sort_keys=True, separators=(",", ":")).encode())
     for name in sorted(arrays):
         digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
-    beside = path.with_suffix(".npz")
+    beside, contents = path.with_suffix(".npz"), {}
     if arrays:
-        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
-    else:
-        beside.unlink(missing_ok=True)
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]
+        contents[beside] = packed.getvalue()
     sealed = plain | {"digest": digest.hexdigest()}
-    path.write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+    contents[path] = (json.dumps(sealed, indent=1) + "\n").encode()
+    write_together(contents)
+    if not arrays:
+        beside.unlink(missing_ok=True)
 
 
 def _without_arrays(value: Any, name: str, arrays: Arrays) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from geomdp._written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.errors import check_together
 from geomdp.cli.options import (
@@ -25,7 +26,7 @@ from geomdp.cli.options import (
     WeightOption,
     WorkloadOption,
 )
-from geomdp.cli.output_files import check_free, check_place, write_together
+from geomdp.cli.output_files import check_free, check_place
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.progress import working
 from geomdp.privacy import Exact

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from geomdp._written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.errors import check_together
 from geomdp.cli.options import (
@@ -27,7 +28,7 @@ from geomdp.cli.options import (
     check_whole,
     whole_number,
 )
-from geomdp.cli.output_files import CSV, PARQUET, check_free, check_place, encoded, write_together
+from geomdp.cli.output_files import CSV, PARQUET, check_free, check_place, encoded
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
 from geomdp.cli.progress import working
 

@@ -8,12 +8,13 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 
+from geomdp._array_files import parsed, read_arrays
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, whole
+from geomdp._written_files import write_together
 from geomdp.data import Schema
 from geomdp.mechanisms.smooth.moment_projection import MomentProjection
 from geomdp.privacy import Guarantee
@@ -24,7 +25,7 @@ from geomdp.workloads.smooth.queries import Function
 #: Layout of the file; a reader refuses another.
 FORMAT = "geomdp smooth summary 1"
 #: Errors that a foreign or damaged file can cause once its bytes are in memory.
-_MALFORMED = (BadZipFile, EOFError, KeyError, NotImplementedError, OSError, TypeError, ValueError)
+_MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class SmoothAnswer(NamedTuple):
@@ -169,8 +170,8 @@ class SmoothRelease:
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
-        """Write `to_bytes` to a file; its name should end in .npz."""
-        Path(path).write_bytes(self.to_bytes())
+        """Write `to_bytes` to a file, in full or not at all; its name should end in .npz."""
+        write_together({Path(path): self.to_bytes()})
 
     @classmethod
     def load(cls, path: str | Path) -> SmoothRelease:
@@ -183,14 +184,9 @@ class SmoothRelease:
         FileNotFoundError
             If there is no such file.
         """
-        content = io.BytesIO(Path(path).read_bytes())
         try:
-            if not is_zipfile(content):
-                raise ValueError("it is not an .npz file")
-            content.seek(0)
-            file = np.load(content, allow_pickle=False)
-            arrays = {name: file[name] for name in file.files if name != "record"}
-            return _from_record(json.loads(str(file["record"])), arrays)
+            arrays = read_arrays(Path(path), ("record", "moments", "noise_std"))
+            return _from_record(parsed(str(arrays.pop("record"))), arrays)
         except _MALFORMED as error:
             raise ValueError(f"{path} is not a smooth summary: {error}") from error
 
@@ -207,8 +203,6 @@ def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> Smoot
             raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
     if moments.flat[0] != 1 or deviations.flat[0] != 0 or (deviations < 0).any():
         raise ValueError("moments must be 1 and noise_std 0 at m = 0, and noise_std at least 0")
-    if arrays.keys() - {"moments", "noise_std"}:
-        raise ValueError(f"arrays must be moments and noise_std, got {sorted(arrays)}")
     description, post_processed = record["schema"], record["post_processed"]
     schema = None if description is None else Schema.from_json(json.dumps(description))
     if schema is not None:

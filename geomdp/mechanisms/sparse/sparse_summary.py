@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
+from geomdp._array_files import parsed, read_arrays
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, whole
+from geomdp._written_files import write_together
 from geomdp.mechanisms.sparse.elements import DigestedElements, ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
@@ -101,7 +103,7 @@ class SparseSummary:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write vector, hash key and privacy record to one .npz file.
+        """Write vector, hash key and privacy record to one .npz file, in full or not at all.
 
         Raises
         ------
@@ -119,8 +121,9 @@ class SparseSummary:
             "encoding": name,
             "guarantee": self.guarantee.to_dict(),
         }
-        with Path(path).open("wb") as file:
-            np.savez(file, vector=self.vector, key=self.signs.key, record=json.dumps(record))
+        file = io.BytesIO()
+        np.savez(file, vector=self.vector, key=self.signs.key, record=json.dumps(record))
+        write_together({Path(path): file.getvalue()})
 
     @classmethod
     def load(cls, path: str | Path) -> SparseSummary:
@@ -134,10 +137,8 @@ class SparseSummary:
             If there is no such file.
         """
         try:
-            with Path(path).open("rb") as stream:
-                file = np.load(stream, allow_pickle=False)
-                vector, key, text = file["vector"], file["key"], str(file["record"])
-            record = json.loads(text)
+            arrays = read_arrays(Path(path), ("vector", "key", "record"))
+            vector, key, record = arrays["vector"], arrays["key"], parsed(str(arrays["record"]))
             found = record["format"]
             if found != FORMAT:
                 raise ValueError(f"format must be {FORMAT!r}, got {found!r}")
@@ -150,7 +151,7 @@ class SparseSummary:
                 encoding=ENCODINGS[record["encoding"]](),
                 guarantee=Guarantee.from_dict(record["guarantee"]),
             )
-        except (BadZipFile, EOFError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a sparse summary: {error}") from error
 
 

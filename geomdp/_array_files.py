@@ -1,0 +1,88 @@
+"""Reading .npz files from elsewhere: within limits, and never unpickling."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Largest total size of the arrays of one file, unpacked: 1 GB.
+MOST_BYTES = 1 << 30
+#: Endings of the members of an .npz file.
+ENDING = ".npy"
+#: What damaged archives and arrays raise.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    UnicodeError,
+)
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of an .npz file that must hold exactly those called `names`.
+
+    Sizes are checked before anything is unpacked, so that a small file cannot fill the memory, and
+    nothing is ever unpickled.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If it is no such file, damaged, or its arrays take more than 1 GB.
+    """
+    with path.open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                return _members(archive, names)
+        except _DAMAGED as error:
+            raise ValueError(f"not an .npz file, or damaged: {error}") from error
+
+
+def _members(archive: zipfile.ZipFile, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+    found = sorted(member.filename for member in archive.infolist())
+    if found != sorted(name + ENDING for name in names):
+        raise ValueError(f"it must hold the arrays {sorted(names)}, got {len(found)} members")
+    size = sum(member.file_size for member in archive.infolist())
+    if size > MOST_BYTES:
+        raise ValueError(f"its arrays take {size} bytes, above the limit of {MOST_BYTES}")
+    return {name: _array(archive, name + ENDING) for name in names}
+
+
+def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
+    with archive.open(member) as file:
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }.get(np.lib.format.read_magic(file))
+        if read_header is None:
+            raise ValueError(f"{member} is of another version")
+        shape, _, dtype = read_header(file)
+        # numpy would allocate what the header claims.
+        if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
+            raise ValueError(f"{member} is shorter than its header says")
+    with archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def parsed(text: str) -> Any:
+    """The JSON document `text`; ``ValueError`` if it is none, or nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None

@@ -1,0 +1,31 @@
+"""Writing files: each is there in full or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write several files in full under other names, then rename them in the order given.
+
+    A failure while they are written leaves the files that stood there before. A symbolic link at
+    one of the paths is replaced, not followed. ``OSError`` if a file cannot be written.
+    """
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
+    try:
+        for path, part in parts.items():
+            _write_new(part, contents[path])
+        for path, part in parts.items():
+            os.replace(part, path)
+    finally:
+        for part in parts.values():
+            part.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,319 @@
+"""Files that were damaged or made to do harm: a documented error, and nothing is unpacked or run."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pickle
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp._array_files import read_arrays
+from geomdp._written_files import write_together
+from geomdp.bounds import check_certificate
+from geomdp.data import Schema, read_chunks
+from geomdp.mechanisms import SmoothRelease, SparseSummary
+from geomdp.privacy import Ledger, PureDP
+
+
+def smooth(path: Path) -> None:
+    mechanism = gd.SmoothSummary(1, n=50, smoothness=2, privacy=PureDP(1.0), degree=3)
+    mechanism.release(np.zeros((50, 1)), rng=0).save(path)
+
+
+def sparse(path: Path) -> None:
+    project = gd.SparseProject(n=5, sparsity=1, queries=1, privacy=gd.ZCDP(0.5), rows=64, rng=0)
+    project.release([1, 2, 3, 4, 5], rng=0).save(path)
+
+
+def ledger(path: Path) -> None:
+    with Ledger(PureDP(1.0), path=path) as opened:
+        gd.AboveThreshold(0.0, privacy=PureDP(0.25), ledger=opened)
+
+
+def schema(path: Path) -> None:
+    path.write_text(Schema.from_dict({"a": bool, "b": ["x", "y"]}).to_json())
+
+
+def csv(path: Path) -> None:
+    path.write_text("a,b\n1,x\n0,y\n" * 40)
+
+
+def parquet(path: Path) -> None:
+    import pandas as pd
+
+    pd.DataFrame({"a": range(50), "b": ["x"] * 50}).to_parquet(path)
+
+
+def load_schema(path: Path) -> object:
+    return Schema.from_json(path.read_bytes().decode())
+
+
+def load_ledger(path: Path) -> object:
+    with Ledger.existing(path) as opened:
+        return opened.spends()
+
+
+def load_records(path: Path) -> object:
+    return list(read_chunks(path))
+
+
+#: Name: (ending, writer, reader).
+FORMATS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], object]]] = {
+    "smooth summary": (".npz", smooth, SmoothRelease.load),
+    "sparse summary": (".npz", sparse, SparseSummary.load),
+    "ledger": (".ledger", ledger, load_ledger),
+    "schema": (".json", schema, load_schema),
+    "parquet": (".parquet", parquet, load_records),
+    "csv": (".csv", csv, load_records),
+}
+BINARY = ["smooth summary", "sparse summary", "ledger", "parquet"]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("good")
+    contents = {}
+    for name, (ending, write, read) in FORMATS.items():
+        path = folder / f"good{ending}"
+        write(path)
+        read(path)  # a good file is read
+        contents[name] = path.read_bytes()
+    return contents
+
+
+def bomb(size: int) -> bytes:
+    """An archive of few bytes that unpacks to `size` zeros under the name of an array."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("record.npy", "moments.npy", "noise_std.npy", "vector.npy", "key.npy"):
+            with archive.open(name, "w", force_zip64=True) as member:
+                for _ in range(size >> 20):
+                    member.write(bytes(1 << 20))
+    return buffer.getvalue()
+
+
+class Planted:
+    """What unpickling would run."""
+
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        return Path.touch, (Path("unpickled"),)
+
+
+def archive_of(**arrays: np.ndarray) -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def lying_header() -> bytes:
+    """Arrays whose header claims 8 TB."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in ("record.npy", "moments.npy", "noise_std.npy", "vector.npy", "key.npy"):
+            header = io.BytesIO()
+            np.lib.format.write_array_header_1_0(
+                header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)}
+            )
+            archive.writestr(name, header.getvalue())
+    return buffer.getvalue()
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+HARMFUL: dict[str, bytes] = {
+    "empty": b"",
+    "one byte": b"\0",
+    "zeros": bytes(4096),
+    "text": b"not a file of this kind\n",
+    "not utf-8": b"\xff\xfe\x80a,b\n\x80,\xff\n",
+    "byte order mark only": b"\xef\xbb\xbf",
+    "nul in text": b'a,b\n1,"\0\n',
+    "pickle": pickle.dumps(Planted()),
+    "object array": archive_of(record=np.array([Planted()], dtype=object)),
+    "nested json": DEEP.encode(),
+    "nested json in an archive": archive_of(
+        record=np.array(DEEP), moments=np.ones(3), noise_std=np.zeros(3)
+    ),
+    "huge number": b'{"format": ' + b"9" * 6000 + b"}",
+    "json scalar": b"3",
+    "json null": b"null",
+    "json with nan": b'{"format": NaN, "version": Infinity, "columns": []}',
+    "bare quote": b'"',
+    "half a gzip": b"\x1f\x8b\x08\0\0\0\0\0",
+    "no members": archive_of(),
+    "other members": archive_of(a=np.ones(3)),
+    "member outside the folder": archive_of(**{"../../record": np.ones(3)}),
+    "record of numbers": archive_of(record=np.ones(3), moments=np.ones(3), noise_std=np.zeros(3)),
+    "header without content": lying_header(),
+    "sqlite header only": b"SQLite format 3\0" + bytes(84),
+    "parquet magic only": b"PAR1" + bytes(8) + b"PAR1",
+    "parquet with a huge footer": b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1",
+}
+
+
+#: What is no CSV file either.
+NO_TEXT = {"empty", "not utf-8", "nul in text", "bare quote"}
+
+
+@pytest.mark.parametrize("harmful", HARMFUL)
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_such_file_is_refused(
+    name: str, harmful: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ending, _, read = FORMATS[name]
+    path = tmp_path / f"bad{ending}"
+    path.write_bytes(HARMFUL[harmful])
+    if name == "csv" and harmful not in NO_TEXT:
+        with contextlib.suppress(ValueError):  # any line of text may be a header
+            read(path)
+    else:
+        with pytest.raises(ValueError, match=r"."):
+            read(path)
+    assert path.read_bytes() == HARMFUL[harmful]
+    assert not Path("unpickled").exists()
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_truncated_files_are_refused(name: str, written: dict[str, bytes], tmp_path: Path) -> None:
+    ending, _, read = FORMATS[name]
+    content, path = written[name], tmp_path / f"cut{ending}"
+    for share in np.linspace(0, 1, 24, endpoint=False):
+        path.write_bytes(content[: int(share * len(content))])
+        with pytest.raises(ValueError, match=r"."):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["smooth summary", "sparse summary", "schema"])
+def test_changed_bytes_are_read_alike_or_refused(
+    name: str, written: dict[str, bytes], tmp_path: Path
+) -> None:
+    """No other error, whichever byte is wrong."""
+    ending, _, read = FORMATS[name]
+    content, path = written[name], tmp_path / f"changed{ending}"
+    rng = np.random.default_rng(0)
+    for place in rng.integers(len(content), size=60):
+        changed = bytearray(content)
+        changed[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(changed))
+        with contextlib.suppress(ValueError):
+            read(path)
+
+
+@pytest.mark.parametrize("name", ["smooth summary", "sparse summary"])
+def test_a_zip_bomb_is_not_unpacked(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.npz"
+    path.write_bytes(bomb(8 << 20))
+    monkeypatch.setattr("geomdp._array_files.MOST_BYTES", 4 << 20)
+    names = {"smooth summary": ("record", "moments", "noise_std"), "sparse summary": ("vector",)}
+    with pytest.raises(ValueError, match=r"must hold the arrays"):
+        read_arrays(path, names[name])
+    with pytest.raises(ValueError, match=r"above the limit"):
+        read_arrays(path, ("record", "moments", "noise_std", "vector", "key"))
+    assert path.stat().st_size < 100_000
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_file_is_refused(name: str, tmp_path: Path) -> None:
+    ending, _, read = FORMATS[name]
+    loop = tmp_path / f"loop{ending}"
+    loop.symlink_to(loop)
+    folder = tmp_path / f"folder{ending}"
+    folder.mkdir()
+    missing = tmp_path / "no" / ".." / f"missing{ending}"
+    for path in (loop, folder, missing):
+        with pytest.raises((OSError, ValueError), match=r"."):
+            read(path)
+
+
+def test_a_certificate_of_another_kind_is_rejected(tmp_path: Path) -> None:
+    for place, content in enumerate(HARMFUL.values()):
+        path = tmp_path / f"{place}.json"
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"."):
+            check_certificate(path)
+
+
+class Broken(OSError):
+    pass
+
+
+def test_a_failure_while_writing_leaves_no_partial_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "one.npz", tmp_path / "two.json"
+    path.write_bytes(b"old")
+
+    def full(descriptor: int) -> None:
+        raise Broken("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(Broken):
+        write_together({path: b"new", other: b"new"})
+    for write in (smooth, sparse):
+        with pytest.raises(Broken):
+            write(path)
+    assert path.read_bytes() == b"old"
+    assert [found.name for found in tmp_path.iterdir()] == ["one.npz"]
+
+
+def test_a_symbolic_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    private, link = tmp_path / "private.csv", tmp_path / "out.npz"
+    private.write_bytes(b"records")
+    link.symlink_to(private)
+    smooth(link)
+    assert private.read_bytes() == b"records"
+    assert not link.is_symlink()
+
+
+def test_a_ledger_is_for_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "data.ledger"
+    before = os.umask(0)
+    try:
+        ledger(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_json_of_every_shape_is_no_schema() -> None:
+    shapes = [None, 1, "a", [], {}, [[]], {"format": 1}, {"columns": {}}, [None]]
+    columns = [None, 1, "a", {}, [], {"name": 1}, {"name": "a", "kind": []}, {"name": [], "kind": "boolean"},
+               {"name": "a", "kind": "categorical", "categories": 3},
+               {"name": "a", "kind": "categorical", "categories": "ab"},
+               {"name": "a", "kind": "categorical", "categories": [None, {}]},
+               {"name": "a", "kind": "categorical", "categories": []},
+               {"name": "a", "kind": "numeric", "edges": ["x", 1]},
+               {"name": "a", "kind": "numeric", "edges": [1]},
+               {"name": "a", "kind": "numeric", "edges": [2, 1]},
+               {"name": "a", "kind": "numeric", "edges": [10**400, 10**401]},
+               {"name": "a", "kind": "numeric", "edges": None},
+               {"name": "a", "kind": "real", "bounds": [0]},
+               {"name": "a", "kind": "real", "bounds": [1, 0]},
+               {"name": "a", "kind": "real", "bounds": {"a": 1}},
+               {"name": "a", "kind": "real", "bounds": [-(10**400), 10**400]},
+               {"name": "a", "kind": "boolean", "missing": "yes"},
+               {"name": "a", "kind": "boolean", "edges": [1, 2]}]  # fmt: skip
+    documents = [
+        *shapes,
+        *({"format": "geomdp schema", "version": 1, "columns": [c]} for c in columns),
+    ]
+    documents += [
+        {"format": "geomdp schema", "version": 1, "columns": c} for c in (None, {}, "a", [])
+    ]
+    documents += [{"format": "geomdp schema", "version": v, "columns": [{"name": "a", "kind": "boolean"}]}
+                  for v in (0, 2, "1", None, [1])]  # fmt: skip
+    for document in documents:
+        with pytest.raises(ValueError, match=r"."):
+            Schema.from_json(json.dumps(document))
