@@ -35,8 +35,9 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import BAND_LEVEL, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.workloads import Line, line_workload
+from geomdp.advice.comparison.order import try_for_every_n
+from geomdp.advice.comparison.ranking import WORTHWHILE, rank
 from geomdp.advice.setting import Setting
-from geomdp.advice.trials import WORTHWHILE, rank, try_for_every_n
 from geomdp.mechanisms.additive_noise.base import additive_within
 
 PRIVACY = gd.PureDP(1.0)

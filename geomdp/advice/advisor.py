@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import html
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from geomdp._validation import whole
+from geomdp.advice.comparison.order import try_all
+from geomdp.advice.comparison.ranking import ready_to_release
+from geomdp.advice.comparison.table import comparison_table
 from geomdp.advice.reasons import reasons
 from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
-from geomdp.advice.trials import Built, ready_to_release, try_all
 from geomdp.mechanisms import Mechanism
 from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
@@ -131,27 +132,11 @@ def advise_on(setting: Setting) -> Advice:
     ranked = ready_to_release(trials)
     if not ranked:
         why = "; ".join(f"{name}: {reason}" for name, reason in trials.refused.items())
-        raise ValueError(f"workload must have a mechanism that applies to it: {why}")
+        raise ValueError(
+            f"workload must be one that some mechanism can answer under {setting.privacy} "
+            f"({setting.adjacency.value}); every mechanism was left out: {why}"
+        )
     said = reasons(ranked, trials)
     first = ranked[0]
     flag = (first.step.prefix if first.step else "") + first.candidate.flag
-    return Advice(first.mechanism, _table(ranked, trials.refused), said, flag)
-
-
-def _table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
-    from geomdp.advice.printed_table import PrintedTable
-
-    columns = ["mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why"]
-    rows: list[tuple[str, float, str, str, float, str]] = [
-        (
-            trial.name,
-            trial.prediction.value,
-            trial.prediction.kind.value,
-            str(trial.sampler),
-            trial.seconds,
-            trial.prediction.source,
-        )
-        for trial in ranked
-    ]
-    rows += [(name, math.nan, "", "", math.nan, why) for name, why in refused.items()]
-    return PrintedTable(rows, columns=columns)
+    return Advice(first.mechanism, comparison_table(ranked, trials.refused), said, flag)

@@ -110,7 +110,9 @@ def knorm(setting: Setting) -> Mechanism:
     """K-norm noise of the neighbour body, or of its outer slab body up to `MAX_REFINED`."""
     body = neighbour_body(setting.workload, setting.adjacency)
     if not body.implements(Body.sample_uniform):
-        size, dimension = setting.workload.universe.size, body.affine_hull().dimension
+        # The workload knows the dimension in closed form; of a list of points it takes seconds.
+        workload = setting.workload
+        size, dimension = workload.universe.size, workload.affine_hull().dimension
         large = size is None or size * dimension > MAX_REFINED
         if large or dimension > MAX_REFINED_DIMENSION:
             raise UntriedError(

@@ -14,9 +14,10 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import RandomState
 from geomdp._validation import whole
 from geomdp.advice.candidates import EXACT_NOISE, JL_NAME
+from geomdp.advice.comparison.order import try_for_every_n
+from geomdp.advice.comparison.trials import Built
 from geomdp.advice.lower_side import lower_bounds
 from geomdp.advice.setting import THOROUGH, Setting
-from geomdp.advice.trials import Built, try_for_every_n
 from geomdp.bounds import RMS
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.mechanisms import (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from geomdp.advice.comparison.ranking import TIE, WORTHWHILE
+from geomdp.advice.comparison.trials import Built, Trials
 from geomdp.advice.costs import draw_seconds
 from geomdp.advice.setting import Setting
 from geomdp.advice.steps import PROJECTED
-from geomdp.advice.trials import TIE, WORTHWHILE, Built, Trials
 from geomdp.mechanisms import AdditiveMechanism, PredictionKind
 from geomdp.workloads import WorkloadSizeError
 
@@ -19,6 +20,8 @@ KINDS = {
 #: The reasons warn that records are few if the noise exceeds this share of the diameter of the
 #: answers.
 DROWNED = 0.5
+#: Relative difference of predictions below which sentences call them the same.
+SAME = 5e-4
 #: Up to this many candidates that were not tried are listed by name.
 NAMED = 3
 
@@ -45,7 +48,8 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
         exact = next((trial for trial in ranked if trial.exact), None)
         if exact is not None:
             said.append(
-                f"Its sampler carries no guarantee; the best exact one is {exact.name}, "
+                f"Its sampler is heuristic, so a release carries no guarantee. The best mechanism "
+                f"with an exact sampler is {exact.name}, with a predicted error of "
                 f"{exact.prediction.value:.4g} (ask for exact_only)."
             )
     seconds = 0.0 if noise is None else draw_seconds(noise.noise)
@@ -54,19 +58,22 @@ def reasons(ranked: list[Built], trials: Trials) -> list[str]:
     untried = sorted(trials.untried)
     if untried:
         named = ", ".join(untried) if len(untried) <= NAMED else f"{len(untried)} more"
-        said.append(f"Not tried, as they would take long (see the table): {named}.")
+        said.append(f"Not tried, because they would take too long (see the table): {named}.")
     return said
 
 
 def _aside(ranked: list[Built]) -> str:
-    """Remark on a mechanism that has a slightly lower prediction and is not advised, if any."""
+    """Remark on another noise with a slightly lower prediction, where there is one."""
     best = ranked[0].prediction.value
     others = [trial for trial in ranked[1:] if trial.candidate is not ranked[0].candidate]
     lower = [trial for trial in others if trial.prediction.value < best * (1 - TIE)]
     if not lower:
         return ""
     gain = 1 - lower[0].prediction.value / best
-    return f", but for the {gain:.1%} less of {lower[0].name}, not worth its price"
+    return (
+        f", except for {lower[0].name}: its prediction is {gain:.1%} lower, too little to count "
+        "(predictions are uncertain, and the simplest mechanism with an exact sampler is advised)"
+    )
 
 
 def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
@@ -75,10 +82,14 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
     workload = setting.workload
     widest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     alone = noise.predicted_rmse.value
-    sizes = (
-        f"{_dimensions(setting)}With {setting.n} records its noise alone is {alone:.4g} per "
-        f"query, {alone / widest:.2g} "
-        f"times what the answers of two data sets can differ by ({widest:.4g})"
+    dimensions = _dimensions(setting)
+    sizes = f"{dimensions}With {setting.n} records the noise alone is {alone:.4g} per query"
+    if widest == 0:
+        # Under add/remove this workload is allowed: its answers give the number of records.
+        return f"{sizes}; all data sets of {setting.n} records have the same answers."
+    sizes += (
+        f", which is {alone / widest:.2g} times the largest difference between the answers of two "
+        f"data sets ({widest:.4g} per query)"
     )
     if noise is best.mechanism:
         why = trials.refused.get(f"{PROJECTED.name}({best.name})", "its noise fills no body")
@@ -88,11 +99,12 @@ def _regime(best: Built, noise: AdditiveMechanism, trials: Trials) -> str:
         )
     # A mechanism that itself projects has no `step`; it is described like `PROJECTED`.
     does = (best.step or PROJECTED).does
+    does = does[0].upper() + does[1:]
     gain = 1 - best.prediction.value / alone
     if gain < WORTHWHILE:
-        return f"{sizes}: {does} never adds error, and takes some away on most data."
+        return f"{sizes}. {does} never adds error, and removes some of it on most data sets."
     drowned = " There are few records for this many queries." if alone > DROWNED * widest else ""
-    return f"{sizes}: {does} takes {gain:.0%} of it away for certain.{drowned}"
+    return f"{sizes}. {does} removes at least {gain:.0%} of it on every data set.{drowned}"
 
 
 def _dimensions(setting: Setting) -> str:
@@ -116,5 +128,10 @@ def _comparison(ranked: list[Built]) -> list[str]:
         return []
     second = others[0]
     ratio = second.prediction.value / best.prediction.value
-    more = f"{ratio - 1:.1%} more" if ratio < 2 else f"{ratio:.2g} times as much"
+    if abs(ratio - 1) < SAME:
+        more = "the same up to rounding"
+    elif ratio < 2:
+        more = f"{abs(ratio - 1):.1%} {'more' if ratio > 1 else 'less'}"
+    else:
+        more = f"{ratio:.2g} times as much"
     return [f"Next is {second.name}: {second.prediction.value:.4g}, {more}."]

@@ -9,9 +9,10 @@ from functools import partial, singledispatch
 import numpy as np
 
 from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.comparison.post_processing import MAX_PROJECTED_UNIVERSE
+from geomdp.advice.comparison.trials import Trials
 from geomdp.advice.setting import THOROUGH, Setting
 from geomdp.advice.steps import PROJECTED
-from geomdp.advice.trials import MAX_PROJECTED_UNIVERSE, Trials
 from geomdp.bodies import Body, sensitivity_polytope
 from geomdp.bounds import RMS, Bound, MeanL2, Metric, Side, WorstCase
 from geomdp.mechanisms import (

@@ -61,7 +61,7 @@ class KNormNoise:
         self.epsilon = positive(epsilon, "epsilon")
         self.uniform = sampler
         self._known_length = squared_length
-        self.effective_dimension = body.affine_hull().dimension
+        self.effective_dimension = body.effective_dimension
         if self.effective_dimension == 0:
             raise ValueError(f"body must have dimension at least 1, got {body!r}")
 

@@ -17,12 +17,13 @@ from geomdp.advice import Advice, advise
 from geomdp.advice.builders import plain
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.comparison.projection_floor import projection_floor
+from geomdp.advice.comparison.ranking import WORTHWHILE, rank
+from geomdp.advice.comparison.trials import Built
 from geomdp.advice.costs import table_levels
-from geomdp.advice.projection_floor import projection_floor
 from geomdp.advice.reductions import coarse, jl
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError
 from geomdp.advice.steps import PROJECTED, SHRUNK, STEPS
-from geomdp.advice.trials import WORTHWHILE, Built, rank
 from geomdp.bodies import SlabBody
 from geomdp.mechanisms import (
     Ball,
@@ -372,7 +373,7 @@ class TestTable:
             build=plain(Quiet),
             steps=STEPS,
         )
-        monkeypatch.setattr("geomdp.advice.trials.CANDIDATES", (*CANDIDATES, row))
+        monkeypatch.setattr("geomdp.advice.comparison.order.CANDIDATES", (*CANDIDATES, row))
         result = advise(WORKLOADS["tables"], **PURE, exact_only=True)
         assert isinstance(additive_within(result.best), Quiet)
         assert "It is made up." in result.reasons
@@ -453,7 +454,7 @@ class TestCosts:
         assert below  # not the trivial floor, which is the noise itself
 
     def test_projections_that_cannot_matter_are_left_out_where_they_are_slow(self, monkeypatch):
-        monkeypatch.setattr("geomdp.advice.trials.SMALL_WORK", 0)
+        monkeypatch.setattr("geomdp.advice.comparison.post_processing.SMALL_WORK", 0)
         workload = MarginalTables([2, 3, 4, 2, 3], 2)
         few, many = (advise(workload, n=n, privacy=PureDP(1.0)) for n in (5, 10**5))
         assert many.table.mechanism[0] == "Projected(TightCone)"

@@ -209,7 +209,7 @@ class TestSetUps:
         first = advise(self.workload, n=500, privacy=PureDP(1.0), exact_only=True)
         assert isinstance(first.best.inner, TightCone)
         name = "geomdp.mechanisms.additive_noise.hierarchical.hierarchical_strategies"
-        monkeypatch.setattr("geomdp.advice.trials.PROJECTED", None)  # else all are set up
+        monkeypatch.setattr("geomdp.advice.comparison.order.PROJECTED", None)  # else all are set up
 
         def fail(*_):
             raise AssertionError("computed again")

@@ -23,6 +23,7 @@ from geomdp.bodies.of_workloads.noise_bodies import (
 )
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
 from geomdp.bodies.operations.linear_image import LinearImage
+from geomdp.bodies.operations.products import Product
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
@@ -33,6 +34,7 @@ from geomdp.workloads import (
     Histogram,
     LinearMap,
     Marginals,
+    MarginalTables,
     Means,
     Parities,
     Prefixes,
@@ -55,11 +57,11 @@ KEPT_WORKLOADS = 2
 def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} in R^m of attainable mean answers (JL-DEF).
 
-    A box for one-way marginals and parities; a simplex for histograms, prefixes, ranges and any
-    other small workload with affinely independent answers; the unit ball for means of points in it;
-    the spectraplex for second moments; mapped bodies for linear maps. For other universes with
-    N m <= 2^24 the `VPolytope` of the distinct answers, otherwise the workload's own oracle
-    (`WorkloadPolytope`).
+    A box for one-way marginals and parities; a product of simplices, one per column, for one-way
+    tables; a simplex for histograms, prefixes, ranges and any other small workload with affinely
+    independent answers; the unit ball for means of points in it; the spectraplex for second
+    moments; mapped bodies for linear maps. For other universes with N m <= 2^24 the `VPolytope` of
+    the distinct answers, otherwise the workload's own oracle (`WorkloadPolytope`).
     """
     if not isinstance(workload, Workload):
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
@@ -81,6 +83,13 @@ def _(workload: Marginals | Parities) -> Body:
         return sensitivity_polytope.dispatch(Workload)(workload)
     least = -1.0 if isinstance(workload, Parities) else 0.0
     return Box(np.full(workload.d, least), np.ones(workload.d))
+
+
+@sensitivity_polytope.register
+def _(workload: MarginalTables) -> Body:
+    if workload.k > 1 or len(workload.levels) == 1:
+        return sensitivity_polytope.dispatch(Workload)(workload)
+    return Product([Simplex(np.eye(count)) for count in workload.levels])
 
 
 @sensitivity_polytope.register(Histogram)

@@ -60,10 +60,27 @@ class BarycentricBody(Body):
     def _map(self) -> Barycentric:
         return Barycentric(self.vertices)
 
+    @cached_property
+    def _at_units(self) -> bool:
+        """Whether the vertices are the unit vectors e_1, ..., e_(r+1), in this order.
+
+        The points of the body are then their own barycentric coordinates, and no matrix product
+        and no decomposition of the vertices is needed.
+        """
+        rows, columns = self.vertices.shape
+        if rows != columns or not (np.diagonal(self.vertices) == 1).all():
+            return False
+        return int(np.count_nonzero(self.vertices)) == rows
+
     @property
     def dimension(self) -> int:
         """Dimension m of the surrounding space."""
         return int(self.vertices.shape[1])
+
+    @property
+    def effective_dimension(self) -> int:
+        """r, one less than the number of vertices."""
+        return len(self.vertices) - 1 if self._at_units else self.affine_hull().dimension
 
 
 def log_simplex_volume(singular: FloatArray) -> float:

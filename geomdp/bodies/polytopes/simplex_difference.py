@@ -81,10 +81,11 @@ class SimplexDifference(BarycentricBody):
     def _cell_shares(self) -> FloatArray:
         """Shares (r,) of the volume that cells with |I| = 1, .., r have; see `sample_uniform`."""
         rank = len(self.vertices) - 1
-        total = math.comb(2 * rank, rank)
-        shares = [
-            math.comb(rank + 1, k) * math.comb(rank - 1, k - 1) / total for k in range(1, rank + 1)
-        ]
+        total, product, shares = math.comb(2 * rank, rank), rank + 1, []
+        for k in range(1, rank + 1):
+            # The product is C(r+1, k) C(r-1, k-1), a whole number.
+            shares.append(product / total)
+            product = product * (rank + 1 - k) * (rank - k) // ((k + 1) * k)
         return np.array(shares) / math.fsum(shares)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -106,7 +107,8 @@ class SimplexDifference(BarycentricBody):
         weights = above / above.sum(axis=1, keepdims=True) - below / below.sum(
             axis=1, keepdims=True
         )
-        return np.asarray(rng.random((n, 1)) ** (1 / rank) * weights @ self.vertices)
+        weights *= rng.random((n, 1)) ** (1 / rank)
+        return np.asarray(weights if self._at_units else weights @ self.vertices)
 
     def second_moment(self) -> FloatArray:
         """4 (2 r + 1) / ((r + 1) (r + 2)^2) times sum (v_i - c)(v_i - c)^T, c their mean.
@@ -117,8 +119,10 @@ class SimplexDifference(BarycentricBody):
         E ||y||^2 = 4 r (2 r + 1) / ((r + 1) (r + 2)^2).
         """
         rank = len(self.vertices) - 1
-        centred = self.vertices - self._map.centre
         alpha = 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
+        centred = self.vertices - self.vertices.mean(axis=0)
+        if self._at_units:  # then the matrix of the v_i - c is a projection
+            return np.asarray(alpha * centred)
         return np.asarray(alpha * centred.T @ centred)
 
     def volume(self) -> float:

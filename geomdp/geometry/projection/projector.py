@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 #: A body counts as a single point if it is no larger than this share of its largest coordinate:
 #: that is the rounding of the mean of its points.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
+#: Number of bodies whose vertices are kept for other projectors of the same body.
+KEPT_BODIES = 2
 
 
 def project(
@@ -107,7 +110,11 @@ class Projector:
         if self._closed:
             return
         if body.implements(Body.vertex_list):
-            self._vertices = VertexColumns(body.vertex_list(), self._matrix)
+            self._vertices = (
+                _listed(body)
+                if self._matrix is None
+                else VertexColumns(body.vertex_list(), self._matrix)
+            )
         elif not body.implements(Body.extreme_point):
             raise MissingOracle(body, "projection", "project or extreme_point")
 
@@ -232,6 +239,12 @@ class Projector:
         if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
             raise ValueError("warm_start must have non-negative weights with a positive sum")
         return keys, weights
+
+
+@lru_cache(maxsize=KEPT_BODIES)
+def _listed(body: Body) -> VertexColumns:
+    """The vertices of a body, as mechanisms that project on the same body share them."""
+    return VertexColumns(body.vertex_list())
 
 
 def _residual(

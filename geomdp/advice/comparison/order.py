@@ -1,0 +1,51 @@
+"""The order of trials: noise by itself, then post-processing of it, then what depends on n."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+from geomdp.advice.candidates import CANDIDATES
+from geomdp.advice.comparison.post_processing import is_slow_to_bound, projected, shrunk
+from geomdp.advice.comparison.ranking import rank
+from geomdp.advice.comparison.trials import Trials
+from geomdp.advice.setting import Setting
+from geomdp.advice.steps import PROJECTED, SHRUNK
+
+
+def try_for_every_n(setting: Setting) -> Trials:
+    """Candidates whose geometry serves every n: noise by itself, shrunk, projected, and others.
+
+    Only the best noise is also shrunk: the prediction of shrunk noise grows with that of the noise.
+    """
+    return _try_noise(setting, use_least=False)
+
+
+def try_all(setting: Setting) -> Trials:
+    """All candidates, except slow ones that provably cannot be better than the rest."""
+    trials = _try_noise(setting, use_least=True)
+    for candidate in CANDIDATES:
+        if candidate.depends_on_n:
+            trials.attempt(candidate)
+    return trials
+
+
+def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
+    """Noise, shrunk and projected; `use_least` leaves out what cannot be the best at this n."""
+    trials = Trials(setting)
+    for candidate in CANDIDATES:
+        if not candidate.depends_on_n:
+            trials.attempt(candidate)
+    noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
+    for noisy in noises[:1]:
+        trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
+    only_best = is_slow_to_bound(setting.workload)
+    for noisy in noises:
+        best = noisy is noises[0]
+        # The best noise is always projected: that helps even where the bound is no smaller.
+        least = trials.least if use_least and not best else math.inf
+        known = replace(setting, least=least)
+        build = partial(projected, noisy, known, wanted=best or not only_best)
+        trials.attempt_after(noisy, PROJECTED, build)
+    return trials

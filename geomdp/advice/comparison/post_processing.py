@@ -1,0 +1,88 @@
+"""Builders of post-processing: each checks what a release would cost before it sets anything up."""
+
+from __future__ import annotations
+
+import math
+
+from geomdp.advice.comparison.projection_floor import projection_floor
+from geomdp.advice.comparison.trials import Built
+from geomdp.advice.costs import breadth_work, draw_seconds, projection_work, support_draws
+from geomdp.advice.setting import (
+    OPERATIONS_A_SECOND,
+    InapplicableError,
+    Setting,
+    UntriedError,
+)
+from geomdp.advice.steps import SHRUNK
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Projected
+from geomdp.mechanisms.post_processed.projected import reachable_body, tried_projector
+from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MIN_DRAWS
+from geomdp.noise import GaussianNoise
+from geomdp.workloads import Workload
+
+#: Largest universe for which a projection is tried after every additive mechanism. For a larger
+#: universe support functions are slow, and only the best noise is projected.
+MAX_PROJECTED_UNIVERSE = 1 << 14
+#: Seconds that the public draws that estimate the bound of a projection may take.
+MAX_DRAWING_SECONDS = 2.5
+#: The bound of a projection is computed up to this many operations (about a second) even if the
+#: projection provably cannot be the best, so that the table can show the bound.
+SMALL_WORK = 1 << 30
+
+
+def is_slow_to_bound(workload: Workload) -> bool:
+    """Whether the bound of one projection takes so long that only the best noise gets one."""
+    size = workload.universe.size or 0
+    return size > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
+
+
+def shrunk(noisy: Built, setting: Setting) -> Mechanism:
+    """Shrunk noise; `UntriedError` if each release would take long."""
+    assert isinstance(noisy.mechanism, AdditiveMechanism)
+    _check_projection(noisy, setting)
+    return SHRUNK.kind(noisy.mechanism)
+
+
+def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
+    """Projected noise.
+
+    `UntriedError` if its bound takes long to compute; `InapplicableError` if it cannot be the best.
+    """
+    inner = noisy.mechanism
+    assert isinstance(inner, AdditiveMechanism)
+    if not wanted:
+        raise UntriedError(
+            f"the bound on its error would take long: records have {setting.workload.universe.size}"
+            f" possible values, and with more than {MAX_PROJECTED_UNIVERSE} only the noise with "
+            "the least predicted error is projected"
+        )
+    _check_projection(noisy, setting)
+    seconds = draw_seconds(inner.noise)
+    if seconds * MAX_DRAWS > MAX_DRAWING_SECONDS:
+        raise UntriedError(
+            f"the bound on its error would take long: it averages over {MAX_DRAWS} draws of the "
+            f"noise, each of which would take about {seconds:.2g} s"
+        )
+    per_draw = breadth_work(setting.workload) + seconds * OPERATIONS_A_SECOND
+    draws = support_draws(inner.noise)
+    if draws * per_draw > SMALL_WORK and noisy.candidate.log_concave:
+        setting.check_floor("bound", projection_floor(inner))
+    affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
+    if affordable < draws and isinstance(inner.noise, GaussianNoise):
+        affordable = 0  # a Gaussian width takes a fixed number of directions
+    setting.check_cost("bound", work=max(MIN_DRAWS, min(draws, affordable)) * per_draw)
+    return Projected(inner, draws=max(MIN_DRAWS, min(MAX_DRAWS, affordable)))
+
+
+def _check_projection(noisy: Built, setting: Setting) -> None:
+    """Raise `UntriedError` if the projection of one release would take long.
+
+    `InapplicableError` if all answers are the same point. ``WorkloadSizeError`` if the universe is
+    too large for the oracle of the workload, so that nothing can be projected.
+    """
+    workload, diameter = setting.workload, setting.workload.l2_diameter()
+    if diameter == 0:
+        raise InapplicableError(f"all data sets of {setting.n} records have the same answers")
+    tried_projector(reachable_body(workload))
+    spread = noisy.prediction.value * math.sqrt(workload.n_queries) / diameter
+    setting.check_cost("projection in each release", work=projection_work(workload, spread))

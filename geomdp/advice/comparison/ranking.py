@@ -1,0 +1,79 @@
+"""The ranking of candidates by predicted error, with the rules for candidates that tie."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from geomdp.advice.comparison.trials import TOO_LARGE, Built, Trials
+from geomdp.advice.steps import PROJECTED, SHRUNK, Step
+from geomdp.bodies import MissingOracle
+from geomdp.mechanisms import Prediction
+from geomdp.workloads import WorkloadSizeError
+
+#: Two predictions tie if they differ by at most the share `TIE` of the smaller one plus
+#: `TIE_STANDARD_ERRORS` standard errors of the difference. `TIE` covers the duality gap that
+#: predictions of projections include, a millionth of the squared error.
+TIE, TIE_STANDARD_ERRORS = 1e-5, 3.0
+#: Shrinking is advised only if it lowers the prediction by this share. Shrinking has a bias, so its
+#: error is near the predicted bound for many data sets. The error of a projection is below its
+#: bound for most data sets.
+WORTHWHILE = 0.01
+
+
+def ready_to_release(trials: Trials) -> list[Built]:
+    """The ranked candidates. The first is set up: to release, it needs nothing but the records.
+
+    A first candidate that cannot be set up is moved to those left out, and the next one is tried.
+    """
+    while ranked := rank(trials.built):
+        leader = ranked[0]
+        try:
+            leader.mechanism.set_up()
+        except (WorkloadSizeError, MissingOracle) as reason:
+            trials.drop(leader, str(reason))
+        except MemoryError:
+            trials.drop(leader, TOO_LARGE)
+        else:
+            # Once set up, the mechanism computes its own prediction. The prediction used for the
+            # ranking may come from the cache and differ by rounding.
+            return [replace(leader, prediction=leader.mechanism.predicted_rmse), *ranked[1:]]
+    return []
+
+
+def rank(built: list[Built]) -> list[Built]:
+    """Candidates by prediction, the advised one first.
+
+    Among candidates that tie for the least prediction, one with an exact sampler is advised; among
+    several, the simplest. Shrunk noise that gains less than `WORTHWHILE` is replaced by the noise
+    alone. Noise alone is replaced by the same noise projected, if that was built: projected noise
+    never has a larger error, even where the bound on its error is no smaller.
+    """
+    if not built:
+        return []
+    first = min((trial.prediction for trial in built), key=lambda prediction: prediction.value)
+    tied = [trial for trial in built if _ties(trial.prediction, first)]
+    # `min` returns the first of equals, the simplest: `built` is in order of simplicity.
+    leader = min(tied, key=lambda trial: not trial.exact)
+    noise = _with_step(built, leader, None)
+    limit = leader.prediction.value * (1 + WORTHWHILE)
+    if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
+        leader = noise
+    if leader.step is None:
+        # Of noises that tie, take the one with the lowest bound on its projection.
+        equal = [leader, *(t for t in tied if t.step is None and t.exact == leader.exact)]
+        projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
+        leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)
+    rest = sorted(built, key=lambda trial: trial.prediction.value)
+    return [leader, *(trial for trial in rest if trial is not leader)]
+
+
+def _with_step(built: list[Built], trial: Built, step: Step | None) -> Built | None:
+    """The candidate with the noise of `trial` and `step` after it, if it was built."""
+    same = (other for other in built if other.candidate is trial.candidate)
+    return next((other for other in same if other.step is step), None)
+
+
+def _ties(prediction: Prediction, least: Prediction) -> bool:
+    stderr = math.hypot(prediction.stderr, least.stderr)
+    return prediction.value <= least.value * (1 + TIE) + TIE_STANDARD_ERRORS * stderr

@@ -1,0 +1,149 @@
+"""Trials of candidates: each builds a mechanism, and keeps it or the reason to leave it out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from geomdp.advice.candidate import Candidate
+from geomdp.advice.known_moments import predicted
+from geomdp.advice.setting import InapplicableError, Setting, UntriedError
+from geomdp.advice.steps import Step
+from geomdp.bodies import MissingOracle
+from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction
+from geomdp.mechanisms.additive_noise.base import additive_within
+from geomdp.privacy import Exact, SamplerStatus
+from geomdp.workloads import WorkloadSizeError
+
+#: Reason given for a candidate that is left out because its set-up runs out of memory.
+TOO_LARGE = "its set-up does not fit into the memory of this machine"
+
+
+@dataclass(frozen=True, repr=False)
+class Built:
+    """A candidate that applies, with its prediction.
+
+    Parameters
+    ----------
+    candidate : Candidate
+        The row of the table of candidates.
+    step : Step or None
+        The post-processing after the noise; None for none.
+    mechanism : Mechanism
+        The mechanism. Its geometry is computed, unless the prediction was read from the cache.
+    prediction : Prediction
+        Its predicted error.
+    sampler : Exact, Approximate or Heuristic
+        Status of its sampler.
+    seconds : float
+        Time that the prediction took.
+    """
+
+    candidate: Candidate
+    step: Step | None
+    mechanism: Mechanism
+    prediction: Prediction
+    sampler: SamplerStatus
+    seconds: float
+
+    def __repr__(self) -> str:
+        """Name and prediction."""
+        return f"Built({self.name}, {self.prediction.value:.4g})"
+
+    @property
+    def name(self) -> str:
+        """Its name in tables, such as Projected(Laplace)."""
+        return _name(self.candidate, self.step)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the sampler is exact."""
+        return self.sampler == Exact()
+
+    @property
+    def noise(self) -> AdditiveMechanism | None:
+        """The mechanism itself if additive, or the one it wraps on the same queries; else None."""
+        return additive_within(self.mechanism)
+
+
+def _name(candidate: Candidate, step: Step | None) -> str:
+    return candidate.name if step is None else f"{step.name}({candidate.name})"
+
+
+@dataclass(repr=False)
+class Trials:
+    """Candidates that apply to a setting, and why others do not.
+
+    Parameters
+    ----------
+    setting : Setting
+        What is asked for.
+    built : list of Built
+        Candidates that apply, in the order in which they were tried. The order breaks ties.
+    refused : dict of str to str
+        Names of the candidates that are left out, with the reason for each.
+    untried : set of str
+        Names in `refused` of candidates that would apply, but cost too much to set up.
+    """
+
+    setting: Setting
+    built: list[Built] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
+    untried: set[str] = field(default_factory=set)
+
+    def __repr__(self) -> str:
+        """How many candidates apply, and how many are left out."""
+        return f"Trials({len(self.built)} built, {len(self.refused)} left out)"
+
+    @property
+    def least(self) -> float:
+        """The least prediction so far; inf if there is none."""
+        return min((trial.prediction.value for trial in self.built), default=math.inf)
+
+    def attempt(self, candidate: Candidate) -> None:
+        """Build a candidate without any step after it."""
+        setting = (
+            replace(self.setting, least=self.least) if candidate.depends_on_n else self.setting
+        )
+        self._attempt(candidate, None, partial(candidate.compared, setting))
+
+    def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
+        """Build and set up `step` after the noise of `noisy`, so that it is known to work."""
+
+        def ready() -> Mechanism:
+            mechanism = build()
+            mechanism.set_up()
+            return mechanism
+
+        self._attempt(noisy.candidate, step, ready)
+
+    def drop(self, trial: Built, reason: str) -> None:
+        """Move a candidate that cannot be set up to those left out."""
+        self.built.remove(trial)
+        self.refused[trial.name] = reason
+
+    def _attempt(
+        self, candidate: Candidate, step: Step | None, build: Callable[[], Mechanism]
+    ) -> None:
+        start, name = time.perf_counter(), _name(candidate, step)
+        try:
+            mechanism = build()
+            if step is None:
+                prediction, sampler = predicted(name, mechanism)
+            else:
+                prediction, sampler = mechanism.predicted_rmse, mechanism.guarantee.sampler
+        except (InapplicableError, WorkloadSizeError, MissingOracle) as reason:
+            self.refused[name] = str(reason)
+            if isinstance(reason, UntriedError):
+                self.untried.add(name)
+            return
+        except MemoryError:
+            # Estimates of cost do not cover everything, and advice must not end in a crash.
+            self.refused[name] = TOO_LARGE
+            self.untried.add(name)
+            return
+        seconds = time.perf_counter() - start
+        self.built.append(Built(candidate, step, mechanism, prediction, sampler, seconds))
