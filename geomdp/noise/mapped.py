@@ -15,6 +15,7 @@ from geomdp._typing import FloatArray
 from geomdp.geometry.results import Estimate
 from geomdp.noise.base import Noise
 from geomdp.noise.estimates import mean_estimate
+from geomdp.noise.knorm import KNormNoise
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus
@@ -147,6 +148,8 @@ def _variances(part: Part) -> FloatArray:
         # A diagonal covariance, too large to write out for many measurements.
         squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)
         return np.asarray(squares @ part.noise.variances())
+    if isinstance(part.noise, KNormNoise):
+        return part.noise.image_variances(matrix)
     half = np.asarray(matrix @ part.noise.covariance())
     if sp.issparse(matrix):
         return np.asarray(matrix.multiply(half).sum(axis=1)).ravel()

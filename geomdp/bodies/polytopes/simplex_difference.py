@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
@@ -118,12 +119,29 @@ class SimplexDifference(BarycentricBody):
         E ||a||^2 = 2 / (k + 1); Vandermonde's identity sums over k to
         E ||y||^2 = 4 r (2 r + 1) / ((r + 1) (r + 2)^2).
         """
-        rank = len(self.vertices) - 1
-        alpha = 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
         centred = self.vertices - self.vertices.mean(axis=0)
         if self._at_units:  # then the matrix of the v_i - c is a projection
-            return np.asarray(alpha * centred)
-        return np.asarray(alpha * centred.T @ centred)
+            return np.asarray(self._alpha * centred)
+        return np.asarray(self._alpha * centred.T @ centred)
+
+    @property
+    def _alpha(self) -> float:
+        """alpha of `second_moment`."""
+        rank = len(self.vertices) - 1
+        return 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
+
+    def image_moments(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
+        """E (T x)_j^2 for x uniform on the body and each row j of T (p, m): (p,).
+
+        The diagonal of T E[x x^T] T^T, without the (m, m) matrix in the middle.
+        """
+        at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
+        if sp.issparse(at_vertices):
+            # The variance of the entries of a row, most of which are 0.
+            squares = np.asarray(at_vertices.multiply(at_vertices).sum(axis=1)).ravel()
+            sums = np.asarray(at_vertices.sum(axis=1)).ravel()
+            return np.asarray(self._alpha * (squares - sums**2 / len(self.vertices)))
+        return np.asarray(self._alpha * len(self.vertices) * at_vertices.var(axis=1))
 
     def volume(self) -> float:
         """C(2 r, r) vol(K) (Rogers and Shephard 1957)."""

@@ -13,6 +13,7 @@ from geomdp._validation import batch, finite_array, positive, vector
 from geomdp.bodies.base import Body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.nearest.point_sets import OracleColumns, VertexColumns
+from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.geometry.results import Projection
 
 if TYPE_CHECKING:
@@ -110,10 +111,9 @@ class Projector:
         if self._closed:
             return
         if body.implements(Body.vertex_list):
+            shared = self._matrix is None and isinstance(body, VPolytope)
             self._vertices = (
-                _listed(body)
-                if self._matrix is None
-                else VertexColumns(body.vertex_list(), self._matrix)
+                _listed(body) if shared else VertexColumns(body.vertex_list(), self._matrix)
             )
         elif not body.implements(Body.extreme_point):
             raise MissingOracle(body, "projection", "project or extreme_point")
@@ -243,7 +243,7 @@ class Projector:
 
 @lru_cache(maxsize=KEPT_BODIES)
 def _listed(body: Body) -> VertexColumns:
-    """The vertices of a body, as mechanisms that project on the same body share them."""
+    """The vertices of a hull; mechanisms compared for one workload project on the same hull."""
     return VertexColumns(body.vertex_list())
 
 
