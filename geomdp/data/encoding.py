@@ -1,27 +1,20 @@
 """From records as they are stored to records as a workload's universe takes them.
 
-An error names row (counted from 0 over all chunks) and column, never the value.
+An error names rows (counted from 0 over all chunks) and columns, up to ten of them, never a value.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp.data.columns import (
-    BOOLEAN_TEXTS,
-    BooleanColumn,
-    CategoricalColumn,
-    Column,
-    NumericColumn,
-    RealColumn,
-    as_text,
-)
+from geomdp._typing import FloatArray, IntArray
+from geomdp.data.bad_values import BadValues
+from geomdp.data.column_values import column_values, numbers_of
+from geomdp.data.columns import Column, RealColumn
 from geomdp.data.dtypes import is_lazy, is_polars
 from geomdp.data.schema import Schema
 from geomdp.workloads.universe.universes import (
@@ -33,8 +26,11 @@ from geomdp.workloads.universe.universes import (
     Universe,
 )
 
-#: A whole number written as a decimal fraction.
-WHOLE = re.compile(r"-?[0-9]+\.0*")
+#: Chunks that are searched for more bad values after the one with the first of them: with chunks of
+#: 32,768 rows, the next two million rows.
+SEARCHED = 64
+
+Read = TypeVar("Read")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,24 +98,46 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
     """
     import pandas as pd
 
-    first_row = 0
-    for chunk in _chunks(records):
+    def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> pd.DataFrame:
         numbers = np.empty(chunk.shape)
-        rows = np.arange(first_row, first_row + len(chunk))
         for position, name in enumerate(chunk.columns):
-            numbers[:, position] = _numbers(chunk.iloc[:, position], str(name), rows)
-        yield pd.DataFrame(numbers, index=chunk.index, columns=chunk.columns)
-        first_row += len(chunk)
+            numbers[:, position] = numbers_of(chunk.iloc[:, position], str(name), rows, bad)
+        return pd.DataFrame(numbers, index=chunk.index, columns=chunk.columns)
+
+    return _checked(records, read)
 
 
 def column_codes(
     records: Tables, columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
     """Chunk by chunk, the codes or scaled values (n,) of each column; errors as `encode`."""
-    first_row = 0
+
+    def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> list[IntArray | FloatArray]:
+        return [column_values(_series(chunk, c.name), c, rows, bad) for c in columns]
+
+    return _checked(records, read)
+
+
+def _checked(
+    records: Tables, read: Callable[[pd.DataFrame, IntArray, BadValues], Read]
+) -> Iterator[Read]:
+    """What `read` makes of each chunk, given the numbers of its records.
+
+    At the first bad value, the chunk and up to `SEARCHED` more are searched for others, and
+    ``ValueError`` names as many as `BadValues` does.
+    """
+    first_row, searched, bad = 0, 0, BadValues()
     for chunk in _chunks(records):
-        yield [_encode_column(_series(chunk, column.name), column, first_row) for column in columns]
+        result = read(chunk, np.arange(first_row, first_row + len(chunk)), bad)
         first_row += len(chunk)
+        if not bad:
+            yield result
+        elif bad.enough or searched == SEARCHED:
+            break
+        else:
+            searched += 1
+    if bad:
+        raise bad.error()
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
@@ -207,121 +225,3 @@ def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
     if len(places) != 1:
         raise ValueError(f"records must have the column {name!r} once, got {len(places)} times")
     return chunk.iloc[:, int(places[0])]
-
-
-def _encode_column(series: pd.Series[Any], column: Column, first_row: int) -> IntArray | FloatArray:
-    """Codes or scaled values (n,) of a column; missing values have the last code where declared."""
-    rows = np.arange(first_row, first_row + len(series))
-    if isinstance(column, RealColumn) or not column.missing:
-        return _encode_present(series, column, rows)
-    present = series.notna().to_numpy(dtype=bool)
-    codes = np.full(len(series), len(column.labels) - 1)
-    codes[present] = _encode_present(series[present], column, rows[present])
-    return codes
-
-
-def _encode_present(
-    series: pd.Series[Any], column: Column, rows: IntArray
-) -> IntArray | FloatArray:
-    """Codes or scaled values of the records number `rows`, none of which may be missing."""
-    match column:
-        case CategoricalColumn(name=name, categories=categories):
-            codes = {text: code for code, text in enumerate(categories)}
-            other = len(categories) if column.other else None
-            wanted = "one of the declared categories"
-            return _coded(series, codes, name, rows, wanted, other)
-        case BooleanColumn(name=name):
-            return _coded(series, BOOLEAN_TEXTS, name, rows, "0, 1, true or false")
-        case NumericColumn(name=name, edges=edges):
-            values = _numbers(series, name, rows)
-            _check_range(values, edges[0], edges[-1], name, rows)
-            # The last edge itself belongs to the last bin.
-            bins = np.searchsorted(edges, values, side="right") - 1
-            return np.minimum(bins, len(edges) - 2).astype(np.int64)
-        case RealColumn(name=name, bounds=(low, high)):
-            values = _numbers(series, name, rows)
-            if column.clip:
-                _refuse(~np.isfinite(values), "finite", name, rows)
-                values = np.clip(values, low, high)
-            _check_range(values, low, high, name, rows)
-            return 2 * ((values - low) / (high - low)) - 1
-
-
-def _coded(
-    series: pd.Series[Any],
-    codes: Mapping[str, int],
-    name: str,
-    rows: IntArray,
-    wanted: str,
-    other: int | None = None,
-) -> IntArray:
-    """Codes (n,) of the texts of a column; texts without one have the code `other`, if given."""
-    places, texts = distinct_texts(series, name, rows)
-    unknown = -1 if other is None else other
-    distinct = np.array([_code(text, codes, unknown) for text in texts], dtype=np.int64)
-    found = distinct[places]
-    _refuse(found < 0, wanted, name, rows)
-    return found
-
-
-def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
-    """The code of a text; "3.0" counts as "3" unless it is a category of its own.
-
-    A file spells whole numbers so where a column with a missing value was written as floats.
-    """
-    if text not in codes and WHOLE.fullmatch(text):
-        text = text.partition(".")[0]
-    return codes.get(text, unknown)
-
-
-def _numbers(series: pd.Series[Any], name: str, rows: IntArray) -> FloatArray:
-    """A column as float64 (n,), infinities included."""
-    if series.dtype.kind in "iuf":
-        _refuse_missing(series, name, rows)
-        return series.to_numpy(dtype=np.float64)
-    places, texts = distinct_texts(series, name, rows)
-    numbers = np.array([parsed(text) for text in texts], dtype=np.float64)[places]
-    _refuse(np.isnan(numbers), "a number", name, rows)
-    return numbers
-
-
-def distinct_texts(series: pd.Series[Any], name: str, rows: IntArray) -> tuple[IntArray, list[str]]:
-    """Texts of a column: `texts[places]`; few distinct ones make this cheap.
-
-    `rows` (n,) are the numbers of the records, for the error about a missing value.
-    """
-    import pandas as pd
-
-    _refuse_missing(series, name, rows)
-    if series.dtype == object:
-        # Hashing would take True, 1 and 1.0 for one value; their texts differ.
-        series = pd.Series([as_text(value) for value in series], dtype=object)
-    places, distinct = pd.factorize(series)
-    return places.astype(np.int64), [as_text(value) for value in distinct]
-
-
-def parsed(text: str) -> float:
-    """The number a text spells, NaN if none; Python's own grouping "1_000" is not a number."""
-    try:
-        return float("nan" if "_" in text else text)
-    except ValueError:
-        return float("nan")
-
-
-def _check_range(values: FloatArray, low: float, high: float, name: str, rows: IntArray) -> None:
-    outside = (values < low) | (values > high)
-    _refuse(outside, f"between {as_text(low)} and {as_text(high)}", name, rows)
-
-
-def _refuse_missing(series: pd.Series[Any], name: str, rows: IntArray) -> None:
-    _refuse(series.isna().to_numpy(dtype=bool), "present", name, rows)
-
-
-def _refuse(bad: BoolArray, wanted: str, name: str, rows: IntArray) -> None:
-    """``ValueError`` naming the first of the records `rows` where `bad` (n,) is True."""
-    if bad.any():
-        row = int(rows[np.argmax(bad)])
-        raise ValueError(
-            f"records must be {wanted}: row {row}, column {name!r} is not (rows count from 0, the "
-            "header does not count)"
-        )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from geomdp._validation import whole
+from geomdp.data.bad_values import BadValues
+from geomdp.data.column_values import PRESENT, distinct_texts, parsed
 from geomdp.data.columns import (
     BOOLEAN_TEXTS,
     BooleanColumn,
@@ -18,7 +20,6 @@ from geomdp.data.columns import (
     Column,
     NumericColumn,
 )
-from geomdp.data.encoding import distinct_texts, parsed
 from geomdp.data.readers import CHUNK_ROWS, read_chunks
 from geomdp.data.schema import Schema
 
@@ -113,8 +114,12 @@ class _Summary:
 
     def update(self, series: pd.Series[Any], first_row: int) -> None:
         """Take in one chunk of the column."""
+        missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
-        _, texts = distinct_texts(series, self.name, rows)
+        missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)
+        if missing:
+            raise missing.error()
+        _, texts = distinct_texts(series)
         if len(self.texts) <= self.max_categories:
             self.texts.update(texts)
         if self.all_numbers:

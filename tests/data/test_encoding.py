@@ -11,6 +11,7 @@ from geomdp.data import (
     RealColumn,
     Schema,
     encode,
+    numeric_chunks,
     read_chunks,
 )
 from geomdp.workloads import (
@@ -288,3 +289,60 @@ def test_a_schema_that_does_not_fit_is_refused_before_reading(schema, universe, 
 
 def test_an_empty_frame_gives_no_records():
     assert encode_all(FRAME[:0], SCHEMA, SCHEMA.universe()).shape == (0, 3)
+
+
+# --- several bad values -------------------------------------------------------------------------
+
+
+def test_several_bad_values_are_named_at_once():
+    good = pd.DataFrame([GOOD] * 3)
+    bad = good.copy()
+    bad.loc[1, ["region", "age"]] = [SECRET, None]
+    bad.loc[2, ["region", "smoker"]] = [SECRET, SECRET]
+    worse = good.copy()
+    worse.loc[0, "region"] = None
+    schema = WHOLE.select(["region", "smoker", "age"])
+    with pytest.raises(ValueError, match="records must be") as error:
+        list(encode(iter([good, bad, good, worse]), schema, schema.universe()))
+    assert str(error.value) == (
+        "records must be one of the declared categories: row 4, column 'region' is not, nor is "
+        "row 5; present: row 4, column 'age' is not; 0, 1, true or false: row 5, column 'smoker' "
+        "is not; present: row 9, column 'region' is not (rows count from 0, the header does not "
+        "count)"
+    )
+
+
+def test_what_is_wrong_beside_a_missing_value_is_named_too():
+    frame = pd.DataFrame(
+        {"region": [None, SECRET, "north", None], "income": [None, "5", "x", "-1"]}
+    )
+    schema = WHOLE.select(["region"])
+    with pytest.raises(ValueError, match=r"present: row 0, .* nor is row 3; one of .*: row 1, "):
+        list(encode(frame, schema, schema.universe()))
+    schema = WHOLE.select(["income"])
+    with pytest.raises(
+        ValueError, match=r"present: row 0, .*; a number: row 2, .*; between 0 and 10: row 3, "
+    ):
+        list(encode(frame, schema, SymmetricCube(1)))
+    with pytest.raises(ValueError, match=r"a number: row 2, .*; present: row 3, column 'x'"):
+        list(numeric_chunks(pd.DataFrame({"x": ["1", "2", "y", None]})))
+
+
+def test_no_more_bad_values_are_named_than_stated():
+    frame = pd.DataFrame({"region": ["north", *[SECRET] * 30]})
+    schema = WHOLE.select(["region"])
+    with pytest.raises(ValueError, match="row 1, column 'region' is not") as error:
+        list(encode(frame, schema, schema.universe()))
+    assert f"nor are rows {', '.join(map(str, range(2, 10)))} and 10 (" in str(error.value)
+    assert "there are more, the first 10 are named" in str(error.value)
+
+
+def test_the_search_for_more_bad_values_ends():
+    def endless():
+        yield pd.DataFrame({"region": [SECRET]})
+        while True:
+            yield pd.DataFrame({"region": ["north"]})
+
+    schema = WHOLE.select(["region"])
+    with pytest.raises(ValueError, match="row 0, column 'region' is not"):
+        next(encode(endless(), schema, schema.universe()))

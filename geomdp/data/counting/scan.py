@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from geomdp._typing import IntArray
-from geomdp.data.columns import DiscreteColumn, NumericColumn
+from geomdp.data.columns import DiscreteColumn
 from geomdp.data.counting.codes import code_expression
 from geomdp.data.counting.covering import Table
+from geomdp.data.counting.grouped import is_groupable, tally_groups
 from geomdp.data.counting.tallies import Codes, Tallies
 from geomdp.data.encoding import column_codes
-from geomdp.data.sql_names import quoted_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 #: Records counted at a time: a few hundred KB for each column.
 BATCH_ROWS = 1 << 17
-#: Most columns that one statement groups: bits of a BIGINT.
-MOST_GROUPED = 62
 
 
 def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:
@@ -95,9 +92,8 @@ def _scanned(
     coding = _coding(relation, columns)
     if coding is None:
         return None
-    single = max(map(len, tables)) == 1 and len(columns) <= MOST_GROUPED
-    if single and not any(isinstance(column, NumericColumn) for column in columns):
-        return _grouped(relation, coding)
+    if is_groupable(columns, tables):
+        return tally_groups(relation, columns)
     tallies = Tallies.empty(_levels(columns), tables)
     named = ", ".join(f"{code} AS c{i}" for i, code in enumerate(coding.expressions))
     for batch in relation.project(named).to_arrow_reader(BATCH_ROWS):
@@ -108,35 +104,6 @@ def _scanned(
             return None
         tallies = tallies.with_records(codes)
     return tallies
-
-
-def _grouped(relation: duckdb.DuckDBPyRelation, coding: _Coding) -> Tallies | None:
-    """Counts of each column alone: DuckDB groups the values, and codes one of each group.
-
-    It groups dictionary-encoded texts without unpacking them, twice as fast as coding each record.
-    """
-    names = [quoted_name(column.name) for column in coding.columns]
-    sets = ", ".join(f"({name})" for name in names)
-    codes = ", ".join(f"{code} AS c{i}" for i, code in enumerate(coding.expressions))
-    # The bit of a column in GROUPING is 0 in the rows that count its values.
-    grouped = relation.query(
-        "records",
-        f"SELECT {codes}, number, grouped FROM (SELECT {', '.join(names)}, count(*) AS number, "
-        f"GROUPING({', '.join(names)}) AS grouped FROM records GROUP BY GROUPING SETS ({sets}))",
-    )
-    assert grouped is not None  # a SELECT has a result
-    rows = grouped.fetchnumpy()
-    levels = _levels(coding.columns)
-    cells: dict[Table, IntArray] = {}
-    everything = (1 << len(names)) - 1
-    for i, (size, unknown) in enumerate(zip(levels, coding.unknown, strict=True)):
-        mine = rows["grouped"] == everything - (1 << (len(names) - 1 - i))
-        found = np.asarray(rows[f"c{i}"][mine])
-        if (found == unknown).any():
-            return None
-        cells[i,] = np.zeros(size, dtype=np.int64)
-        np.add.at(cells[i,], found, np.asarray(rows["number"][mine]))
-    return Tallies(tuple(levels), int(cells[0,].sum()), cells)
 
 
 def _read(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> Tallies:

@@ -19,6 +19,7 @@ from geomdp.data.readers import (
     header,
     read_chunks,
 )
+from geomdp.data.sources.connection import connected
 from geomdp.data.sources.source import Source
 from geomdp.data.sql_names import quoted_text
 
@@ -56,9 +57,7 @@ class File(Source):
         if query is None:
             yield None
             return
-        import duckdb
-
-        with duckdb.connect() as connection:
+        with connected() as connection:
             yield connection.sql(query)
 
 

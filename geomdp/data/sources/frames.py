@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from geomdp.data.dtypes import is_lazy, is_polars
 from geomdp.data.readers import CHUNK_ROWS
+from geomdp.data.sources.connection import connected
 from geomdp.data.sources.source import Source
 
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ class Frame(Source):
         if table is None:
             yield None
             return
-        import duckdb
-
-        with duckdb.connect() as connection:
+        with connected() as connection:
             yield connection.from_arrow(table)
 
 

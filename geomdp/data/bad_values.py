@@ -1,0 +1,72 @@
+"""Values that do not fit a schema, collected so that one error names several of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geomdp._typing import BoolArray, IntArray
+
+#: Most bad values that one error names.
+NAMED = 10
+
+
+@dataclass(frozen=True)
+class _BadValue:
+    """Where a value is, and what it must be. The value itself is never kept."""
+
+    row: int
+    column: str
+    wanted: str
+
+
+@dataclass
+class BadValues:
+    """The places of bad values found so far, from which one error is made."""
+
+    places: list[_BadValue] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are more than an error names, so that nobody needs to search on."""
+        return len(self.places) > NAMED
+
+    def add(self, bad: BoolArray, wanted: str, column: str, rows: IntArray) -> None:
+        """Note those of the records `rows` (n,) where `bad` (n,) is True.
+
+        Only the first of them are kept, one more than an error names.
+        """
+        found = rows[np.flatnonzero(bad)[: NAMED + 1]]
+        self.places += [_BadValue(int(row), column, wanted) for row in found]
+
+    def error(self) -> ValueError:
+        """An error that names the first bad values by row and column."""
+        # The sort is stable: within a row, columns stay in the order of the schema.
+        named = sorted(self.places, key=lambda place: place.row)[:NAMED]
+        groups: dict[tuple[str, str], list[int]] = {}
+        for place in named:
+            groups.setdefault((place.wanted, place.column), []).append(place.row)
+        parts = [
+            f"{wanted}: row {rows[0]}, column {column!r} is not{_nor(rows[1:])}"
+            for (wanted, column), rows in groups.items()
+        ]
+        counted = "rows count from 0, the header does not count"
+        if len(self.places) > NAMED:
+            counted += f"; there are more, the first {NAMED} are named"
+        return ValueError(f"records must be {'; '.join(parts)} ({counted})")
+
+
+def _nor(rows: list[int]) -> str:
+    """More rows of the same column: ``, nor is row 3``, or ``, nor are rows 3, 5 and 8``."""
+    match rows:
+        case []:
+            return ""
+        case [row]:
+            return f", nor is row {row}"
+        case [*others, last]:
+            return f", nor are rows {', '.join(map(str, others))} and {last}"
+    raise AssertionError(rows)

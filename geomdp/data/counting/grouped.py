@@ -1,0 +1,73 @@
+"""Counts of each column alone: DuckDB groups the values, and each distinct value is checked once.
+
+DuckDB groups dictionary-encoded texts without unpacking them, twice as fast as it codes records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from geomdp._typing import IntArray
+from geomdp.data.bad_values import BadValues
+from geomdp.data.column_values import column_values
+from geomdp.data.columns import DiscreteColumn, NumericColumn
+from geomdp.data.counting.covering import Table
+from geomdp.data.counting.tallies import Tallies
+from geomdp.data.sql_names import quoted_name
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+#: Groups that are fetched at a time.
+BATCH_GROUPS = 1 << 17
+#: Most columns that one statement groups: bits of a BIGINT.
+MOST_GROUPED = 62
+
+
+def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> bool:
+    """Whether all tables have one column, and none of these may have a group for every record."""
+    single = max(map(len, tables)) == 1 and len(columns) <= MOST_GROUPED
+    return single and not any(isinstance(column, NumericColumn) for column in columns)
+
+
+def tally_groups(
+    relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
+) -> Tallies | None:
+    """Counts of each column, or None if a value does not fit its declaration."""
+    names = [quoted_name(column.name) for column in columns]
+    groups = relation.query(
+        "records",
+        f"SELECT {', '.join(names)}, count(*), GROUPING({', '.join(names)}) FROM records "
+        f"GROUP BY GROUPING SETS ({', '.join(f'({name})' for name in names)})",
+    )
+    assert groups is not None  # a SELECT has a result
+    cells = {(i,): np.zeros(len(column.labels), np.int64) for i, column in enumerate(columns)}
+    for batch in groups.to_arrow_reader(BATCH_GROUPS):
+        *values, numbers, grouping = batch.columns
+        # The bit of a column in GROUPING is 0 in the rows that count its values.
+        everything = (1 << len(columns)) - 1
+        for i, column in enumerate(columns):
+            mine = np.flatnonzero(grouping.to_numpy() == everything - (1 << (len(columns) - 1 - i)))
+            if len(mine) == 0:
+                continue
+            found = _codes(values[i].take(mine), column)
+            if found is None:
+                return None
+            np.add.at(cells[i,], found, numbers.to_numpy()[mine])
+    levels = tuple(len(column.labels) for column in columns)
+    return Tallies(levels, int(cells[0,].sum()), cells)
+
+
+def _codes(values: pa.Array, column: DiscreteColumn) -> IntArray | None:
+    """The codes of some values as `encode` finds them; None if one of them has none."""
+    import pandas as pd
+
+    # As Python objects: pandas would make reals of whole numbers among which one is missing.
+    series = pd.Series(values.to_pylist(), dtype=object)
+    bad = BadValues()
+    found = column_values(series, column, np.arange(len(series)), bad)
+    return None if bad else found.astype(np.int64)
