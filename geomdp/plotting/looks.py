@@ -62,7 +62,7 @@ def equal_units(ax: Axes) -> None:
     if ax.name == "3d":
         ax.set_aspect("equal")
     else:
-        ax.set_aspect("equal", adjustable="datalim")
+        ax.set_aspect("equal", adjustable="box")
 
 
 def figure_of(ax: Axes) -> Figure:

@@ -16,7 +16,7 @@ from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.norm_balls.balls import CrossPolytope
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.symmetrised import SymmetricHull
-from geomdp.bodies.oracles import Facets
+from geomdp.bodies.oracles import Facets, Halfspace
 from geomdp.bodies.polytopes.barycentric import BarycentricBody, log_simplex_volume
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
@@ -74,6 +74,20 @@ class Simplex(BarycentricBody):
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self._map.weights(points).min(axis=1) >= -tolerance
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
+
+    def separate(self, point: FloatArray) -> Halfspace | None:
+        """The facet whose weight is the most negative, or the hyperplane of the affine hull."""
+        hull = self.affine_hull()
+        residual = point - hull.embed(hull.coordinates(point[None]))[0]
+        if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
+            return Halfspace(residual, float(residual @ hull.offset))
+        weights = self._map.weights(point[None])[0]
+        lowest = int(weights.argmin())
+        if weights[lowest] >= -MEMBERSHIP_TOLERANCE:
+            return None
+        # The weight is 1 / (r + 1) + <l, x - centre>, and at least 0 on the simplex.
+        slope = self._map.linear[lowest]
+        return Halfspace(-slope, 1 / len(weights) - float(slope @ self._map.centre))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Largest t each way before a barycentric weight becomes 0; 0 outside the span."""
