@@ -25,7 +25,6 @@ from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS
 N = 64
 #: Mechanisms of `MECHANISMS` without an exact path: what stands in the way.
 WITHOUT: dict[str, str] = {
-    "Recursive": "its levels are eigenvectors found in float64, and shadows of bodies along them",
     "JL Ball": "it measures random real combinations of the answers, whose sums are not exact",
     "JL Gaussian": "it measures random real combinations of the answers, whose sums are not exact",
     "Coarse Ball": "points of a net are real vectors, whose sums are not exact in float64",

@@ -20,6 +20,7 @@ from geomdp.bodies.arguments import (
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Facets
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
+from geomdp.bodies.polytopes.whole_cones import WholeCones, whole_cones
 from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
 
 
@@ -91,6 +92,14 @@ class TriangulatedPolytope(HullOfPoints):
     @property
     def _cells(self) -> Triangulation:
         return self._parts[1]
+
+    @cached_property
+    def whole_cones(self) -> WholeCones | None:
+        """The body as simplices around 0, proved in whole numbers.
+
+        None where the vertices are not whole numbers, 0 is not inside, or there is no proof.
+        """
+        return whole_cones(self.vertices)
 
     @cached_property
     def _corners(self) -> FloatArray:

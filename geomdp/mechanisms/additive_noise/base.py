@@ -12,7 +12,7 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
-from geomdp.mechanisms.additive_noise.certified_rows import SLACK, CertifiedRows
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
@@ -73,7 +73,7 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
-        slack = 0.0 if self._rows is None else SLACK
+        slack = 0.0 if self._rows is None else self._rows.slack
         arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid, slack)
         return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
 

@@ -25,6 +25,8 @@ MAX_CHECKED = 1 << 12
 RESIDUAL_BITS = 256
 #: Elements whose distances to all others are computed at a time: 16 MB.
 ROWS = 512
+#: Twice the largest relative error of one rounding in float64.
+UNIT = 2.0**-52
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +43,15 @@ class CertifiedRows:
         Maps deviations of these means from `offset` to those of all means.
     offset : (m,) array
         A point of the affine hull of the means.
+    slack : float
+        Share by which the noise was made larger for the proof.
     """
 
     places: IntArray
     noise: Noise
     lift: FloatArray
     offset: FloatArray
+    slack: float = SLACK
 
     def answers(self, noisy: FloatArray) -> FloatArray:
         """All means (m,) from the noisy ones (r,)."""
@@ -100,12 +105,31 @@ def certified_rows(
 def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency) -> bool:
     """Whether {root u : ||u||_2 <= 1} is proved to hold all differences of whole points (N, r).
 
-    Under add/remove the points themselves. With X an approximate inverse of the root A and
-    R = I - A X, A^-1 v = X v + A^-1 R v and ||A^-1|| <= ||X|| / (1 - ||R||). Balls enclose R; the
-    products X v and their distances are computed in float64, and their rounding errors added.
+    Under add/remove the points themselves.
+    """
+    pulled = pulled_back(root, points, adjacency)
+    if pulled is None:
+        return False
+    images, error = pulled
+    return bool(proved_bound(longest_difference(images, adjacency), error, len(root)) <= 1)
+
+
+def pulled_back(
+    root: FloatArray, points: FloatArray, adjacency: Adjacency
+) -> tuple[FloatArray, float] | None:
+    """A^-1 p for whole points p (N, r), relative to one of them under replace-one, with an error.
+
+    The error bounds the Euclidean distance of each image from the exact one. None for a root A
+    without an inverse that is found and proved.
+
+    Notes
+    -----
+    With X an approximate inverse of A and R = I - A X, A^-1 v = X v + A^-1 R v and
+    ||A^-1|| <= ||X|| / (1 - ||R||). Balls enclose R; the products X v are computed in float64, and
+    their rounding errors added.
     """
     if np.linalg.matrix_rank(root) < len(root):
-        return False
+        return None
     inverse, rank = np.linalg.inv(root), len(root)
     with ctx.workprec(RESIDUAL_BITS):
         product = arb_mat(root.tolist()) * arb_mat(inverse.tolist())
@@ -114,18 +138,29 @@ def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency
         )
         residual = float(sum((x * x for x in rest.entries()), start=rest[0, 0] * 0).sqrt().upper())
     if not residual < 0.5:
-        return False
+        return None
     # Differences of whole numbers below 2^53 are exact.
     moved = points - points[0] if adjacency is Adjacency.REPLACE_ONE else points
-    images = moved @ inverse.T
-    unit = 2.0**-52
-    rounding = rank * unit * np.linalg.norm(np.abs(moved) @ np.abs(inverse).T, axis=1).max()
+    rounding = rank * UNIT * np.linalg.norm(np.abs(moved) @ np.abs(inverse).T, axis=1).max()
     solved = 2 * residual * np.linalg.norm(inverse) * np.linalg.norm(moved, axis=1).max()
-    if adjacency is Adjacency.REPLACE_ONE:
-        starts = range(0, len(images), ROWS)
-        longest = max(float(cdist(images[i : i + ROWS], images).max()) for i in starts)
-    else:
-        longest = float(np.linalg.norm(images, axis=1).max())
-    # Two points bring the errors of both; the last factor covers the norms and sums themselves.
-    bound = (longest + 2 * (rounding + solved)) * (1 + 4 * (rank + 8) * unit)
-    return bool(bound <= 1)
+    return moved @ inverse.T, float(rounding + solved)
+
+
+def longest_difference(
+    images: FloatArray,
+    adjacency: Adjacency,
+    metric: Callable[[FloatArray, FloatArray], FloatArray] = cdist,
+) -> float:
+    """The largest distance of two images (N, r), under add/remove of one of them from 0."""
+    if adjacency is Adjacency.ADD_REMOVE:
+        return float(metric(images, np.zeros((1, images.shape[1]))).max())
+    starts = range(0, len(images), ROWS)
+    return max(float(metric(images[i : i + ROWS], images).max()) for i in starts)
+
+
+def proved_bound(longest: float, error: float, rank: int) -> float:
+    """A bound on an exact distance whose two ends are known up to `error`.
+
+    The last factor covers the rounding of the distance, a norm of `rank` entries, and of the sum.
+    """
+    return (longest + 2 * error) * (1 + 4 * (rank + 8) * UNIT)

@@ -6,16 +6,16 @@ import math
 from functools import cached_property
 from typing import Self
 
-import numpy as np
-
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp.bodies import Box, Scaled, SimplexDifference, neighbour_body
+from geomdp.bodies import Scaled, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
 from geomdp.geometry.outer_slabs.refinement import refine_slabs
 from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, UniformSampler
+from geomdp.mechanisms.additive_noise.certified_bodies import certified_body, holds_as_given
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import KNormNoise
@@ -117,9 +117,14 @@ class KNorm(PureMechanism):
 
     def _proved_as_computed(self) -> bool:
         # Where answers are whole numbers, floats hold the parameters of these bodies exactly.
-        body = self.noise.body
-        whole_box = isinstance(body, Box) and bool((body.upper == np.rint(body.upper)).all())
-        return self._given is None and (whole_box or isinstance(body, SimplexDifference))
+        return self._given is None and holds_as_given(self.noise.body)
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        noise = self.noise
+        if self._proved_as_computed() or not isinstance(noise.uniform, ExactSampler):
+            return None
+        return certified_body(self.workload, noise.body, self.adjacency, self._noise_of)
 
     @cached_property
     def _hull(self) -> AffineHull:

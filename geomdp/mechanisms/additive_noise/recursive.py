@@ -8,10 +8,15 @@ from typing import Self
 from geomdp._numerics.linalg import AffineHull
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.mechanisms.additive_noise.certified_bodies import certified_body, holds_as_given
+from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.knorm import holding_neighbours
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
 from geomdp.mechanisms.sensitivity import answer_hull
+from geomdp.noise import KNormNoise
 from geomdp.noise.decomposition import Variant, decompose
+from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector
 from geomdp.noise.recursive import RecursiveNoise, best_stop, energy_of
 from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
@@ -60,6 +65,8 @@ class Recursive(PureMechanism):
     """
 
     _span: AffineHull
+    #: The body that was split into levels, in R^m.
+    _chosen: Body
 
     def __init__(
         self,
@@ -91,11 +98,43 @@ class Recursive(PureMechanism):
         variants = list(Variant) if self._variant is None else [self._variant]
         # Variants that stop at once are the same noise; `min` then keeps the first.
         choices = [
-            best_stop(decompose(body, variant, exact=exact))
+            (best_stop(decompose(body, variant, exact=exact)), body)
             for body in bodies
             for variant in variants
         ]
-        return RecursiveNoise(min(choices, key=energy_of), self.privacy.epsilon)
+        levels, self._chosen = min(choices, key=lambda choice: energy_of(choice[0]))
+        return RecursiveNoise(levels, self.privacy.epsilon)
+
+    @cached_property
+    def _undivided(self) -> KNormNoise | None:
+        """The same noise as K-norm noise of the body in R^m, where the recursion stops at once."""
+        noise = self.noise
+        if len(noise.levels) > 1 or not isinstance(noise.levels[0].source.sampler, ExactSampler):
+            return None
+        if not self._chosen.implements(Body.sample_uniform):
+            return None
+        return self._noise_of(self._chosen)
+
+    def _noise_of(self, body: Body) -> KNormNoise:
+        return KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
+
+    def _proved_as_computed(self) -> bool:
+        noise = self._undivided
+        return noise is not None and self._given is None and holds_as_given(noise.body)
+
+    @cached_property
+    def _rows(self) -> CertifiedRows | None:
+        noise = self._undivided
+        if noise is None or self._proved_as_computed():
+            return None
+        return certified_body(self.workload, noise.body, self.adjacency, self._noise_of)
+
+    @cached_property
+    def _rounded(self) -> RoundedVector | RoundedParts | None:
+        noise = self._undivided
+        if self.grid is None or noise is None or self._rows is not None:
+            return super()._rounded
+        return RoundedNoise(noise, self.grid)
 
     @cached_property
     def _hull(self) -> AffineHull:

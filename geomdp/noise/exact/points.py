@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import singledispatch
+from itertools import accumulate
 
 from flint import arb
 
@@ -54,7 +56,6 @@ NO_EXACT_POINTS: dict[type[Body], str] = {
     SpectraplexDifference: (
         "its eigenvalues come from coupling from the past, too costly in ball arithmetic"
     ),
-    TriangulatedPolytope: "its simplices are found in float64, so they need not tile the polytope",
 }
 
 #: Largest p of an l_p ball: beyond it the box differs by less than 1 part in 10^4 in up to 10^40
@@ -197,6 +198,28 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
         return to_answers(
             [size * x / above if i in positive else -size * x / below for i, x in enumerate(parts)]
         )
+
+    return point
+
+
+@uniform_point.register
+def _triangulated(body: TriangulatedPolytope) -> Computable:
+    """A simplex conv(0, v_1, .., v_r) by its volume, a whole number, and uniform weights in it."""
+    cones = body.whole_cones
+    if cones is None:
+        reason = "its vertices are not whole numbers around 0, or no cut into simplices is proved"
+        raise NoExactPath(body, reason)
+    ends, order = list(accumulate(cones.volumes)), body.dimension
+    corners = cones.points[cones.cones].tolist()
+
+    def point(draw: Draw) -> Vector:
+        chosen = corners[bisect_right(ends, whole_number(ends[-1], draw))]
+        # The weight of 0 is left out.
+        weights = dirichlet(order + 1, 2, draw)[:order]
+        return [
+            ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])
+            for entries in zip(*chosen, strict=True)
+        ]
 
     return point
 
