@@ -178,12 +178,6 @@ IN_FLOAT64 = {
     "fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=N, privacy=ONE),
     "linear map": lambda: Laplace(LinearMap(Histogram(3), np.eye(3)), n=N, privacy=ONE),
     "second moments": lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=ONE),
-    "body of the caller": lambda: KNorm(
-        Parities(2, 1),
-        n=N,
-        privacy=ONE,
-        body=KNorm(Parities(2, 1), n=N, privacy=ONE).noise.body,
-    ),
     "too many records": lambda: Laplace(Histogram(2), n=2**53, privacy=ONE),
     "shrunk": lambda: Shrunk(Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5))),
 }
