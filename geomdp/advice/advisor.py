@@ -13,8 +13,9 @@ from geomdp.advice.comparison.table import comparison_table
 from geomdp.advice.reasons import reasons
 from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
 from geomdp.mechanisms import Mechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
+from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:

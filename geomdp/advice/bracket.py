@@ -13,8 +13,9 @@ from geomdp.advice.upper_side import upper_bounds
 from geomdp.bounds import Bound, Metric
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.metrics import MEAN_L2
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
+from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
 if TYPE_CHECKING:

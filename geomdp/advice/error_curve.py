@@ -27,8 +27,9 @@ from geomdp.mechanisms import (
     Mechanism,
     predict_on_prior,
 )
-from geomdp.mechanisms.sensitivity import checked_adjacency, l1_sensitivity
+from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Privacy, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Records, Workload
 
 if TYPE_CHECKING:

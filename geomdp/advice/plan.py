@@ -15,8 +15,8 @@ from geomdp.advice.known_moments import workload_hash
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting
 from geomdp.advice.steps import STEPS
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
-from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.privacy import Adjacency, Privacy
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
 

@@ -195,12 +195,12 @@ def volume_bound(
     ----------
     Formula sheet JL-VR.
     """
+    problem = Problem(epsilon, alpha, metric, adjacency)
     if adjacency is not Adjacency.ADD_REMOVE:
         raise SideConditionError(
             "a volume bound needs add/remove neighbours and data sets of every size, "
             f"got {adjacency.value}"
         )
-    problem = Problem(epsilon, alpha, metric, adjacency)
     radii = volume_radii(neighbour_body(workload, adjacency), rng)
     winner = max(radii, key=lambda radius: radius.dimension * radius.lower)
     error = count_error(winner, epsilon=problem.epsilon)

@@ -8,15 +8,8 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp.privacy import Adjacency, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
-
-
-def checked_adjacency(adjacency: object) -> Adjacency:
-    """`adjacency`, or ``ValueError`` if it is no member of `Adjacency`."""
-    if not isinstance(adjacency, Adjacency):
-        members = ", ".join(f"Adjacency.{member.name}" for member in Adjacency)
-        raise ValueError(f"adjacency must be one of {members}, got {adjacency!r}")
-    return adjacency
 
 
 def checked_workload(workload: object) -> Workload:

@@ -2,7 +2,7 @@
 
 Sensitivities Delta_1 and Delta_2 are the largest ||f(X) - f(X')||_1 and ||f(X) - f(X')||_2 over
 neighbours X, X'. Scales are in the units of f, per coordinate. All functions raise ``ValueError``
-for a sensitivity that is not finite and above 0.
+for a sensitivity that is not finite and above 0, and for a guarantee of another kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scipy.special import erfcx, log_ndtr, ndtri
 from geomdp._numerics.bisection import largest_at_most
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
-from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP
+from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
 
 def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
@@ -27,6 +27,7 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     rounded up, so that epsilon b >= Delta_1 holds for the float64 values in exact arithmetic.
     Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
     """
+    check_privacy(privacy, PureDP)
     sensitivity = positive(sensitivity, "sensitivity")
     scale = _scale(sensitivity / privacy.epsilon)
     enough = Fraction(scale) * Fraction(privacy.epsilon) >= Fraction(sensitivity)
@@ -56,6 +57,7 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     for the float64 values in exact arithmetic; it is above the exact value by a few units in the
     last place at most. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
     """
+    check_privacy(privacy, ZCDP)
     sensitivity = positive(sensitivity, "sensitivity")
     scale = _scale(sensitivity / math.sqrt(2) / math.sqrt(privacy.rho))
     while 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 < Fraction(sensitivity) ** 2:
@@ -80,6 +82,7 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
     ----------
     Balle-Wang 2018, Theorem 8; formula sheet JL-GAUSS.
     """
+    check_privacy(privacy, ApproxDP)
     sensitivity, epsilon = positive(sensitivity, "sensitivity"), privacy.epsilon
     a = largest_at_most(
         lambda a: _log_delta(a, epsilon),

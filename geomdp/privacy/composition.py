@@ -8,7 +8,7 @@ from typing import overload
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp._validation import whole
-from geomdp.privacy.guarantees import ZCDP, ApproxDP, Privacy, PureDP, below_half
+from geomdp.privacy.definitions import ZCDP, ApproxDP, Privacy, PureDP, below_half, check_privacy
 
 
 @overload
@@ -31,6 +31,8 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     """
     if not parts:
         raise ValueError("parts must hold at least 1 step, got 0")
+    for part in parts:
+        check_privacy(part, name="parts")
     rhos = [part.rho for part in parts if isinstance(part, ZCDP)]
     if len(rhos) == len(parts):
         return ZCDP(math.fsum(rhos))
@@ -54,6 +56,7 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
     GEN-2.
     """
     size = whole(size, "size")
+    check_privacy(privacy)
     match privacy:
         case PureDP(epsilon=epsilon):
             return PureDP(size * epsilon)
@@ -77,6 +80,7 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
     """
     steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
+    check_privacy(step, PureDP, ApproxDP, name="step")
     step_delta = step.delta if isinstance(step, ApproxDP) else 0.0
     epsilon = _advanced_epsilon(step.epsilon, steps, slack_delta)
     return ApproxDP(epsilon, steps * step_delta + slack_delta)
@@ -93,6 +97,7 @@ def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
     rule).
     """
     steps = whole(steps, "steps")
+    check_privacy(total, ApproxDP, name="total")
     # Upper end of the bisection: each summand alone must stay below epsilon. The second summand
     # gives epsilon_0 <= 1, or else e^epsilon_0 - 1 <= epsilon / T, which keeps e^epsilon_0 finite.
     highest = min(
@@ -114,6 +119,7 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     2014, Corollary 3.21; formula sheet GEN-2b.
     """
     steps = whole(steps, "steps")
+    check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
     # 8 = 2 * 2^2: the first summand of GEN-2a gets half of epsilon, the second the other half.

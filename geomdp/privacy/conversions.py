@@ -6,7 +6,16 @@ import math
 
 from geomdp._numerics.bisection import largest_at_most
 from geomdp.privacy.composition import group_privacy
-from geomdp.privacy.guarantees import ZCDP, Adjacency, ApproxDP, Privacy, PureDP, below_half
+from geomdp.privacy.definitions import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Privacy,
+    PureDP,
+    below_half,
+    check_privacy,
+    checked_adjacency,
+)
 
 
 def pure_to_zcdp(privacy: PureDP) -> ZCDP:
@@ -14,6 +23,7 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
 
     Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
     """
+    check_privacy(privacy, PureDP)
     return ZCDP(privacy.epsilon**2 / 2)
 
 
@@ -23,8 +33,8 @@ def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
     ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; formula
     sheet GEN-2.
     """
-    delta = below_half(delta, "delta")
-    rho = privacy.rho
+    check_privacy(privacy, ZCDP)
+    delta, rho = below_half(delta, "delta"), privacy.rho
     return ApproxDP(rho + 2 * math.sqrt(rho) * math.sqrt(-math.log(delta)), delta)
 
 
@@ -52,6 +62,7 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
     ----------
     Canonne-Kamath-Steinke 2020, Corollary 13 (proved above); formula sheet GEN-2.
     """
+    check_privacy(privacy, ZCDP)
     delta = below_half(delta, "delta")
     rho, log_delta = privacy.rho, math.log(delta)
     t = largest_at_most(
@@ -73,7 +84,8 @@ def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) ->
     private under add/remove. ``ValueError`` from replace-one to add/remove, or if the delta of the
     group reaches 1/2. Formula sheet GEN-1, GEN-2.
     """
-    if source is target:
+    check_privacy(privacy)
+    if checked_adjacency(source) is checked_adjacency(target):
         return privacy
     if target is Adjacency.ADD_REMOVE:
         raise ValueError(

@@ -1,14 +1,21 @@
-"""Privacy guarantees: parameters, the neighbour relation and the status of the sampler."""
+"""The privacy record of a mechanism or release: its definition, sampler and arithmetic."""
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from geomdp._validation import positive, real_number
+from geomdp.privacy.definitions import (
+    ZCDP,
+    Adjacency,
+    ApproxDP,
+    Privacy,
+    check_privacy,
+    checked_adjacency,
+    privacy_from_parameters,
+)
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
@@ -30,113 +37,6 @@ def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
         f"noise correctly rounded to multiples of 2^-{grid}{scaled}; random bits from the "
         "operating system"
     )
-
-
-class Adjacency(enum.Enum):
-    """Which pairs of data sets are neighbours (GEN-1)."""
-
-    #: Replace one record; the number of records n is public.
-    REPLACE_ONE = "replace-one"
-    #: Add or remove one record; a normaliser n, if used, is declared and public.
-    ADD_REMOVE = "add/remove"
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def below_half(value: float, name: str) -> float:
-    """`value` as a float if it is above 0 and below 1/2, ``ValueError`` otherwise."""
-    number = real_number(value)
-    if not 0 < number < 0.5:
-        raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")
-    return number
-
-
-class Definition:
-    """Base of the definitions of privacy, whose parameters are their fields."""
-
-    def parameters(self) -> dict[str, float]:
-        """Parameters by name, for a privacy record."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class PureDP(Definition):
-    """epsilon-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] for all neighbours and events (GEN-2).
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, finite and above 0.
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-
-    def __str__(self) -> str:
-        return f"{self.epsilon:g}-DP"
-
-
-@dataclass(frozen=True)
-class ApproxDP(Definition):
-    """(epsilon, delta)-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta (GEN-2).
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy loss, finite and above 0.
-    delta : float
-        Failure mass, 0 < delta < 1/2.
-    """
-
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
-        object.__setattr__(self, "delta", below_half(self.delta, "delta"))
-
-    def __str__(self) -> str:
-        return f"({self.epsilon:g}, {self.delta:g})-DP"
-
-
-@dataclass(frozen=True)
-class ZCDP(Definition):
-    """rho-zero-concentrated DP: D_a(M(X) || M(X')) <= rho a for every Renyi order a > 1.
-
-    Parameters
-    ----------
-    rho : float
-        Concentrated privacy loss, finite and above 0.
-    """
-
-    rho: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", positive(self.rho, "rho"))
-
-    def __str__(self) -> str:
-        return f"{self.rho:g}-zCDP"
-
-
-Privacy = PureDP | ApproxDP | ZCDP
-
-
-def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
-    """The privacy of class `definition` whose ``parameters()`` are `parameters`.
-
-    Raises
-    ------
-    ValueError
-        For another definition, other parameters, or parameters out of range.
-    """
-    kinds: dict[str, type[Privacy]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
-    try:
-        return kinds[definition](**parameters)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not a privacy record: {definition!r}, {parameters!r}") from error
 
 
 @dataclass(frozen=True)
@@ -210,6 +110,11 @@ class Guarantee:
         Caveat on the arithmetic of the sampler (SAM-6).
     seeded : bool
         Whether the random generator was supplied by the caller.
+
+    Raises
+    ------
+    ValueError
+        For a field of another type.
     """
 
     privacy: Privacy
@@ -217,6 +122,16 @@ class Guarantee:
     sampler: SamplerStatus
     arithmetic: str = FLOAT64_CAVEAT
     seeded: bool = False
+
+    def __post_init__(self) -> None:
+        check_privacy(self.privacy)
+        checked_adjacency(self.adjacency)
+        if not isinstance(self.sampler, Exact | Approximate | Heuristic):
+            raise ValueError(
+                f"sampler must be Exact, Approximate or Heuristic, got {self.sampler!r}"
+            )
+        if not isinstance(self.seeded, bool):
+            raise ValueError(f"seeded must be True or False, got {self.seeded!r}")
 
     @property
     def effective(self) -> Privacy:

@@ -13,15 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from geomdp.privacy.guarantees import (
+from geomdp.privacy.definitions import (
     ZCDP,
     Adjacency,
     ApproxDP,
-    Guarantee,
-    Heuristic,
     PureDP,
+    check_privacy,
+    checked_adjacency,
     privacy_from_parameters,
 )
+from geomdp.privacy.guarantees import Guarantee, Heuristic
 from geomdp.privacy.ledger_file import LedgerFile
 from geomdp.privacy.spends import Spend, affordable, spent_parameters
 
@@ -71,10 +72,8 @@ class Ledger:
         path: str | Path | None = None,
         create: bool = True,
     ) -> None:
-        if not isinstance(budget, PureDP | ApproxDP | ZCDP):
-            raise ValueError(f"budget must be PureDP, ApproxDP or ZCDP, got {budget!r}")
-        if not isinstance(adjacency, Adjacency):
-            raise ValueError(f"adjacency must be an Adjacency, got {adjacency!r}")
+        check_privacy(budget, name="budget")
+        checked_adjacency(adjacency)
         if str(path) in ("", ":memory:"):  # SQLite's names for a ledger that no other run sees
             raise ValueError(f"path must name a file, or be None for memory; got {path!r}")
         self.budget = budget

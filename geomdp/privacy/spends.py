@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from geomdp.privacy.guarantees import ZCDP, ApproxDP, PureDP
+from geomdp.privacy.definitions import ZCDP, ApproxDP, PureDP, check_privacy
 
 #: Relative rounding allowed when spends are added up to exactly the budget.
 ROUNDING = 1e-12
@@ -29,6 +29,9 @@ class Spend:
     label: str
     privacy: PureDP | ApproxDP | ZCDP
     time: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        check_privacy(self.privacy)
 
 
 def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> bool:

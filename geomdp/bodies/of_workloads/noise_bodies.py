@@ -17,6 +17,7 @@ from geomdp.bodies.operations.products import Product
 from geomdp.bodies.polytopes.triangulated import TriangulatedPolytope
 from geomdp.bodies.polytopes.triangulation import can_triangulate, hull_vertices
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Block, Workload
 
 #: Largest N^2 m of the differences of N vertices: 2^24 float64 are 128 MB.
@@ -135,7 +136,7 @@ def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> li
 
 def norm_bounds(workload: Workload, adjacency: Adjacency) -> tuple[float, float]:
     """Bounds on the l1 and l2 norms of differences of sums of neighbours."""
-    match adjacency:
+    match checked_adjacency(adjacency):
         case Adjacency.REPLACE_ONE:
             return workload.l1_diameter(), workload.l2_diameter()
         case Adjacency.ADD_REMOVE:

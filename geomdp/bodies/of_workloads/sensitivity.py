@@ -29,6 +29,7 @@ from geomdp.bodies.polytopes.simplex import Simplex
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 from geomdp.bodies.spectral.spectraplex import Spectraplex
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import (
     Coarsened,
     Histogram,
@@ -153,7 +154,7 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     B is for sums of answers; scaled by 1/n it is the body for mean answers (JL-DEF).
     """
     K = sensitivity_polytope(workload)
-    match adjacency:
+    match checked_adjacency(adjacency):
         case Adjacency.REPLACE_ONE:
             return difference_body(K)
         case Adjacency.ADD_REMOVE:
@@ -174,7 +175,7 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     workloads are kept, so that the mechanisms compared for one workload share them and everything
     they have computed.
     """
-    return list(_kept_noise_bodies(workload, adjacency))
+    return list(_kept_noise_bodies(workload, checked_adjacency(adjacency)))
 
 
 @lru_cache(maxsize=KEPT_WORKLOADS)

@@ -8,6 +8,7 @@ from geomdp._validation import positive
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.rounding import rounded_down
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 
 #: Changes between neighbouring data sets that amount to replacing one record.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
@@ -44,8 +45,7 @@ class Problem:
         object.__setattr__(self, "alpha", positive(self.alpha, "alpha"))
         if not isinstance(self.metric, Metric):
             raise ValueError(f"metric must be MeanL2, RMS or WorstCase, got {self.metric!r}")
-        if not isinstance(self.adjacency, Adjacency):
-            raise ValueError(f"adjacency must be an Adjacency, got {self.adjacency!r}")
+        checked_adjacency(self.adjacency)
 
     @property
     def required_separation(self) -> float:

@@ -33,6 +33,7 @@ from geomdp.bounds.lines.orthogonal_lines import (
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.separated import elements_or_sample
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
 #: Most elements used, and most of their answers kept in memory: 2^23 float64 are 64 MB.
@@ -135,7 +136,11 @@ def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
     """Plans for a workload; both their numbers of records and their scales increase."""
-    return _plans(workload, positive(epsilon, "epsilon") * CHANGES[adjacency], metric.moment)
+    return _plans(
+        workload,
+        positive(epsilon, "epsilon") * CHANGES[checked_adjacency(adjacency)],
+        metric.moment,
+    )
 
 
 @lru_cache(maxsize=32)

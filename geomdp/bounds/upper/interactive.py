@@ -15,6 +15,7 @@ from collections.abc import Callable
 from geomdp._numerics.bisection import smallest_accuracy
 from geomdp._validation import probability, whole
 from geomdp.privacy import ApproxDP, PureDP
+from geomdp.privacy.definitions import check_privacy
 
 #: Constant of Theorem 3.3 of Blum-Roth.
 ONLINE_CONSTANT = 3000
@@ -56,8 +57,7 @@ def online_accuracy(
     ----------
     Blum-Roth 2013, Theorems 3.3 and 3.8; formula sheet BR-T3.3, BR-SMW.
     """
-    if not isinstance(privacy, ApproxDP):
-        raise ValueError(f"privacy must be ApproxDP, got {privacy!r}")
+    check_privacy(privacy, ApproxDP)
     logs = math.log(4 / privacy.delta) * math.log(
         whole(queries, "queries") / probability(beta, "beta")
     )
@@ -85,6 +85,7 @@ def iterative_accuracy(
     ----------
     Dwork-Roth 2014, section 5.2; formula sheet IC-T4, IC-T5.
     """
+    check_privacy(privacy, PureDP, ApproxDP)
     count, share = whole(queries, "queries"), probability(beta, "beta")
     whole(n, "n")
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from geomdp._validation import positive, probability, whole
 from geomdp.privacy import ApproxDP
+from geomdp.privacy.definitions import check_privacy
 
 #: Constant of the limited-independence Johnson-Lindenstrauss lemma: T >= 4 * 64^2 ln(1/tau) / s^2.
 JL_CONSTANT = 4 * 64**2
@@ -105,6 +106,7 @@ def paper_accuracy(privacy: ApproxDP, *, n: int, sparsity: int, queries: int, be
     (1/n) (sqrt(m) + (16 sqrt(3) / eps) sqrt(m ln(4k/beta) ln(1/delta)
     (log2(2k/beta) + log2 T))), with Laplace noise and the paper's T.
     """
+    check_privacy(privacy, ApproxDP)
     rows = paper_sizes(n=n, sparsity=sparsity, queries=queries, beta=beta).rows
     logs = (
         math.log(4 * queries / beta)

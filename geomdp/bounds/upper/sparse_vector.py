@@ -12,6 +12,7 @@ import math
 
 from geomdp._validation import positive, probability, whole
 from geomdp.privacy import ApproxDP, PureDP
+from geomdp.privacy.definitions import check_privacy
 
 
 def _logs(queries: int, beta: float, multiple: float) -> float:
@@ -31,6 +32,7 @@ def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float
     alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP, with sqrt(512 c ln(1/delta)) in place of
     8 c for approximate DP.
     """
+    check_privacy(privacy, PureDP, ApproxDP)
     cutoff = whole(cutoff, "cutoff")
     logs = _logs(queries, beta, 2 * cutoff)
     match privacy:
@@ -57,6 +59,7 @@ def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, bet
     alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28), with
     sqrt(8 c ln(2/delta)) in place of c for approximate DP.
     """
+    check_privacy(privacy, PureDP, ApproxDP)
     cutoff = whole(cutoff, "cutoff")
     logs = _logs(queries, beta, 4 * cutoff)
     match privacy:
@@ -73,6 +76,7 @@ def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta
     3.28). False for few queries: at c = k = 10, beta = 0.05, delta = 1e-6 the noise on the
     answers alone exceeds it with probability 0.347 (DISC-11).
     """
+    check_privacy(privacy, ApproxDP)
     cutoff = whole(cutoff, "cutoff")
     spread = math.sqrt(cutoff * math.log(2 / privacy.delta)) * (math.sqrt(512) + 1)
     return _logs(queries, beta, 4 * cutoff) * spread / privacy.epsilon

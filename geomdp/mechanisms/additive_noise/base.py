@@ -15,10 +15,11 @@ from geomdp._validation import whole
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
-from geomdp.mechanisms.sensitivity import checked_adjacency, checked_workload
+from geomdp.mechanisms.sensitivity import checked_workload
 from geomdp.noise.base import Noise
 from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector, public_grid
 from geomdp.privacy import Adjacency, Guarantee, Privacy
+from geomdp.privacy.definitions import check_privacy, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
 
@@ -62,6 +63,7 @@ class AdditiveMechanism(Mechanism):
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> None:
         self.workload, self.n = checked_workload(workload), whole(n, "n")
+        check_privacy(privacy)
         self.privacy, self.adjacency = privacy, checked_adjacency(adjacency)
 
     @property

@@ -18,6 +18,7 @@ from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
 from geomdp.mechanisms.protocol import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import Ledger
 
 
@@ -166,7 +167,7 @@ class IterativeConstruction(Generic[AnyQuery]):
         self.privacy = privacy
         self.beta = probability(beta, "beta")
         self.design = design
-        self.adjacency = adjacency
+        self.adjacency = checked_adjacency(adjacency)
         self.alpha = self._solve_accuracy()
         self.updates_allowed = self._updates(self.alpha)
         self.step_epsilon = step_epsilon(privacy, self.updates_allowed)

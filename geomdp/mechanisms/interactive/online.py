@@ -16,6 +16,7 @@ from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 
@@ -103,7 +104,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         self.n = whole(n, "n")
         self.queries = whole(queries, "queries")
         beta = probability(beta, "beta")
-        replace_one = adjacency is Adjacency.REPLACE_ONE
+        replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
         if records is not None and replace_one and len(records) != self.n:
             raise ValueError(f"records must number n = {self.n}, got {len(records)}")
         self.rule = rule

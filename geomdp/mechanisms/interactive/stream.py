@@ -21,6 +21,7 @@ from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.noise.exact.laplace_numbers import ExactNumber
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
 #: A query: its true answer, or a function of the records if the mechanism holds them.
@@ -66,6 +67,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         self.sensitivity = positive(self.sensitivity, "sensitivity")
         if not isinstance(self.privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
+        checked_adjacency(self.adjacency)
         if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(
                 "monotone must be False under replace-one: replacing a record can raise one "

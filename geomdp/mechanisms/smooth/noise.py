@@ -17,6 +17,7 @@ from geomdp._validation import positive
 from geomdp.mechanisms.sensitivity import pure_only
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
 
@@ -125,7 +126,7 @@ class UniformLaplace(MomentLaplace):
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
         """The l1 diameter or radius of the moments."""
-        replace_one = adjacency is Adjacency.REPLACE_ONE
+        replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
         return workload.l1_diameter() if replace_one else workload.l1_radius()
 
 
@@ -165,7 +166,7 @@ class WeightedLaplace(MomentLaplace):
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
         """The weighted l1 diameter of the moments, or the sum of the weights."""
         weights = 1 / self.shape(workload)
-        if adjacency is Adjacency.REPLACE_ONE:
+        if checked_adjacency(adjacency) is Adjacency.REPLACE_ONE:
             return workload.weighted_l1_diameter(weights)
         return float(weights.sum())
 
@@ -188,7 +189,7 @@ class UniformGaussian(MomentNoise):
         """Gaussian noise with the least standard deviation for the sensitivity."""
         if isinstance(privacy, PureDP):
             raise ValueError(f"privacy must be ZCDP or ApproxDP for UniformGaussian, got {privacy}")
-        replace_one = adjacency is Adjacency.REPLACE_ONE
+        replace_one = checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
         sensitivity = workload.l2_diameter() if replace_one else workload.l2_radius()
         more = float(np.linalg.norm(np.broadcast_to(slack, workload.n_queries)))
         scale = gaussian_scale(sensitivity + more, privacy)

@@ -13,7 +13,6 @@ from geomdp._validation import whole
 from geomdp.data import Schema
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind
-from geomdp.mechanisms.sensitivity import checked_adjacency
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
 from geomdp.mechanisms.smooth.noise import (
     CalibratedNoise,
@@ -23,6 +22,7 @@ from geomdp.mechanisms.smooth.noise import (
 )
 from geomdp.mechanisms.smooth.smooth_release import SmoothRelease, check_schema
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries

@@ -22,6 +22,7 @@ from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows, RoundedRows
 from geomdp.mechanisms.sparse.sparse_summary import SparseSummary
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Exact, Guarantee
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.privacy.ledger import Ledger
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
@@ -92,6 +93,7 @@ class SparseProject:
     ) -> None:
         if not isinstance(privacy, ApproxDP | ZCDP):
             raise ValueError(f"privacy must be ApproxDP or ZCDP, got {privacy}")
+        checked_adjacency(adjacency)
         self.n = whole(n, "n")
         self.sparsity = whole(sparsity, "sparsity")
         if rows is None:

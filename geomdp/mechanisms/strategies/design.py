@@ -12,12 +12,14 @@ import numpy as np
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
+from geomdp._validation import positive
 from geomdp.bodies import SimplexDifference
 from geomdp.data.counting.record_counts import Counts
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise, Part
 from geomdp.noise.mapped import Map
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
 #: Largest difference between an answer and what the measurements rebuild of it, as a share of the
@@ -116,6 +118,9 @@ class Design:
     adjacency: Adjacency
     measure: Callable[[], Sequence[Measurement]]
 
+    def __post_init__(self) -> None:
+        checked_adjacency(self.adjacency)
+
     @cached_property
     def measurements(self) -> Sequence[Measurement]:
         """What `measure` returns."""
@@ -130,9 +135,10 @@ class Design:
         Raises
         ------
         ValueError
-            If the measurements do not rebuild every answer; see `check_rebuilt`.
+            If the measurements do not rebuild every answer (see `check_rebuilt`), and for an
+            epsilon that is not finite and above 0.
         """
-        measured, affordable = self.measurements, epsilon
+        measured, affordable = self.measurements, positive(epsilon, "epsilon")
         noises = [part.noise(affordable) for part in measured]
         while (loss := exact_loss(measured, noises)) is not None and loss > Fraction(epsilon):
             affordable *= 1 - 2.0**-50
@@ -204,7 +210,7 @@ class LaplaceCells:
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> LaplaceNoise:
         """Laplace noise on every cell."""
-        return LaplaceNoise(cells, _l1_change(adjacency) / epsilon)
+        return LaplaceNoise(cells, _l1_change(adjacency) / positive(epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -218,14 +224,14 @@ class SimplexCells:
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
         """4 (2 r + 1) / (r + 2), r = cells - 1; 2 under add/remove."""
-        if adjacency is Adjacency.ADD_REMOVE:
+        if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().variance(cells, adjacency)
         # (r + 1)(r + 2) times E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2), see the body.
         return 4 * (2 * cells - 1) / (cells + 1)
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
         """K-norm noise on the hyperplane of sum 0."""
-        if adjacency is Adjacency.ADD_REMOVE:
+        if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().noise(cells, epsilon, adjacency)
         body = SimplexDifference(np.eye(cells))
         return KNormNoise(body, epsilon, ExactSampler(body))
@@ -277,4 +283,4 @@ def laplace_measurement(
 
 def _l1_change(adjacency: Adjacency) -> float:
     """Largest l1 change of the counts of a partition between neighbours."""
-    return 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
+    return 2.0 if checked_adjacency(adjacency) is Adjacency.REPLACE_ONE else 1.0

@@ -15,6 +15,7 @@ from geomdp.mechanisms.strategies.design import ENTRY_UNIT, Design, laplace_meas
 from geomdp.mechanisms.strategies.least_squares import error_and_slopes, gram, reconstruct
 from geomdp.mechanisms.strategies.listed import listed_answers, listed_sums
 from geomdp.privacy import Adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload, WorkloadSizeError
 from geomdp.workloads.closed_forms.diameters import l1_diameter
 
@@ -68,6 +69,7 @@ class PIdentity:
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The design with the best rows; `WorkloadSizeError` unless N is from 2 to 2^10."""
+        checked_adjacency(adjacency)
         answers = optimisable_answers(workload)
         size = len(answers)
         counts = bump_counts(size) if self.rows is None else [self.rows]

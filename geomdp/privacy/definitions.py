@@ -1,0 +1,136 @@
+"""Definitions of privacy: their parameters, and the relation of neighbouring data sets."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from geomdp._validation import positive, real_number
+
+
+class Adjacency(enum.Enum):
+    """Which pairs of data sets are neighbours (GEN-1)."""
+
+    #: Replace one record; the number of records n is public.
+    REPLACE_ONE = "replace-one"
+    #: Add or remove one record; a normaliser n, if used, is declared and public.
+    ADD_REMOVE = "add/remove"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def checked_adjacency(adjacency: object) -> Adjacency:
+    """`adjacency`, or ``ValueError`` if it is no member of `Adjacency`."""
+    if not isinstance(adjacency, Adjacency):
+        members = ", ".join(f"Adjacency.{member.name}" for member in Adjacency)
+        raise ValueError(f"adjacency must be one of {members}, got {adjacency!r}")
+    return adjacency
+
+
+def below_half(value: float, name: str) -> float:
+    """`value` as a float if it is above 0 and below 1/2, ``ValueError`` otherwise."""
+    number = real_number(value)
+    if not 0 < number < 0.5:
+        raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")
+    return number
+
+
+class Definition:
+    """Base of the definitions of privacy, whose parameters are their fields."""
+
+    def parameters(self) -> dict[str, float]:
+        """Parameters by name, for a privacy record."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class PureDP(Definition):
+    """epsilon-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] for all neighbours and events (GEN-2).
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, finite and above 0.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+
+    def __str__(self) -> str:
+        return f"{self.epsilon:g}-DP"
+
+
+@dataclass(frozen=True)
+class ApproxDP(Definition):
+    """(epsilon, delta)-DP: Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta (GEN-2).
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, finite and above 0.
+    delta : float
+        Failure mass, 0 < delta < 1/2.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", below_half(self.delta, "delta"))
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})-DP"
+
+
+@dataclass(frozen=True)
+class ZCDP(Definition):
+    """rho-zero-concentrated DP: D_a(M(X) || M(X')) <= rho a for every Renyi order a > 1.
+
+    Parameters
+    ----------
+    rho : float
+        Concentrated privacy loss, finite and above 0.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", positive(self.rho, "rho"))
+
+    def __str__(self) -> str:
+        return f"{self.rho:g}-zCDP"
+
+
+Privacy = PureDP | ApproxDP | ZCDP
+
+
+def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privacy") -> None:
+    """``ValueError`` if `privacy` is of none of the definitions `kinds`; by default of none at all.
+
+    `name` is that of the argument, for the message.
+    """
+    kinds = kinds or (PureDP, ApproxDP, ZCDP)
+    if not isinstance(privacy, kinds):
+        *first, last = (kind.__name__ for kind in kinds)
+        wanted = f"{', '.join(first)} or {last}" if first else last
+        raise ValueError(f"{name} must be {wanted}, got {privacy!r}")
+
+
+def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
+    """The privacy of class `definition` whose ``parameters()`` are `parameters`.
+
+    Raises
+    ------
+    ValueError
+        For another definition, other parameters, or parameters out of range.
+    """
+    kinds: dict[str, type[Privacy]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP)}
+    try:
+        return kinds[definition](**parameters)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a privacy record: {definition!r}, {parameters!r}") from error

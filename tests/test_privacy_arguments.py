@@ -1,0 +1,263 @@
+"""Every public function refuses a bad neighbour relation, guarantee or privacy parameter.
+
+A wrong argument that is taken for a valid one can halve the noise: `SparseProject` once took the
+text "replace_one" for add/remove. `CALLS` has a row for each public callable with such a parameter;
+a callable without a row fails a test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import math
+import pkgutil
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp as gd
+from geomdp import advice, audit, bodies, bounds, mechanisms, noise, plotting, privacy, tabulation
+from geomdp.advice.known_moments import workload_hash
+from geomdp.bounds import upper
+from geomdp.geometry.sampling import ExactSampler
+from geomdp.mechanisms import strategies
+from geomdp.mechanisms.strategies.design import Design
+from geomdp.noise.exact import proved_gaussian_scale
+from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
+
+PURE, RHO, DELTA = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
+REPLACE = Adjacency.REPLACE_ONE
+
+#: Arguments that are no neighbour relation, no guarantee, and no privacy parameter. The texts are
+#: the value of the enum, its name, and what a caller might type.
+NUMBERS: list[Any] = [0, -1.0, math.nan, math.inf, "1", None, True, 10**400]
+BAD: dict[str, list[Any]] = {
+    "adjacency": ["replace-one", "REPLACE_ONE", "replace_one", "add/remove", None, 1, Adjacency],
+    "privacy": [1.0, "1-DP", PureDP],
+    "budget": [1.0, "1-DP", None],
+    "epsilon": NUMBERS,
+    "delta": [*NUMBERS, 0.5],
+    "rho": NUMBERS,
+}
+
+TABLES = gd.workloads.MarginalTables([2, 3, 2], 2)
+SMALL = gd.workloads.Prefixes(6)
+MOMENTS = gd.workloads.SecondMoment(2)
+SIGNS = gd.workloads.RandomSigns(4, 12, 3)
+MARGINALS = gd.workloads.Marginals(3, 2)
+SMOOTH = gd.workloads.SmoothQueries(2, degree=3)
+FRAME = pd.DataFrame({"a": [True, False, True], "x": [0.1, 0.5, 0.9]})
+SCHEMA = gd.data.Schema.from_dict({"a": bool, "x": {"bounds": [0, 1]}})
+RULE = mechanisms.MultiplicativeWeights(4)
+CLASS = mechanisms.EnumeratedQueries([gd.workloads.DenseQuery(row) for row in np.eye(4)])
+BALL = bodies.Ball(3, 1.0)
+LEVELS = mechanisms.Recursive(SMALL, n=10, privacy=PURE).noise.levels
+PLANNED = advice.Plan("laplace", workload_hash(SMALL), "1-DP", "replace-one", 10)
+N = 10**4
+
+OFFLINE: dict[str, Any] = {"n": 10, "privacy": PURE, "adjacency": REPLACE}
+STREAM: dict[str, Any] = {"threshold": 0.0, "privacy": PURE, "adjacency": REPLACE}
+PROBLEM: dict[str, Any] = {"epsilon": 1.0, "alpha": 0.01, "adjacency": REPLACE}
+RATES: dict[str, Any] = {"epsilon": 1.0, "alpha": 0.1, "constant": 1.0}
+EACH: dict[str, Any] = {"queries": 5, "beta": 0.1}
+NOISE: dict[str, Any] = {"workload": SMOOTH, "privacy": PURE, "adjacency": REPLACE}
+CELLS: dict[str, Any] = {"cells": 3, "adjacency": REPLACE}
+DESIGN: dict[str, Any] = {"workload": SMALL, "adjacency": REPLACE}
+
+
+def halves(alpha: float) -> float:
+    """A bound on the number of updates that falls with the accuracy."""
+    return 1 / alpha
+
+
+#: Valid calls, with the parameters about privacy given by keyword.
+CALLS: list[partial[Any]] = [
+    partial(PureDP, epsilon=1.0),
+    partial(ApproxDP, epsilon=1.0, delta=1e-6),
+    partial(ZCDP, rho=1.0),
+    partial(privacy.Guarantee, privacy=PURE, adjacency=REPLACE, sampler=privacy.Exact()),
+    partial(privacy.Spend, "label", privacy=PURE),
+    partial(gd.Ledger, budget=PURE, adjacency=REPLACE),
+    partial(privacy.laplace_scale, 1.0, privacy=PURE),
+    partial(privacy.gaussian_scale, 1.0, privacy=RHO),
+    partial(privacy.zcdp_gaussian_scale, 1.0, privacy=RHO),
+    partial(privacy.analytic_gaussian_scale, 1.0, privacy=DELTA),
+    partial(privacy.gaussian_delta, 1.0, 1.0, epsilon=1.0),
+    partial(privacy.convert_adjacency, privacy=PURE, source=REPLACE, target=REPLACE),
+    partial(privacy.group_privacy, privacy=PURE, size=2),
+    partial(privacy.pure_to_zcdp, privacy=PURE),
+    partial(privacy.zcdp_to_approx, privacy=RHO, delta=1e-6),
+    partial(privacy.zcdp_to_approx_optimal_order, privacy=RHO, delta=1e-6),
+    partial(proved_gaussian_scale, 1, privacy=RHO),
+    partial(mechanisms.Laplace, SMALL, **OFFLINE),
+    partial(mechanisms.Ball, SMALL, **OFFLINE),
+    partial(mechanisms.Ellipsoid, SMALL, **OFFLINE),
+    partial(mechanisms.KNorm, SMALL, **OFFLINE),
+    partial(mechanisms.Recursive, SMALL, **OFFLINE),
+    partial(mechanisms.Cone, TABLES, **OFFLINE),
+    partial(mechanisms.TightCone, TABLES, **OFFLINE),
+    partial(mechanisms.Matrix, SMALL, **OFFLINE),
+    partial(mechanisms.Hierarchical, SMALL, **OFFLINE),
+    partial(mechanisms.Gaussian, SMALL, **OFFLINE | {"privacy": RHO}),
+    partial(mechanisms.Spectral, MOMENTS, **OFFLINE),
+    partial(mechanisms.SecondMoment, MOMENTS, **OFFLINE),
+    partial(mechanisms.Covariance, MOMENTS, **OFFLINE),
+    partial(mechanisms.PairMarginals, MARGINALS, **OFFLINE),
+    partial(gd.AboveThreshold, **STREAM),
+    partial(gd.Sparse, **STREAM, cutoff=2),
+    partial(gd.NumericSparse, **STREAM, cutoff=2),
+    partial(mechanisms.PrintedNumericSparse, **STREAM | {"privacy": DELTA}, cutoff=2),
+    partial(gd.OnlineConstruction, RULE, **OFFLINE | {"n": 10**7}, queries=3),
+    partial(gd.IterativeConstruction, RULE, CLASS, **OFFLINE | {"n": 10**7}),
+    partial(gd.SparseProject, sparsity=2, queries=3, **OFFLINE | {"privacy": DELTA}),
+    partial(mechanisms.GaussianRows().sigma, privacy=RHO, sensitivity=1.0, rows=64),
+    partial(mechanisms.LaplaceRows().sigma, privacy=DELTA, sensitivity=1.0, rows=64),
+    partial(gd.SmoothSummary, 2, smoothness=2, **OFFLINE),
+    partial(mechanisms.UniformLaplace().calibrate, **NOISE),
+    partial(mechanisms.UniformLaplace().sensitivity, SMOOTH, adjacency=REPLACE),
+    partial(mechanisms.WeightedLaplace(2.0).calibrate, **NOISE),
+    partial(mechanisms.WeightedLaplace(2.0).sensitivity, SMOOTH, adjacency=REPLACE),
+    partial(mechanisms.UniformGaussian().calibrate, **NOISE | {"privacy": RHO}),
+    partial(strategies.LaplaceCells().variance, **CELLS),
+    partial(strategies.LaplaceCells().noise, **CELLS, epsilon=1.0),
+    partial(strategies.SimplexCells().variance, **CELLS),
+    partial(strategies.SimplexCells().noise, **CELLS, epsilon=1.0),
+    partial(strategies.Haar().design, **DESIGN),
+    partial(strategies.Tree().design, **DESIGN),
+    partial(strategies.PIdentity().design, **DESIGN),
+    partial(strategies.SoftBins().design, **DESIGN),
+    partial(strategies.WeightedMarginals().design, TABLES, adjacency=REPLACE),
+    partial(strategies.WeightedSigns().design, MARGINALS, adjacency=REPLACE),
+    partial(strategies.best_design, [strategies.Haar()], **DESIGN),
+    partial(Design, "none", 1.0, np.zeros((1, 1)), adjacency=REPLACE, measure=list),
+    partial(strategies.Haar().design(SMALL, REPLACE).noise, epsilon=1.0),
+    partial(noise.KNormNoise, BALL, epsilon=1.0, sampler=ExactSampler(BALL)),
+    partial(noise.RecursiveNoise, LEVELS, epsilon=1.0),
+    partial(noise.PairedNoise, BALL, epsilon=1.0, matrix=np.eye(3)),
+    partial(bodies.neighbour_body, SMALL, adjacency=REPLACE),
+    partial(bodies.exact_noise_bodies, SMALL, adjacency=REPLACE),
+    partial(bodies.check_contains_neighbours, bodies.Ball(6, 9.0), SMALL, adjacency=REPLACE),
+    partial(advice.advise, SMALL, **OFFLINE),
+    partial(PLANNED, SMALL, **OFFLINE),
+    partial(advice.error_table, SMALL, ns=[10, 20], privacy=PURE, adjacency=REPLACE),
+    partial(plotting.error_curve, SMALL, ns=[10, 20], privacy=PURE, adjacency=REPLACE),
+    partial(advice.sample_complexity_bracket, SMALL, **PROBLEM),
+    partial(tabulation.release, FRAME, SCHEMA, "marginals:1", privacy=PURE, adjacency=REPLACE),
+    partial(tabulation.release, FRAME, SCHEMA, "marginals:1", epsilon=1.0),
+    partial(tabulation.covariance, FRAME, SCHEMA, privacy=PURE, adjacency=REPLACE),
+    partial(bounds.Problem, **PROBLEM),
+    partial(bounds.certify, [], **PROBLEM),
+    partial(bounds.marginal_bound, 6, 2, **PROBLEM),
+    partial(bounds.random_sign_bound, 100, 20.0, **PROBLEM),
+    partial(bounds.packing_search, SMALL, **PROBLEM),
+    partial(bounds.orthogonal_lines_bound, SMALL, **PROBLEM),
+    partial(bounds.orthogonal_lines_error, SMALL, 10, epsilon=1.0, adjacency=REPLACE),
+    partial(bounds.additive_noise_error, SMALL, 10, epsilon=1.0, adjacency=REPLACE),
+    partial(bounds.volume_bound, SMALL, **PROBLEM),
+    partial(bounds.instance_optimality, SMALL, epsilon=1.0, alpha=0.1),
+    partial(bounds.private_line, 2, epsilon=1.0, moment=1),
+    partial(upper.above_threshold, epsilon=1.0, **EACH),
+    partial(upper.sparse, privacy=PURE, cutoff=2, **EACH),
+    partial(upper.numeric_sparse, privacy=PURE, cutoff=2, **EACH),
+    partial(upper.numeric_sparse_printed, privacy=DELTA, cutoff=2, **EACH),
+    partial(upper.online_accuracy, halves, n=N, privacy=DELTA, **EACH),
+    partial(upper.iterative_accuracy, halves, n=N, privacy=PURE, **EACH),
+    partial(upper.paper_accuracy, privacy=DELTA, n=N, sparsity=2, **EACH),
+    partial(upper.feasible_rows, n=N, epsilon=1.0),
+    partial(upper.smooth_accuracy, 2, 2, n=N, epsilon=1.0, constant=1.0),
+    partial(upper.bounded_queries, 5, 9, **RATES),
+    partial(upper.from_width, 1.0, 5, **RATES),
+    partial(upper.monotone_marginals, 5, 2, **RATES),
+    partial(upper.small_db, 5, 9, **RATES),
+    partial(upper.older_projection, 5, 9, **RATES),
+    partial(upper.ball_bounded, 5, epsilon=1.0, alpha=0.1),
+    partial(upper.second_moments, 5, epsilon=1.0, alpha=0.1),
+    partial(upper.two_way_marginals, 5, epsilon=1.0, alpha=0.1),
+    partial(upper.gaussian_projection, 9, rho=1.0, alpha=0.1),
+    partial(upper.second_moment_error, 5, n=N, epsilon=1.0),
+    partial(upper.covariance_error, 5, n=N, epsilon=1.0),
+    partial(upper.two_way_marginals_error, 5, n=N, epsilon=1.0),
+    partial(upper.jl_mechanism_error, 1.0, 5, 2, n=N, epsilon=1.0, distortion=1.0, noise=1.0),
+    partial(upper.jl_mechanism_rows, 5, n=N, epsilon=1.0),
+]
+#: Records of what was found or planned before: nothing is calibrated to their fields.
+RESULTS = {advice.Plan, audit.AuditResult, bounds.InstanceOptimality}
+
+
+def label(call: partial[Any]) -> str:
+    return getattr(call.func, "__qualname__", type(call.func).__name__)
+
+
+CASES = [
+    pytest.param(call, name, id=f"{label(call)}-{name}")
+    for call in CALLS
+    for name in BAD
+    if name in call.keywords
+]
+
+
+@pytest.mark.parametrize(("call", "name"), CASES)
+def test_bad_arguments_about_privacy_are_refused(call, name):
+    for bad in BAD[name]:
+        with pytest.raises(ValueError, match=name):
+            call(**{name: bad})
+
+
+@pytest.mark.parametrize("bad", BAD["adjacency"])
+@pytest.mark.parametrize("name", ["source", "target"])
+def test_conversions_need_two_neighbour_relations(name, bad):
+    good = {"source": REPLACE, "target": REPLACE}
+    with pytest.raises(ValueError, match="adjacency"):
+        privacy.convert_adjacency(PURE, **good | {name: bad})
+    with pytest.raises(ValueError, match="adjacency"):
+        privacy.convert_adjacency(PURE, bad, bad)
+
+
+SEEDED = [call for call in CALLS if "rng" in inspect.signature(call.func).parameters]
+
+
+@pytest.mark.parametrize("call", [pytest.param(call, id=label(call)) for call in SEEDED])
+@pytest.mark.parametrize("bad", ["seed", -1, 1.5])
+def test_bad_seeds_are_refused_before_a_ledger_pays(call, bad):
+    options = {"rng": bad}
+    ledger = gd.Ledger(PureDP(5.0))
+    if "ledger" in inspect.signature(call.func).parameters:
+        options["ledger"] = ledger
+    with pytest.raises((TypeError, ValueError)):
+        call(**options)
+    assert not ledger.spends()
+
+
+def public() -> Iterator[Any]:
+    """Functions and classes that the packages of the library export."""
+    packages = [m.name for m in pkgutil.walk_packages(gd.__path__, "geomdp.") if m.ispkg]
+    for name in ["geomdp", *packages]:
+        package = importlib.import_module(name)
+        for export in getattr(package, "__all__", []):
+            value = getattr(package, export)
+            if callable(value) and getattr(value, "__module__", "").startswith("geomdp."):
+                yield value
+
+
+def parameters(function: Any) -> set[str]:
+    try:
+        return set(inspect.signature(function).parameters) & set(BAD)
+    except ValueError:  # no signature
+        return set()
+
+
+def test_every_public_callable_has_a_row():
+    covered: dict[Any, set[str]] = {}
+    for call in CALLS:
+        covered.setdefault(call.func, set()).update(set(call.keywords) & set(BAD))
+    missing = {
+        f"{value.__name__}({name})"
+        for value in public()
+        if value not in RESULTS and not inspect.isabstract(value)
+        for name in parameters(value) - covered.get(value, set())
+    }
+    assert not missing
