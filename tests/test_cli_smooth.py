@@ -106,7 +106,10 @@ def test_a_single_query_and_a_declared_number(run):
     assert code == 0
     assert "400 (declared)" in out
     assert "add/remove" in out
-    assert run("answer s.npz --query one.json")[0] == 0
+    code, out, _ = run("answer s.npz --query one.json --out a.csv")
+    assert code == 0
+    assert "a record short of 400 counts as" in out
+    assert np.isfinite(pd.read_csv("a.csv").missing_record).all()
 
 
 def test_queries_have_names_units_and_a_file(run):

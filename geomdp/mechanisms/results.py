@@ -33,6 +33,10 @@ class PredictionKind(enum.StrEnum):
 class Prediction:
     """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), before any data.
 
+    Q(X) is the sum of the answers over the records, divided by n. Under replace-one it is their
+    mean. Under add/remove it is the mean only of data sets of exactly n records, the declared
+    number; for others an exact prediction is still the error against the sum over n.
+
     Parameters
     ----------
     value : float

@@ -154,6 +154,24 @@ def test_exact_predictions_are_equalities(name, workload, adjacency, data):
         assert abs(difference) <= 6 * stderr
 
 
+#: Mechanisms whose prediction is itself a simulation.
+ESTIMATED = {"KNorm", "TightCone"}
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("count", [1, 3 * N])
+@pytest.mark.parametrize("name", [name for name in ADDITIVE if name not in ESTIMATED])
+def test_exact_predictions_under_add_remove_are_errors_against_sums_over_n(name, count):
+    """The private number of records may be any, as the truth is their sum over the declared n."""
+    mechanism = build(name, home(name), Adjacency.ADD_REMOVE)
+    records = np.repeat(home(name).universe.elements_at(np.array([0])), count, axis=0)
+    totals = home(name).totals(records)
+    source = rng(name, "add")
+    released = np.array([mechanism.release(records, rng=source).answers for _ in range(1500)])
+    squares = ((released - totals.sums / mechanism.n) ** 2).mean(axis=1)
+    mean_agrees(squares, mechanism.predicted_rmse.value**2)
+
+
 def rng(*key):
     return np.random.default_rng([sum(map(ord, part)) for part in key])
 

@@ -47,6 +47,22 @@ class TestRelease:
         assert release.moments[0, 0] == 1
         assert release.noise_std[0, 0] == 0
 
+    @pytest.mark.parametrize("count", [120, N, 2 * N])
+    def test_under_add_remove_errors_are_those_of_sums_over_the_declared_number(self, count):
+        """A missing record counts as the constant coefficient, and the answer says so."""
+        loose = summary(privacy=gd.PureDP(1e6), adjacency=Adjacency.ADD_REMOVE)
+        points = np.random.default_rng(1).uniform(-1, 1, (count, 2))
+        query = Polynomial(np.array([[2, 0], [0, 3]]), np.array([1.0, 0.3]))
+        answer = loose.release(points, rng=0).answer(query)
+        # x^2 = (1 + T_2(x)) / 2 and x^3 has no constant part.
+        assert answer.missing_record == pytest.approx(0.5)
+        stated = (query(points).sum() + (N - count) * answer.missing_record) / N
+        assert answer.noise_std < 1e-4
+        assert answer.value == pytest.approx(stated, abs=8 * answer.noise_std)
+        if count != N:  # neither the mean nor the sum over n alone
+            assert abs(answer.value - query(points).mean()) > 0.1
+            assert abs(answer.value - query(points).sum() / N) > 0.1
+
     @pytest.mark.statistical
     @pytest.mark.parametrize("noise", [UniformLaplace(), WeightedLaplace(3)], ids=repr)
     def test_errors_of_answers_have_the_stated_deviation(self, noise):

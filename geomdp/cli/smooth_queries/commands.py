@@ -229,6 +229,7 @@ def answer(
             ("variables", ", ".join(names) if names else str(release.d)),
             ("privacy", str(release.guarantee)),
             ("moments", _state(release)),
+            *_counted(release),
         ]
     )
     print()
@@ -256,6 +257,7 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
     import pandas as pd
 
     from geomdp.cli.smooth_queries.units import in_cube
+    from geomdp.privacy import Adjacency
 
     if not cube and release.schema is None:
         raise ValueError("--original-units needs a summary with the bounds of its columns")
@@ -265,7 +267,11 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
         if not cube and release.schema is not None:
             asked = in_cube(asked, release.schema)
         rows.append((each.name, type(asked).__name__, *release.answer(asked)))
-    return pd.DataFrame(rows, columns=["query", "kind", "answer", *ERRORS])
+    columns = ["query", "kind", "answer", *ERRORS, "missing_record"]
+    frame = pd.DataFrame(rows, columns=columns)
+    # The number of records is n under replace-one: none can be missing.
+    known = release.guarantee.adjacency is Adjacency.REPLACE_ONE
+    return frame.drop(columns="missing_record") if known else frame
 
 
 def _noise(release: SmoothRelease) -> str:
@@ -277,6 +283,16 @@ def _noise(release: SmoothRelease) -> str:
 def _degrees(release: SmoothRelease) -> str:
     variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
     return f"degrees 0 to {release.degree - 1} in {variables}"
+
+
+def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
+    """Under add/remove, what answers are means of."""
+    from geomdp.privacy import Adjacency
+
+    if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
+        return []
+    said = f"sums / {release.n}; a record short of {release.n} counts as the query's constant part"
+    return [("answers", said)]
 
 
 def _state(release: SmoothRelease) -> str:

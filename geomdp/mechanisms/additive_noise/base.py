@@ -138,7 +138,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """(E ||Z||_2^2 / m)^(1/2) / n, the same for every data set.
+        """(E ||Z||_2^2 / m)^(1/2) / n, the same for every data set, against sums over n.
 
         Its standard error is above 0 where E ||Z||^2 is known by simulation only.
         """

@@ -31,6 +31,12 @@ _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 class SmoothAnswer(NamedTuple):
     """An answer with the sizes of its errors.
 
+    Under replace-one it estimates the mean of the query over the n records. Under add/remove the
+    number N of records is private and n is declared. The constant moment is then 1 and not N / n,
+    so each of the n - N missing records counts as if its value were `missing_record`: the answer
+    estimates (sum of the values over the records + (n - N) `missing_record`) / n, and the errors
+    below are those against this quantity. For N = n it is the mean.
+
     Parameters
     ----------
     value : float
@@ -42,12 +48,16 @@ class SmoothAnswer(NamedTuple):
         Estimate of the largest difference between query and polynomial, from public points.
     error_bound : float
         Proved bound on that difference; infinite if the query states no bounds on derivatives.
+    missing_record : float
+        What a missing record counts as under add/remove: the constant coefficient c_0 of the
+        polynomial, its mean under the density 1 / (pi sqrt(1 - x^2)) in each variable.
     """
 
     value: float
     noise_std: float
     approximation_error: float
-    error_bound: float = math.inf
+    error_bound: float
+    missing_record: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +67,8 @@ class SmoothRelease:
     Parameters
     ----------
     moments : (t,) * d array
-        Noisy means; 1 at m = 0, which is public.
+        Noisy sums over the records, divided by n; 1 at m = 0, which is not measured. Under
+        add/remove that entry would be N / n for N records: see `SmoothAnswer`.
     noise_std : (t,) * d array
         Standard deviation of the noise on each moment; 0 at m = 0.
     n : int
@@ -103,6 +114,8 @@ class SmoothRelease:
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
         """The mean of a function over the records; post-processing, so it may be called freely.
 
+        Under add/remove it is the mean only where the records number n: see `SmoothAnswer`.
+
         Parameters
         ----------
         query : callable
@@ -131,13 +144,15 @@ class SmoothRelease:
             coefficients.noise_std(self.noise_std),
             coefficients.approximation_error,
             coefficients.error_bound,
+            float(coefficients.values.flat[0]),
         )
 
     def projected(self, projection: MomentProjection) -> SmoothRelease:
         """The release with its moments moved to the nearest moments of a distribution.
 
         Post-processing: the privacy record stays as it is. The standard deviations stay those of
-        the noise before projection; those after it depend on the records and are unknown.
+        the noise before projection; those after it depend on the records and are unknown. Under
+        add/remove the result is near the true moments only where the records number n.
 
         Parameters
         ----------

@@ -79,7 +79,8 @@ class SmoothSummary:
     of their noise. All these bounds are public and need no check on records. Under add/remove they
     hold for up to n records; for N > n records rounding may be N / n times as large.
 
-    Error of a query: its approximation error plus the noise, both stated with every answer.
+    Error of a query: its approximation error plus the noise, both stated with every answer. Under
+    add/remove they are errors against sums over n, see `SmoothAnswer`.
 
     References
     ----------
@@ -149,7 +150,10 @@ class SmoothSummary:
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Root mean squared error per moment, m = 0 left out; the same for every data set."""
+        """Root mean squared error per moment, m = 0 left out; the same for every data set.
+
+        The error is that against the sums of moments over the records, divided by n.
+        """
         energy = float(self.noise.deviations @ self.noise.deviations)
         value = math.sqrt(energy / self.workload.n_queries) / self.n
         source = "variances of the noise (SM-A1, SM-X1)"
