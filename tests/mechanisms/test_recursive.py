@@ -7,14 +7,23 @@ import math
 import numpy as np
 import pytest
 
+from geomdp import sample_uniform
 from geomdp.advice import advise
 from geomdp.audit import audit
-from geomdp.bodies import Box, SlabBody
+from geomdp.bodies import Box, SlabBody, exact_noise_bodies, neighbour_body
+from geomdp.bodies.polytopes.triangulation import triangulate
 from geomdp.mechanisms import KNorm, Recursive
 from geomdp.mechanisms.additive_noise.base import additive_within
 from geomdp.noise.decomposition import Variant
 from geomdp.privacy import ZCDP, Adjacency, Exact, Heuristic, PureDP
-from geomdp.workloads import Explicit, LinearMap, Marginals, MarginalTables, Prefixes
+from geomdp.workloads import (
+    Explicit,
+    LinearMap,
+    Marginals,
+    MarginalTables,
+    Prefixes,
+    explicit_answers,
+)
 from tests.mechanisms.catalogue import WORKLOADS
 
 PURE = PureDP(1.0)
@@ -122,3 +131,36 @@ def test_advice_names_it_only_where_it_splits() -> None:
     assert isinstance(additive_within(chosen.best), Recursive)
     other = advise(Marginals(3, 1), n=100, privacy=PURE, exact_only=True).table
     assert "stop at once" in other.set_index("mechanism").why["Recursive"]
+
+
+@pytest.mark.parametrize(("seed", "spread", "count"), [(8, 12, 12), (36, 10, 8)])
+def test_another_body_is_taken_where_rounding_spoils_the_simplices(seed, spread, count) -> None:
+    """Answers in rotated axes of very different lengths: an ArithmeticError before."""
+    rng = np.random.default_rng(seed)
+    lengths = 10.0 ** -rng.uniform(0, spread, 3)
+    points = rng.standard_normal((3, count))
+    turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    workload = Explicit(turn @ (lengths[:, None] * points))
+    setting = {"n": 10, "privacy": PURE, "adjacency": Adjacency.ADD_REMOVE}
+    with pytest.raises(ArithmeticError):
+        triangulate(np.vstack([explicit_answers(workload), -explicit_answers(workload)]))
+    for mechanism in (KNorm(workload, exact=True, **setting), Recursive(workload, **setting)):
+        assert mechanism.guarantee.sampler == Exact()
+        assert mechanism.predicted_rmse.value > 0
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_spoiled_simplices_anywhere(monkeypatch, adjacency) -> None:
+    def spoiled(points):
+        raise ArithmeticError("simplices have another volume than their hull")
+
+    workload = Explicit(np.random.default_rng(1).standard_normal((2, 6)))
+    monkeypatch.setattr("geomdp.bodies.polytopes.triangulated.triangulate", spoiled)
+    assert "triangulated neighbour body" not in {
+        named.name for named in exact_noise_bodies(workload, adjacency)
+    }
+    polygon = neighbour_body(workload, adjacency)
+    assert sample_uniform(polygon, 8, rng=0).points.shape == (8, 2)
+    setting = {"n": 10, "privacy": PURE, "adjacency": adjacency}
+    for mechanism in (KNorm(workload, exact=True, **setting), Recursive(workload, **setting)):
+        assert mechanism.guarantee.sampler == Exact()

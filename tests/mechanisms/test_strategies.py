@@ -23,6 +23,7 @@ from geomdp.mechanisms.strategies import (
     Tree,
     WeightedMarginals,
     WeightedSigns,
+    best_design,
     hierarchical_strategies,
     laplace_strategies,
 )
@@ -132,6 +133,42 @@ def test_undetermined_answers_are_refused():
     hidden = np.hstack([1e12 * known, [[0.0], [0], [1], [-1]]])
     with pytest.raises(ValueError, match="must determine all answers"):
         half_measured(hidden, 1e12).noise(1.0)
+
+
+class Fixed:
+    """A strategy with a single design."""
+
+    def __init__(self, design: Design) -> None:
+        self._design = design
+
+    def design(self, workload, adjacency):
+        return self._design
+
+
+def test_the_next_best_design_is_taken_where_the_best_misses_an_answer():
+    answers = np.eye(4)
+    rows = np.eye(4)
+    (matrix,) = reconstruct(answers, [rows], [1.0], REPLACE)
+    whole = laplace_measurement(2.0, rows, matrix)
+    good = Design("whole", 32.0, answers, REPLACE, lambda: [whole])
+    bad = half_measured(answers, 1.0)
+    assert bad.energy < good.energy
+    chosen = best_design([Fixed(bad), Fixed(good)], Histogram(4), REPLACE)
+    assert chosen is good
+    with pytest.raises(ValueError, match="must determine all answers"):
+        best_design([Fixed(bad)], Histogram(4), REPLACE)
+
+
+@pytest.mark.parametrize(("seed", "m", "count"), [(12, 3, 8), (13, 4, 7), (20, 4, 7), (22, 3, 8)])
+def test_answers_over_many_orders_of_magnitude(seed, m, count):
+    """Rounding of tiny weights lost the least queries, and the mechanism was refused."""
+    rng = np.random.default_rng(seed)
+    answers = rng.standard_normal((m, count))
+    answers *= 10.0 ** (-rng.uniform(0, 8 + seed, m))[:, None]
+    workload = Explicit(answers)
+    for strategy in (None, PIdentity()):
+        mechanism = Matrix(workload, n=10, privacy=PURE, strategy=strategy)
+        assert (mechanism.noise.variances() > 0).all()
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

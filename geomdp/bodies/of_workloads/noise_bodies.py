@@ -14,7 +14,7 @@ from geomdp.bodies.norm_balls.boxes import Box
 from geomdp.bodies.norm_balls.ellipsoids import Ellipsoid
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.products import Product
-from geomdp.bodies.polytopes.triangulated import TriangulatedPolytope
+from geomdp.bodies.polytopes.triangulated import cut_into_simplices
 from geomdp.bodies.polytopes.triangulation import can_triangulate, hull_vertices
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
@@ -36,7 +36,9 @@ class NamedBody:
 
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The neighbour body cut into simplices, if it has few enough vertices."""
+    """The neighbour body cut into simplices, if it has few vertices and rounding spoils nothing."""
+    from scipy.spatial import QhullError
+
     if not K.implements(Body.vertex_list):
         return []
     points = K.vertex_list()
@@ -49,7 +51,10 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     # vertices, which takes many seconds in twenty dimensions.
     if not (can_triangulate(len(points), rank) and can_triangulate(fewest, dimension)):
         return []
-    points = hull_vertices(points)
+    try:
+        points = hull_vertices(points)
+    except QhullError:  # the points are flat up to rounding
+        return []
     if adjacency is Adjacency.ADD_REMOVE:
         extreme = np.vstack([points, -points])
     elif points.size * len(points) <= MAX_PAIR_ENTRIES:
@@ -59,7 +64,9 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
     if not can_triangulate(len(extreme), dimension):
         return []
     # Inflated, because differences and facets are rounded.
-    body = TriangulatedPolytope(extreme * (1 + INFLATION))
+    body = cut_into_simplices(extreme * (1 + INFLATION))
+    if body is None:
+        return []
     return [NamedBody("triangulated neighbour body", body, "it is the neighbour body, inflated")]
 
 

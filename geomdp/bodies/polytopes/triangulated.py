@@ -197,20 +197,35 @@ class TriangulatedPolytope(HullOfPoints):
         return float(self._cells.volumes.sum())
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The hull of the images of the vertices, unless they are too many for that dimension."""
+        """The hull of the images of the vertices, where it can be cut into simplices."""
         images = self._images(matrix)
-        return TriangulatedPolytope(images) if can_triangulate(*images.shape) else None
+        return cut_into_simplices(images) if can_triangulate(*images.shape) else None
 
     def largest_gauge(self, support: SupportFunction) -> float:
         """Largest support value of a facet normal."""
         return float(support(self.facet_normals()).max(initial=0.0))
 
 
+def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
+    """The hull of a few points (N, m), cut already; None where rounding spoils the simplices.
+
+    That happens to points whose extents in different directions differ by many orders of magnitude.
+    """
+    from scipy.spatial import QhullError
+
+    body = TriangulatedPolytope(vertices)
+    try:
+        _ = body._parts
+    except (ArithmeticError, QhullError):
+        return None
+    return body
+
+
 def triangulated(body: Body) -> TriangulatedPolytope | None:
-    """The body cut into simplices, if it lists vertices and they are few enough; None otherwise."""
+    """The body cut into simplices, if it lists few enough vertices and rounding spoils nothing."""
     if not body.implements(Body.vertex_list):
         return None
     vertices = body.vertex_list()
     if not can_triangulate(len(vertices), body.affine_hull().dimension):
         return None
-    return TriangulatedPolytope(vertices)
+    return cut_into_simplices(vertices)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple

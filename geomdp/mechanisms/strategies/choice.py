@@ -56,8 +56,10 @@ def _listed(workload: Workload, largest: int) -> bool:
 
 
 def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
-    """The design with the least energy over `strategies`.
+    """The design with the least energy over `strategies`, of those that determine all answers.
 
+    Where answers differ by many orders of magnitude, rounding can leave a design unable to rebuild
+    the smallest; the next best is then taken. ``ValueError`` if no design determines all answers,
     ``WorkloadSizeError`` if no strategy applies, or the workload is too large for those that do.
     """
     workload = enumerable(workload)
@@ -69,7 +71,15 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
             refusals.append(str(error))
     if not designs:
         raise WorkloadSizeError(f"workload has no strategy: {refusals[-1]}, got {workload!r}")
-    return min(designs, key=lambda design: design.energy)
+    *better, last = sorted(designs, key=lambda design: design.energy)
+    for design in better:
+        try:
+            design.check_answers()
+        except ValueError:
+            continue
+        return design
+    last.check_answers()
+    return last
 
 
 def enumerable(workload: Workload) -> Workload:

@@ -138,15 +138,27 @@ class Design:
             If the measurements do not rebuild every answer (see `check_rebuilt`), and for an
             epsilon that is not finite and above 0.
         """
-        measured, affordable = self.measurements, positive(epsilon, "epsilon")
+        self.check_answers()
+        return self._noise(positive(epsilon, "epsilon"))
+
+    def _noise(self, epsilon: float) -> MappedNoise:
+        measured, affordable = self.measurements, epsilon
         noises = [part.noise(affordable) for part in measured]
         while (loss := exact_loss(measured, noises)) is not None and loss > Fraction(epsilon):
             affordable *= 1 - 2.0**-50
             noises = [part.noise(affordable) for part in measured]
-        noise = MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
-        deviations = epsilon * np.sqrt(noise.variances())
-        check_rebuilt(self.answers, measured, deviations, self.adjacency)
-        return noise
+        return MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
+
+    def check_answers(self) -> None:
+        """``ValueError`` if the measurements do not rebuild every answer; see `check_rebuilt`."""
+        _ = self._rebuilt
+
+    @cached_property
+    def _rebuilt(self) -> bool:
+        """True; raises as `check_answers`, and is computed once."""
+        deviations = np.sqrt(self._noise(1.0).variances())
+        check_rebuilt(self.answers, self.measurements, deviations, self.adjacency)
+        return True
 
 
 def check_rebuilt(
