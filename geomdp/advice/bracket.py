@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from geomdp._typing import RandomState
 from geomdp.advice.lower_side import lower_bounds
-from geomdp.advice.upper_side import upper_bounds
+from geomdp.advice.upper_side import MOST_RECORDS, upper_bounds
 from geomdp.bounds import Bound, Metric
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.metrics import MEAN_L2
@@ -130,7 +130,8 @@ def sample_complexity_bracket(
     Raises
     ------
     ValueError
-        For parameters out of range, or a constant workload.
+        For parameters out of range, a constant workload, or an alpha so small that every mechanism
+        needs more than 2^53 records.
 
     Notes
     -----
@@ -153,6 +154,11 @@ def sample_complexity_bracket(
         metric=metric,
         adjacency=adjacency,
     )
+    if not above:
+        raise ValueError(
+            f"alpha must be larger, got {alpha!r}: every mechanism needs more than "
+            f"{MOST_RECORDS} records"
+        )
     return Bracket(
         lower=below[0],
         upper=above[0],

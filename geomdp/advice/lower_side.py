@@ -128,7 +128,12 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
         return search(questions[0], full)
     assert isinstance(first.certificate, Certificate)
     best = first.certificate.problem
-    further = _best((best, questions[0]), lambda question: search(question, full))
+    try:
+        # The best form and the question's own are often the same.
+        again = tuple(dict.fromkeys((best, questions[0])))
+        further = _best(again, lambda question: search(question, full))
+    except SideConditionError:
+        return first
     return max(first, further, key=lambda bound: bound.value)
 
 
@@ -144,7 +149,9 @@ def _marginal_blocks(
     """The bound of JL-T25, which holds for `Marginals` only."""
     del rng
     if not isinstance(workload, Marginals):
-        raise SideConditionError("it is for monotone conjunctions, `Marginals`, alone")
+        raise SideConditionError(
+            "it applies only to `Marginals`, that is, to monotone conjunctions"
+        )
     return _best(
         questions,
         lambda question: marginal_bound(

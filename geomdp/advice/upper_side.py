@@ -137,7 +137,7 @@ def _built(setting: Setting) -> tuple[dict[str, Mechanism], dict[str, str]]:
             trials.attempt(row)
     noises = trials.built.copy()
     size = setting.workload.universe.size
-    if size is not None and size > MAX_PROJECTED_UNIVERSE:
+    if noises and size is not None and size > MAX_PROJECTED_UNIVERSE:
         noises = [min(noises, key=lambda trial: trial.prediction.value)]
     for noisy in noises:
         assert isinstance(noisy.mechanism, AdditiveMechanism)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from geomdp import sample_complexity_bracket
-from geomdp.advice import Bracket, upper_side
+from geomdp.advice import Bracket, lower_side, upper_side
 from geomdp.advice.upper_side import error_limit, upper_bounds
 from geomdp.bounds import (
     RMS,
@@ -17,8 +17,10 @@ from geomdp.bounds import (
     Certificate,
     MeanL2,
     Packing,
+    Problem,
     Rung,
     Side,
+    SideConditionError,
     WorstCase,
     certify,
 )
@@ -164,6 +166,45 @@ def test_large_alpha_needs_no_data(monkeypatch):
     assert found.lower.statement.startswith("n >= 1, as no argument proves more")
     assert found.lower.certificate is None
     assert "a constant answer has" in found.upper.statement
+
+
+def test_an_alpha_that_no_mechanism_reaches_is_refused(monkeypatch):
+    few_mechanisms(monkeypatch)
+    with pytest.raises(ValueError, match=r"alpha must be larger, got 1e-20"):
+        sample_complexity_bracket(Histogram(4), 1.0, 1e-20)
+
+
+def test_without_any_noise_the_constant_answer_is_left(monkeypatch):
+    """No noise could be built for a universe too large to project on for all."""
+    kept = tuple(row for row in upper_side.CANDIDATES if row.kind is SecondMomentMechanism)
+    monkeypatch.setattr(upper_side, "CANDIDATES", kept)
+    monkeypatch.setattr(upper_side, "MAX_PROJECTED_UNIVERSE", 2)
+    found, _ = upper_bounds(
+        Histogram(8),
+        epsilon=1.0,
+        alpha=0.9,
+        metric=MeanL2(),
+        adjacency=Adjacency.REPLACE_ONE,
+    )
+    assert [bound.value for bound in found] == [1.0]
+
+
+def test_a_bound_stands_where_a_harder_search_finds_none(monkeypatch):
+    """Every question is searched at most once with either effort."""
+    searched = []
+    search = lower_side.packing_search
+
+    def once(workload, *, metric, effort, **options):
+        searched.append((metric, effort))
+        if effort.exchanges:
+            raise SideConditionError("the harder search finds nothing")
+        return search(workload, metric=metric, effort=effort, **options)
+
+    monkeypatch.setattr(lower_side, "packing_search", once)
+    problem = Problem(1.0, 0.02)
+    _, refused = lower_side.lower_bounds(Histogram(12), problem, 0)
+    assert not any("search" in name for name in refused)
+    assert len(searched) == len(set(searched))
 
 
 def test_heuristic_mechanisms_and_simulations_on_priors_stay_out():

@@ -109,6 +109,24 @@ def test_cut_by_triangles_is_the_cut_polytope_of_two_columns() -> None:
     np.testing.assert_array_equal(body.contains(points, tolerance=0.0), inside)
 
 
+@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
+def test_the_total_violation_is_convex_and_so_is_the_cut_body(levels) -> None:
+    """Jensen's inequality on pairs of points inside and outside, and mixtures of cut points."""
+    rng = np.random.default_rng(4)
+    body = TableMoments(levels)
+    first, second = 1.5 * body.sample_uniform(400, rng).reshape(2, 200, -1)
+    share = rng.random(200)
+    mixed = share[:, None] * first + (1 - share[:, None]) * second
+    means = share * body.violations(first) + (1 - share) * body.violations(second)
+    assert (body.violations(mixed) <= means + 1e-12).all()
+    assert (body.violations(mixed) > 0).any()
+    limit = float(np.quantile(body.violations(body.sample_uniform(400, rng)), 0.2))
+    cut = TableMoments(levels, limit)
+    points = cut.sample_uniform(400, rng).reshape(2, 200, -1)
+    mixed = share[:, None] * points[0] + (1 - share[:, None]) * points[1]
+    assert cut.contains(mixed).all()
+
+
 def test_violations_count_cells_and_triangles() -> None:
     """Three columns that are never alike: three triangles of 1 - 3/2 + 0; the point is not psd."""
     body = TableMoments([2, 2, 2])

@@ -149,6 +149,21 @@ def test_every_pair_of_records_is_covered(levels) -> None:
     assert not body.contains(1.001 * points).any()
 
 
+@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (3, 2, 4)])
+def test_shifts_by_records_stay_in_the_cone(levels) -> None:
+    """r (u, 1) + (q, 1) is (r + 1) (u', 1) with u' in K: the proof's step that needs K convex."""
+    workload = MarginalTables(levels, 2)
+    contrasts = table_contrasts(workload)
+    body = tight_table_moments(contrasts.levels)
+    answers = workload.evaluate(workload.universe.elements()) - contrasts.constant
+    records = np.linalg.lstsq(contrasts.matrix.toarray(), answers.T, rcond=None)[0].T
+    rng = np.random.default_rng(2)
+    points = body.sample_uniform(300, rng)
+    for radius in (0.01, 1.0, 30.0):
+        shifted = (radius * points + records[rng.integers(len(records), size=300)]) / (radius + 1)
+        assert body.contains(shifted, tolerance=1e-12).all()
+
+
 def test_errors_of_the_accuracy_table() -> None:
     """Below 0.6 and 0.7 of the optimised strategies measured there: 0.006173 and 0.008150."""
     pairs = TightCone(MarginalTables([2] * 10, 2), n=5000, privacy=PURE).predicted_rmse

@@ -40,7 +40,10 @@ class TableMoments(Body):
         1 - m_a - m_b - m_c + M_ab + M_ac + M_bc >= 0,      m_a - M_ab - M_ac + M_bc >= 0,
 
     where the second one also holds with b and with c in the role of a. The amounts by which a point
-    violates them must add up to at most `violation`. The tables of a record violate none.
+    violates them must add up to at most `violation`. The tables of a record violate none. The cut
+    body is convex: with l_k the affine functions on the left of the inequalities, the total
+    violation, the sum of max(0, -l_k), is a sum of maxima of affine functions and hence convex, and
+    the cut body is where this function is at most `violation`, within the uncut convex body.
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
     H_i holds the Helmert contrasts of l_i levels (`zero_sum_basis`). With q_i = l_i - 1 there are

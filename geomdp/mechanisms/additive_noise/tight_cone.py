@@ -52,7 +52,10 @@ class TightCone(PureMechanism):
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: R (U_1, U_2, 1) has density
     proportional to e^(-epsilon t) on the cone over K x K, which holds (q, q', 1) for the points q,
-    q' of any two records. Replacing one record by the other shifts it by such a vector. Under
+    q' of any two records. Replacing one record by the other shifts it by such a vector. K is convex
+    (see `TableMoments`), so its cone is closed under sums: a shifted point of the cone is in the
+    cone, where the density is at most e^epsilon times less. Over a set that is not convex, a shift
+    could leave the cone, and an output could have density 0 for one of two neighbours alone. Under
     add/remove see `Cone`. The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
