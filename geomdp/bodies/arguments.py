@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy.typing as npt
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import batch, finite_array, vector
+from geomdp._validation import batch, finite_array, real_number, vector
 
 #: A method of `Body`, such as `Body.chord`.
 Verb = Callable[..., Any]
@@ -80,9 +82,14 @@ def check_arguments(cls: type) -> None:
 
 
 def _checked(verb: Verb, check: Callable[..., tuple[Any, ...]]) -> Verb:
+    signature = inspect.signature(verb)
+
     @functools.wraps(verb)
     def call(body: Any, *arguments: Any, **named: Any) -> Any:
-        return verb(body, *check(body, *arguments), **named)
+        if named:
+            # In the order of the parameters, so that named arguments are checked as well.
+            arguments = signature.bind(body, *arguments, **named).args[1:]
+        return verb(body, *check(body, *arguments))
 
     return call
 
@@ -91,7 +98,14 @@ def _directions(body: Any, directions: FloatArray) -> tuple[FloatArray]:
     return (batch(directions, body.dimension, "directions"),)
 
 
-def _points(body: Any, points: FloatArray, *tolerance: float) -> tuple[Any, ...]:
+def _points(body: Any, points: FloatArray) -> tuple[FloatArray]:
+    return (batch(points, body.dimension, "points"),)
+
+
+def _points_within(body: Any, points: FloatArray, *tolerance: float) -> tuple[Any, ...]:
+    for slack in tolerance:
+        if not 0 <= real_number(slack) < math.inf:  # also refuses NaN
+            raise ValueError(f"tolerance must be finite and at least 0, got {slack!r}")
     return batch(points, body.dimension, "points"), *tolerance
 
 
@@ -127,7 +141,7 @@ _CHECKS: dict[str, Callable[..., tuple[Any, ...]]] = {
     "extreme_point": _directions,
     "gauge": _points_of_gauge,
     "facets": _points_of_gauge,
-    "contains": _points,
+    "contains": _points_within,
     "project": _points,
     "separate": _point,
     "chord": _rays,

@@ -463,6 +463,31 @@ def test_bad_points_are_refused(case, scale):
 
 
 @over(scales=(1.0,))
+def test_named_arguments_are_checked_like_others(case, scale):
+    body = case.build(scale)
+    none, bad = np.ones((2, body.dimension)), np.full((2, body.dimension), np.nan)
+    for verb in ("support", "breadth", "extreme_point"):
+        if case.has("support"):
+            with pytest.raises(ValueError, match="directions must be finite"):
+                getattr(body, verb)(directions=bad)
+    for verb in ("gauge", "facets", "project"):
+        if case.has(verb):
+            with pytest.raises(ValueError, match="points must be finite"):
+                getattr(body, verb)(points=bad)
+    if case.membership:
+        with pytest.raises(ValueError, match="points must be finite"):
+            body.contains(points=bad)
+        with pytest.raises(ValueError, match="directions must be finite"):
+            body.chord(none, directions=bad)
+        np.testing.assert_array_equal(
+            body.contains(points=none, tolerance=0.0), body.contains(none, 0.0)
+        )
+        for tolerance in (np.nan, np.inf, -1e-9, "0", None, True):
+            with pytest.raises(ValueError, match="tolerance must be finite and at least 0"):
+                body.contains(none, tolerance=tolerance)
+
+
+@over(scales=(1.0,))
 def test_empty_batches_give_empty_results(case, scale):
     body = case.build(scale)
     none = np.zeros((0, body.dimension))

@@ -9,7 +9,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies.facets import pivots as facet_pivots
 from geomdp.bodies.facets.ray_shooting import RayShooter
-from geomdp.bodies.linear_programs import ConicProgram
+from geomdp.bodies.linear_programs import ConicProgram, SolverError
 from geomdp.workloads import MarginalTables, Parities, explicit_answers
 from tests.catalogue import cube, gaussian
 
@@ -206,6 +206,29 @@ def test_rays_that_defeat_the_pivots_go_to_a_linear_program(kind, monkeypatch):
     assert found.converged.all()
     np.testing.assert_allclose(found.times, expected.times, rtol=1e-9)
     np.testing.assert_allclose(support(kind, vertices, found.normals), 1, rtol=1e-9)
+
+
+def test_a_ray_that_nothing_solves_leaves_the_others_alone(kind, monkeypatch):
+    vertices = VERTICES["parities"] - VERTICES["parities"].mean(axis=0)
+    shooter, directions = build(kind, vertices), directions_for(vertices, seed=10)[::8]
+    expected = shooter.exits(0 * directions, directions)
+    pivots = facet_pivots.shoot
+
+    def first_fails(*arguments):
+        normals, used, converged = pivots(*arguments)
+        converged[0] = False
+        return normals, used, converged
+
+    def hopeless(self, targets):
+        raise SolverError("HiGHS stopped with status Unknown")
+
+    monkeypatch.setattr(facet_pivots, "shoot", first_fails)
+    monkeypatch.setattr(ConicProgram, "solve", hopeless)
+    found = shooter.exits(0 * directions, directions)
+    assert not found.converged[0]
+    assert np.isnan(found.times[0])
+    assert found.converged[1:].all()
+    np.testing.assert_array_equal(found.times[1:], expected.times[1:])
 
 
 def test_a_singular_start_is_survived():

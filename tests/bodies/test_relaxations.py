@@ -84,6 +84,15 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
         assert bound - (away * nearest).sum() <= 2e-9 * bound + 1e-12 * order
 
 
+@pytest.mark.parametrize("power", [-60, -30, 30, 60])
+def test_nearest_with_a_diagonal_of_any_size(power):
+    """A multiple of the problem has the same multiple of the solution, exactly for powers of 2."""
+    target, diagonal = 3 * symmetric(6, 1), np.array([4.0, 1, 1, 2, 0.5, 3])
+    expected = nearest_with_diagonal(target, diagonal)
+    found = nearest_with_diagonal(2.0**power * target, 2.0**power * diagonal)
+    np.testing.assert_allclose(found, 2.0**power * expected, rtol=1e-9, atol=2.0**power * 1e-11)
+
+
 def test_nearest_with_another_diagonal_against_a_conic_solver():
     target, diagonal = 3 * symmetric(5, 1), np.array([4.0, 1, 1, 2, 0.5])
     X = cp.Variable((5, 5), PSD=True)

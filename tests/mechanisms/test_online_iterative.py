@@ -25,7 +25,7 @@ from geomdp.mechanisms.interactive.updates import (
 )
 from geomdp.noise.scalar import GeneratorNoise
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
-from geomdp.privacy.ledger import BudgetExhausted
+from geomdp.privacy.ledger import BudgetExhausted, Ledger
 from geomdp.workloads.single_queries.single_query import DenseQuery, SparseQuery
 from tests.stats import binomial_above, binomial_agrees
 
@@ -177,6 +177,20 @@ def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) 
             online.ask(query)
     assert online._comparisons._noise._rng.bit_generator.state == state  # type: ignore[attr-defined]
     assert len(online.transcript) == 0
+
+
+@pytest.mark.parametrize("kind", [Doubled, Undefined])
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_iterative_refuses_queries_with_answers_out_of_range(kind, adjacency: Adjacency) -> None:
+    """Before the ledger pays."""
+    n, ledger = 400_000, Ledger(APPROX, adjacency=adjacency)
+    construction = IterativeConstruction(
+        SparseMultiplicativeWeights(1), EnumeratedQueries([kind.counting("a")]), n=n,
+        privacy=APPROX, adjacency=adjacency,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"queries must have values in \[0, 1\]"):
+        construction.release(["a"] * n, ledger=ledger)
+    assert not ledger.spends()
 
 
 def test_listed_queries_must_share_one_tally() -> None:

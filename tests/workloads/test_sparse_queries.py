@@ -184,3 +184,25 @@ def test_linear_maps_of_sparse_queries() -> None:
     mapped = wl.LinearMap(wl.SparseQueries(QUERIES), matrix)
     expected = by_definition(wl.SparseQueries(QUERIES), RECORDS).mean(axis=0) @ matrix.T
     np.testing.assert_allclose(mapped.answers(RECORDS), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "missing", [(1, math.nan), ("a", (2.0, math.nan)), (pd.NA,), (np.datetime64("NaT"), 1)]
+)
+def test_missing_values_within_tuples_are_refused(missing):
+    """Python calls a tuple equal to itself if its parts are the same objects."""
+    with pytest.raises(ValueError, match="row 2 does not equal itself"):
+        wl.OpenUniverse().validate(["a", ("b", None), missing])
+
+
+def test_numpy_scalars_become_python_objects_in_every_container():
+    scalars = [np.int64(3), np.float64(0.5), np.str_("a"), np.bool_(True)]
+    for records in (
+        scalars,
+        [scalars],
+        iter(scalars),
+        (part for part in [scalars[:2], scalars[2:]]),
+    ):
+        found = wl.OpenUniverse().validate(records).tolist()
+        assert found == [3, 0.5, "a", True]
+        assert [type(item) for item in found] == [int, float, str, bool]

@@ -47,7 +47,7 @@ def nearest_with_diagonal(matrix: FloatArray, diagonal: FloatArray) -> FloatArra
     for _ in range(MOST_STEPS):
         if np.abs(gradient).max() <= DIAGONAL_ERROR * diagonal.max():
             break
-        step = _newton_step(parts, gradient)
+        step = _newton_step(parts, gradient, float(diagonal.max()))
         slope, length = float(gradient @ step), 1.0
         trial = _dual(target, shift + step, diagonal)
         # Near the optimum theta changes by less than its rounding error, about 1e-16 of its size.
@@ -77,16 +77,19 @@ def _dual(
     return float(positive @ positive / 2 - diagonal @ shift), gradient, (values, vectors)
 
 
-def _newton_step(parts: tuple[FloatArray, FloatArray], gradient: FloatArray) -> FloatArray:
+def _newton_step(
+    parts: tuple[FloatArray, FloatArray], gradient: FloatArray, size: float
+) -> FloatArray:
     """Solution h of (V + REGULAR I) h = -gradient, V an element of the generalised Hessian.
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
     multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at eigenvalues a, b.
+    `size` is the largest entry of b, to which the accuracy of the step is relative.
     """
     values, vectors = parts
     positive = np.maximum(values, 0.0)
     gaps = values[:, None] - values[None, :]
-    same = np.abs(gaps) <= 1e-14 * max(1.0, float(np.abs(values).max()))
+    same = np.abs(gaps) <= 1e-14 * float(np.abs(values).max())
     slopes = np.where(
         same,
         ((values[:, None] > 0) | (values[None, :] > 0)).astype(np.float64),
@@ -100,6 +103,6 @@ def _newton_step(parts: tuple[FloatArray, FloatArray], gradient: FloatArray) -> 
     p = len(gradient)
     operator = scipy.sparse.linalg.LinearOperator((p, p), matvec=product, dtype=np.float64)
     # Quadratic convergence needs more accurate steps as the gradient falls.
-    accuracy = min(1e-2, float(np.linalg.norm(gradient)))
+    accuracy = min(1e-2, float(np.linalg.norm(gradient)) / size)
     step, _ = scipy.sparse.linalg.cg(operator, -gradient, rtol=max(accuracy, 1e-12), maxiter=4 * p)
     return np.asarray(step)

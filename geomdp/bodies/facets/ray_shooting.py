@@ -48,7 +48,7 @@ from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
-from geomdp.bodies.linear_programs import ConicProgram
+from geomdp.bodies.linear_programs import ConicProgram, SolverError
 
 #: Largest amount by which a bound 1 is lowered to break ties. The relative error of an exit is at
 #: most this.
@@ -162,7 +162,10 @@ class RayShooter:
         sums = np.append(np.ones(len(columns)), 0.0)
         rows = np.vstack([np.column_stack([columns.T, -direction]), sums])
         program = ConicProgram(rows, np.append(np.zeros(len(columns)), -1.0))
-        times, duals = program.solve(np.append(point, 1.0)[None])
+        try:
+            times, duals = program.solve(np.append(point, 1.0)[None])
+        except SolverError:
+            return None
         normal = duals[0, :-1]
         height = float((columns @ normal).max())
         if not np.isfinite(times[0]) or height <= 0 or normal @ direction <= 0:

@@ -21,6 +21,9 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import Ledger
 
+#: Rounding allowed when true answers are compared with the range of queries with values in [0, 1].
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class StoppingDesign:
@@ -228,8 +231,12 @@ class IterativeConstruction(Generic[AnyQuery]):
 
         def answers() -> _Answers[AnyQuery]:
             if isinstance(noise, ExactNoise):
-                return _ExactAnswers(self, self.distinguisher.exact_truths(records, self.n), noise)
-            return _SeededAnswers(self, self.distinguisher.truths(records, self.n), noise)
+                exact = self.distinguisher.exact_truths(records, self.n)
+                self._check_range(exact.near(), len(records))
+                return _ExactAnswers(self, exact, noise)
+            truths = self.distinguisher.truths(records, self.n)
+            self._check_range(truths, len(records))
+            return _SeededAnswers(self, truths, noise)
 
         def draw(
             start: Hypothesis[AnyQuery], private: _Answers[AnyQuery]
@@ -246,6 +253,15 @@ class IterativeConstruction(Generic[AnyQuery]):
             read=lambda: (len(records), answers()),
             draw=draw,
         )
+
+    def _check_range(self, truths: FloatArray, count: int) -> None:
+        """``ValueError`` for true answers (|C|,) that values in [0, 1] on `count` records rule out.
+
+        The noise is calibrated to such values; others can move by more between neighbours.
+        """
+        most = count / self.n + ROUNDING
+        if not ((truths >= -ROUNDING) & (truths <= most)).all():  # also refuses NaN
+            raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: _Answers[AnyQuery]

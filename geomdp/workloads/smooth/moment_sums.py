@@ -102,7 +102,8 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
     """Cut records into blocks of `rows`; the last one may be shorter.
 
-    Blocks are views of the chunks (b, d); only a block that spans several chunks is copied.
+    Blocks are views of the chunks (b, d), to be used before the next one is asked for. What spans
+    several chunks is copied: whoever makes the chunks may write all of them to the same memory.
     """
     rest = np.empty((0, d))
     for chunk in chunks:
@@ -116,6 +117,6 @@ def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[Fl
         whole_blocks = len(points) // rows * rows
         for start in range(0, whole_blocks, rows):
             yield points[start : start + rows]
-        rest = points[whole_blocks:]
+        rest = points[whole_blocks:].copy()
     if len(rest):
         yield rest

@@ -26,7 +26,8 @@ class OpenUniverse(Universe):
     generator. `chunks` reads a generator once, in pieces, and never holds all of its elements. An
     item that is itself an array, a Series or a list is a chunk of records; an item that is a tuple
     is one element. Two elements are the same if Python calls them equal (``1 == 1.0 == True``). An
-    element must equal itself, so NaN and ``pandas.NA`` are refused; None is an element.
+    element must equal itself, so NaN and ``pandas.NA`` are refused, also within tuples; None is an
+    element.
     """
 
     @property
@@ -70,8 +71,7 @@ class OpenUniverse(Universe):
             except TypeError as error:
                 kind = type(element).__name__
                 raise ValueError(f"records must be hashable: row {row} is a {kind}") from error
-            same = element == element
-            if not (isinstance(same, bool | np.bool_) and same):
+            if not _equals_itself(element):
                 raise ValueError(f"records must not be missing: row {row} does not equal itself")
         return array
 
@@ -80,11 +80,20 @@ class OpenUniverse(Universe):
         raise ValueError(f"{self!r} is infinite and has no uniform distribution")
 
 
+def _equals_itself(element: Hashable) -> bool:
+    """Whether `element` equals itself; of a tuple, whether all its parts do."""
+    if isinstance(element, tuple):
+        # Python takes a tuple for equal to itself without a look at parts that are the same object.
+        return all(map(_equals_itself, element))
+    same = element == element
+    return isinstance(same, bool | np.bool_) and bool(same)
+
+
 def _elements(records: object) -> Iterator[Hashable]:
     """The elements one by one, from records that may consist of chunks.
 
-    Elements of arrays and Series, and single NumPy scalars, become Python objects. Elements of
-    lists stay as they are.
+    Elements of arrays and Series, and NumPy scalars wherever they stand alone, become Python
+    objects.
     """
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(f"records must be an iterable of elements, got {type(records).__name__}")
@@ -99,7 +108,7 @@ def _elements(records: object) -> Iterator[Hashable]:
 def _as_list(chunk: Any) -> list[Hashable]:
     """The elements of one array, Series or list; a NumPy scalar becomes a list of one element."""
     if isinstance(chunk, list):
-        return chunk
+        return [item.item() if isinstance(item, np.generic) else item for item in chunk]
     if getattr(chunk, "ndim", None) == 0:  # a NumPy scalar is an element, not a chunk
         return [chunk.item()]
     if getattr(chunk, "ndim", None) != 1:

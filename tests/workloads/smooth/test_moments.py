@@ -25,6 +25,23 @@ def cosines(points: np.ndarray, size: int) -> np.ndarray:
     return np.einsum(f"{subscripts}->n{letters}", *(waves[:, i] for i in range(d)))
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_chunks_may_reuse_their_memory(d):
+    """As readers do that fill one buffer again and again."""
+    points, buffer = cloud(3000, d, 5), np.empty((700, d))
+    transform = moment_transform(d, 4, 1e-9)
+
+    def refilled():
+        for start in range(0, len(points), 700):
+            part = points[start : start + 700]
+            buffer[: len(part)] = part
+            yield buffer[: len(part)]
+
+    count, sums = transform.sums(refilled())
+    assert count == len(points)
+    np.testing.assert_array_equal(sums, transform.sums([points])[1])
+
+
 def cloud(n: int, d: int, seed: int) -> np.ndarray:
     """Points of the cube, its corners and centre among them."""
     points = np.random.default_rng(seed).uniform(-1, 1, (n, d))
