@@ -18,6 +18,7 @@ from geomdp.bodies import (
     moment_relaxation,
     sensitivity_polytope,
 )
+from geomdp.bodies.conic import projection
 from geomdp.bodies.conic.projection import nearest_with_diagonal
 from geomdp.bodies.conic.sign_moments import MomentMatrix
 from geomdp.bodies.conic.support import GAP, highest_correlation
@@ -85,12 +86,17 @@ def test_nearest_correlation_satisfies_the_variational_inequality(order, scale):
 
 
 @pytest.mark.parametrize("power", [-60, -30, 30, 60])
-def test_nearest_with_a_diagonal_of_any_size(power):
-    """A multiple of the problem has the same multiple of the solution, exactly for powers of 2."""
-    target, diagonal = 3 * symmetric(6, 1), np.array([4.0, 1, 1, 2, 0.5, 3])
-    expected = nearest_with_diagonal(target, diagonal)
+@pytest.mark.parametrize("order", [6, 40])
+def test_nearest_with_a_diagonal_of_any_size(order, power, monkeypatch):
+    """2^k times the problem takes the same steps, to 2^k times the solution, bit for bit."""
+    calls = []
+    dual = projection._dual
+    monkeypatch.setattr(projection, "_dual", lambda *given: calls.append(1) or dual(*given))
+    target, diagonal = 3 * symmetric(order, 1), np.resize([4.0, 1, 1, 2, 0.5, 3], order)
+    expected, steps = nearest_with_diagonal(target, diagonal), len(calls)
     found = nearest_with_diagonal(2.0**power * target, 2.0**power * diagonal)
-    np.testing.assert_allclose(found, 2.0**power * expected, rtol=1e-9, atol=2.0**power * 1e-11)
+    assert len(calls) == 2 * steps
+    np.testing.assert_array_equal(found, 2.0**power * expected)
 
 
 def test_nearest_with_another_diagonal_against_a_conic_solver():
