@@ -26,8 +26,8 @@ class NotCopied:
     def _require_own_process(self) -> None:
         if os.getpid() != self._process:
             raise RuntimeError(
-                f"{type(self).__name__} works in the process that made it only: a forked process "
-                "would use the same noise again"
+                f"{type(self).__name__} must be used in the process that created it: a forked "
+                "process would use the same noise again"
             )
 
     def _refuse(self) -> NoReturn:

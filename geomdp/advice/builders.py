@@ -116,9 +116,9 @@ def knorm(setting: Setting) -> Mechanism:
         large = size is None or size * dimension > MAX_REFINED
         if large or dimension > MAX_REFINED_DIMENSION:
             raise UntriedError(
-                f"its outer slab body would take too long to refine: {size or 'infinitely many'} "
-                f"elements in dimension {dimension}, of at most {MAX_REFINED} / dimension in at "
-                f"most {MAX_REFINED_DIMENSION}"
+                f"its outer slab body would take too long to refine: the universe has "
+                f"{size or 'infinitely many'} elements and the answers have dimension {dimension}; "
+                f"the product may be at most {MAX_REFINED}, the dimension {MAX_REFINED_DIMENSION}"
             )
     return plain(KNorm)(setting)
 
@@ -131,7 +131,7 @@ def knorm_differs(setting: Setting) -> None:
     """
     if setting.exact_only:
         raise InapplicableError(
-            "with an exact sampler it is KNorm(exact=True), and exact_only rules out any other"
+            "where its sampler is exact it is KNorm(exact=True); exact_only rules out any other"
         )
     if neighbour_body(setting.workload, setting.adjacency).implements(Body.sample_uniform):
         raise InapplicableError("its body has an exact sampler, so it is KNorm(exact=True)")
@@ -147,8 +147,8 @@ def ellipsoid(setting: Setting) -> Mechanism:
     symmetric = isinstance(setting.workload, MarginalTables | Marginals | Parities)
     if dimension > MAX_ELLIPSOID_DIMENSION and not symmetric:
         raise UntriedError(
-            f"the best ellipsoid would take too long to find: dimension {dimension}, of at most "
-            f"{MAX_ELLIPSOID_DIMENSION}"
+            "the best ellipsoid would take too long to find: the answers have dimension "
+            f"{dimension}, at most {MAX_ELLIPSOID_DIMENSION} is tried"
         )
     setting.check_cost("set-up", work=BALL_SHARE * axes_work(setting.workload))
     return plain(Ellipsoid)(setting)

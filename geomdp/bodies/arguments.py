@@ -32,6 +32,15 @@ def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     return array
 
 
+def check_all_above_0(values: FloatArray, name: str) -> None:
+    """``ValueError`` unless `values` (k,), which are finite, are at least one and all above 0."""
+    if not values.size:
+        raise ValueError(f"{name} must hold at least one number above 0, got none")
+    if (values <= 0).any():
+        first = int(np.argmax(values <= 0))
+        raise ValueError(f"{name} must be above 0, got {values[first]} at {first}")
+
+
 def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> BoolArray:
     """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`: (b,).
 
@@ -112,7 +121,7 @@ def _points_within(body: Any, points: FloatArray, *tolerance: float) -> tuple[An
 def _points_of_gauge(body: Any, points: FloatArray) -> tuple[FloatArray]:
     points = batch(points, body.dimension, "points")
     if not body._has_gauge:
-        raise ValueError(f"{body!r} has no gauge: 0 is not in its relative interior")
+        raise ValueError(f"{body!r} has no gauge, as 0 is not in its relative interior")
     return (points,)
 
 
@@ -125,7 +134,8 @@ def _rays(body: Any, points: FloatArray, directions: FloatArray) -> tuple[FloatA
     directions = batch(directions, body.dimension, "directions")
     if points.shape != directions.shape:
         raise ValueError(
-            f"points and directions must have one shape, got {points.shape} and {directions.shape}"
+            f"points and directions must have the same shape, got {points.shape} and "
+            f"{directions.shape}"
         )
     zero = ~directions.any(axis=1)
     if zero.any():

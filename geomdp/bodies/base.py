@@ -142,10 +142,8 @@ class Body(abc.ABC):
             raise MissingOracle(self, "gauge", "chord")
         if not self.contains(np.zeros((1, self.dimension)))[0]:
             raise ValueError(f"{self!r} does not contain 0: it has no gauge")
-        result = np.zeros(len(points))
-        moving = points.any(axis=1)
-        rays = points[moving]
-        _, high = self.chord(np.zeros_like(rays), rays)
+        result, moving = np.zeros(len(points)), points.any(axis=1)
+        _, high = self.chord(np.zeros_like(points[moving]), points[moving])
         with np.errstate(divide="ignore"):
             result[moving] = 1.0 / np.maximum(high, 0.0)
         return result
@@ -191,7 +189,7 @@ class Body(abc.ABC):
         return -ends[0], ends[1]
 
     def _bisect(self, points: FloatArray, directions: FloatArray, reach: FloatArray) -> FloatArray:
-        low, high = np.zeros(len(points)), reach.copy()
+        low, high = np.zeros(len(points)), reach
         while ((high - low) > BISECTION_TOLERANCE * reach).any():
             middle = (low + high) / 2
             inside = self.contains(points + middle[:, None] * directions, tolerance=0.0)
@@ -258,7 +256,7 @@ class Body(abc.ABC):
         """CVXPY constraints that hold iff the (m,) expression `variable` lies in K."""
         import cvxpy as cp
 
-        points = self.vertex_list()  # raises `MissingOracle` if there is none
+        points = self.vertex_list()
         weights = cp.Variable(len(points), nonneg=True)
         return [variable == points.T @ weights, cp.sum(weights) == 1]
 
@@ -299,5 +297,4 @@ class Body(abc.ABC):
         return None
 
 
-# `Body` itself needs this call. `__init_subclass__` makes the same one for its subclasses.
-check_arguments(Body)
+check_arguments(Body)  # `__init_subclass__` makes this call for subclasses

@@ -46,7 +46,9 @@ class RecursiveNoise:
 
     def __init__(self, levels: Sequence[Level], epsilon: float) -> None:
         if not levels or len({len(level.basis) for level in levels}) != 1:
-            raise ValueError(f"levels must be at least one, in one space, got {levels!r}")
+            raise ValueError(
+                f"levels must be a list of at least one, all in the same R^m, got {levels!r}"
+            )
         self.levels = tuple(levels)
         self.epsilon = positive(epsilon, "epsilon")
 
@@ -136,7 +138,10 @@ class RecursiveNoise:
             If a level is a projection of K-norm noise, whose density has no closed form.
         """
         if any(level.keep.shape[0] < level.keep.shape[1] for level in self.levels):
-            raise ValueError("levels must be intrinsic: projected noise has no closed density")
+            raise ValueError(
+                "levels must be intrinsic: the density of a projection of K-norm noise has no "
+                "closed form"
+            )
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")
         ratios = [

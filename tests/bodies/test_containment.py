@@ -70,14 +70,14 @@ def test_tight_bodies_pass_and_slightly_smaller_ones_fail(adjacency, number):
     assert check_contains_neighbours(Scaled(body, 2), WORKLOAD, adjacency) == 1
     with pytest.raises(ValueError, match="must contain all differences") as error:
         check_contains_neighbours(Scaled(body, 1 - 1e-6), WORKLOAD, adjacency)
-    assert "factor of 1" in str(error.value)
+    assert "has gauge 1.00000" in str(error.value)
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_one_slab_too_narrow_is_found(adjacency):
     widths = neighbour_body(WORKLOAD, adjacency).support(ROWS)
     widths[7] *= 0.99
-    with pytest.raises(ValueError, match=r"factor of 1\.0101"):
+    with pytest.raises(ValueError, match=r"has gauge 1\.0101"):
         check_contains_neighbours(SlabBody(ROWS, widths), WORKLOAD, adjacency)
 
 
@@ -129,9 +129,9 @@ def test_spectral_bodies_are_compared_on_orbits(d):
     [
         (Ball(2), WORKLOAD, "must have dimension 3"),
         (Box(np.zeros(3), np.ones(3)), WORKLOAD, "known to be symmetric"),
-        (Ellipsoid(100 * np.eye(3)[:, :2]), WORKLOAD, "misses a direction of their 3"),
+        (Ellipsoid(100 * np.eye(3)[:, :2]), WORKLOAD, r"dimension 3; .* leaves out one"),
         (Ball(3, 1), wl.SecondMoment(2), "cannot be verified"),
-        (Ellipsoid(np.eye(2)), wl.Explicit(gaussian(2, 1500)), "pairs of distinct answers"),
+        (Ellipsoid(np.eye(2)), wl.Explicit(gaussian(2, 1500)), "pairs of different answers"),
         (
             Difference(WorkloadPolytope(wl.Parities(4, 2))),
             wl.Parities(4, 2),
@@ -152,6 +152,6 @@ def test_flat_workloads_are_checked_in_their_span():
     hull = K.affine_hull()
     slabs = SlabBody(np.eye(3), K.support(hull.basis.T))
     assert check_contains_neighbours(LinearImage(hull.basis, slabs), workload, REPLACE) <= 1 + 1e-9
-    with pytest.raises(ValueError, match="misses a direction of their 4"):
+    with pytest.raises(ValueError, match=r"dimension 4; .* leaves out one"):
         check_contains_neighbours(K, workload, ADD)  # the span is larger
     assert not Spectraplex(2).symmetric

@@ -458,7 +458,7 @@ def test_bad_points_are_refused(case, scale):
     if case.membership:
         with pytest.raises(ValueError, match="must not be 0"):
             body.chord(good, np.zeros_like(good))
-        with pytest.raises(ValueError, match="one shape"):
+        with pytest.raises(ValueError, match="same shape"):
             body.chord(good, good[:1])
 
 

@@ -194,5 +194,5 @@ def test_tables_without_a_closed_projection_are_refused():
     with pytest.raises(ValueError, match="two-level"):
         moment_relaxation(MarginalTables([2, 3, 2], 2))
     matrix = sp.csr_array(np.eye(3))
-    with pytest.raises(ValueError, match="stretch"):
+    with pytest.raises(ValueError, match="columns of matrix must be orthogonal"):
         MappedElliptope(matrix, np.array([1.0, 1.0, 2.0]), np.zeros(3))

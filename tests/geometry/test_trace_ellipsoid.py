@@ -12,12 +12,8 @@ from scipy.spatial.distance import pdist
 
 from geomdp.geometry.ellipsoids import blocks, least_trace
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
-from geomdp.geometry.ellipsoids.least_trace import (
-    INFLATION,
-    PairDifferences,
-    Rows,
-    least_trace_ellipsoid,
-)
+from geomdp.geometry.ellipsoids.least_trace import INFLATION, least_trace_ellipsoid
+from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
 
 
 def dual_value(vectors, weights):

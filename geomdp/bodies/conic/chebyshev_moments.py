@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, whole
+from geomdp.bodies.arguments import check_all_above_0
 from geomdp.bodies.conic.cvx_body import CvxBody
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 
@@ -41,7 +42,8 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     """
     import cvxpy as cp
 
-    scales = _positive(finite_array(scales, "scales", ndim=1))
+    scales = finite_array(scales, "scales", ndim=1)
+    check_all_above_0(scales, "scales")
     # The solver is SCS. At points of the moment curve both blocks are singular, and there Clarabel
     # often stops before it reaches its tolerances.
     return CvxBody(len(scales), partial(_semidefinite, scales), cp.SCS)
@@ -119,11 +121,5 @@ def _cube(scales: npt.ArrayLike) -> FloatArray:
     array = finite_array(scales, "scales", np.ndim(scales))
     if array.ndim == 0 or len(array) < 2 or set(array.shape) != {len(array)}:
         raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {array.shape}")
-    _positive(array.ravel()[1:])
+    check_all_above_0(array.ravel()[1:], "scales after the first")
     return array
-
-
-def _positive(scales: FloatArray) -> FloatArray:
-    if not (len(scales) and (scales > 0).all()):
-        raise ValueError(f"scales must be numbers above 0, got {scales}")
-    return scales

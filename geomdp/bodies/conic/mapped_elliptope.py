@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import vector
+from geomdp.bodies.arguments import check_all_above_0
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.conic.elliptope import Elliptope
 from geomdp.bodies.conic.projection import nearest_with_diagonal
@@ -57,8 +58,7 @@ class MappedElliptope(Body):
 
     def __post_init__(self) -> None:
         weights = vector(self.weights, len(self.weights), "weights")
-        if not (weights > 0).all():
-            raise ValueError(f"weights must be above 0, got {weights}")
+        check_all_above_0(weights, "weights")
         object.__setattr__(self, "weights", weights)
         vector(self.constant, self.matrix.shape[0], "constant")
         if self.matrix.shape[1] != self._elliptope.dimension:
@@ -68,7 +68,11 @@ class MappedElliptope(Body):
             )
         off = abs(self.matrix.T @ self.matrix - sp.diags_array(self._stretch**2))
         if off.max() > STRETCH_ERROR * (self._stretch**2).max():
-            raise ValueError("matrix must stretch each product of signs by (w_i w_j)^(1/2)")
+            raise ValueError(
+                "the columns of matrix must be orthogonal, of lengths (w_i w_j)^(1/2) for weights "
+                f"w; an entry of matrix^T matrix is off by {off.max():.3g}, which may be at most "
+                f"{STRETCH_ERROR * (self._stretch**2).max():.3g}"
+            )
 
     def _summary(self) -> str:
         return f"order {len(self.weights)}"

@@ -119,7 +119,10 @@ def independent_points(body: Body) -> FloatArray:
         ends = body.extreme_point(np.stack([direction, -direction]))
         heights = np.abs((ends - found[0]) @ direction)
         if heights.max() <= MEMBERSHIP_TOLERANCE * float(np.abs(ends).max()):
-            raise ValueError(f"body must have dimension {size} as its hull has, got {k}")
+            raise ValueError(
+                f"body must have dimension {size}, that of the affine hull it declares; its "
+                f"extreme points span {k} dimensions only"
+            )
         found[k + 1] = ends[np.argmax(heights)]
         spanned[k] = _across(spanned[:k], (found[k + 1] - found[0]) @ hull.basis)
     return found

@@ -43,12 +43,14 @@ class Box(Body):
         upper = frozen_array(self.upper, "upper", ndim=1)
         if lower.shape != upper.shape or not lower.size:
             raise ValueError(
-                f"lower and upper must have one shape (m,), m >= 1, got {lower.shape} and "
+                f"lower and upper must have the same shape (m,), m >= 1, got {lower.shape} and "
                 f"{upper.shape}"
             )
         if (lower > upper).any():
             i = int(np.argmax(lower > upper))
-            raise ValueError(f"lower must be at most upper, got {lower[i]} > {upper[i]} at {i}")
+            raise ValueError(
+                f"lower must be at most upper, got {lower[i]} and {upper[i]} at index {i}"
+            )
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
 
@@ -56,6 +58,9 @@ class Box(Body):
     def centred(cls, half_widths: npt.ArrayLike) -> Self:
         """The box [-w_1, w_1] x ... x [-w_m, w_m] for half-widths w >= 0 (m,)."""
         half_widths = finite_array(half_widths, "half_widths", ndim=1)
+        if (half_widths < 0).any():
+            i = int(np.argmax(half_widths < 0))
+            raise ValueError(f"half_widths must be at least 0, got {half_widths[i]} at {i}")
         return cls(-half_widths, half_widths)
 
     def _summary(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from geomdp._typing import FloatArray
-from geomdp.bodies.arguments import frozen_array
+from geomdp.bodies.arguments import check_all_above_0, frozen_array
 from geomdp.bodies.base import Body
 from geomdp.bodies.oracles import Facets
 
@@ -39,8 +39,7 @@ class SymmetrisedBox(Body):
 
     def __post_init__(self) -> None:
         upper = frozen_array(self.upper, "upper", ndim=1)
-        if not upper.size or (upper <= 0).any():
-            raise ValueError(f"upper must hold at least one side, all above 0, got {upper}")
+        check_all_above_0(upper, "upper")
         object.__setattr__(self, "upper", upper)
 
     def _summary(self) -> str:

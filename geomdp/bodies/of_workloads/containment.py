@@ -77,8 +77,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     missing = np.linalg.norm(wanted - hull.basis @ (hull.basis.T @ wanted), 2) if wanted.size else 0
     if missing > RANK_TOLERANCE:
         raise ValueError(
-            f"body must span the differences of answers, got {body!r} of dimension "
-            f"{hull.dimension}, which misses a direction of their {wanted.shape[1]} dimensions"
+            f"body must span the differences of answers, which have dimension {wanted.shape[1]}; "
+            f"got {body!r} of dimension {hull.dimension}, which leaves out one of their directions"
         )
     gauge = body.largest_gauge(neighbours.support)
     if gauge is None:
@@ -89,8 +89,8 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
             gauge = _largest_by_pairs(body, workload, adjacency)
     if not gauge <= 1 + 2 * GAUGE_ERROR:  # NaN, from a body's faulty gauge, proves nothing
         raise ValueError(
-            f"body must contain all differences of neighbours, got {body!r}, outside of which "
-            f"one lies by a factor of {gauge:.6g}"
+            f"body must contain all differences of neighbours: a difference has gauge {gauge:.9g} "
+            f"in {body!r}, and may have at most 1"
         )
     return max(1.0, gauge)
 
@@ -117,8 +117,9 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     points = _listed_answers(workload)
     if points is None or not body.implements(Body.gauge):
         raise ValueError(
-            f"body cannot be verified to contain the differences of neighbours: {body!r} is not "
-            f"bounded by listed hyperplanes, and it has no gauge or {workload!r} too many answers"
+            f"body cannot be verified to contain the differences of neighbours: {body!r} lists no "
+            "hyperplanes, and to check the differences one by one it needs a gauge and the "
+            f"workload at most 2^20 different answers, got {workload!r}"
         )
     if adjacency is Adjacency.ADD_REMOVE:
         return _largest_gauge(body, points) * (1 + GAUGE_ERROR)
@@ -126,7 +127,7 @@ def _largest_by_pairs(body: Body, workload: Workload, adjacency: Adjacency) -> f
     if count > MAX_PAIRS:
         raise ValueError(
             f"body cannot be verified to contain the differences of neighbours: {workload!r} has "
-            f"{count} pairs of distinct answers, at most 2^20 are checked"
+            f"{count} pairs of different answers, of which at most 2^20 can be checked one by one"
         )
     first, second = np.triu_indices(len(points), 1)
     blocks = (slice(start, start + PAIR_ROWS) for start in range(0, count, PAIR_ROWS))

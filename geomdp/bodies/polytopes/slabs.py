@@ -10,7 +10,7 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import FloatArray
-from geomdp.bodies.arguments import SupportFunction
+from geomdp.bodies.arguments import SupportFunction, check_all_above_0
 from geomdp.bodies.linear_programs import ConicProgram
 from geomdp.bodies.oracles import Facets
 from geomdp.bodies.polytopes.hpolytope import ByInequalities, frozen_rows
@@ -44,9 +44,7 @@ class SlabBody(ByInequalities):
 
     def __post_init__(self) -> None:
         directions, widths = frozen_rows(self.directions, self.widths, ("directions", "widths"))
-        if (widths <= 0).any():
-            j = int(np.argmax(widths <= 0))
-            raise ValueError(f"widths must be above 0, got {widths[j]} at {j}")
+        check_all_above_0(widths, "widths")
         object.__setattr__(self, "directions", directions)
         object.__setattr__(self, "widths", widths)
 

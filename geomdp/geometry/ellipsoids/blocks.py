@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive
+from geomdp.bodies.arguments import check_all_above_0
 from geomdp.geometry.ellipsoids.least_trace import INFLATION
 
 #: Most updates of the weights of profiles.
@@ -53,11 +54,11 @@ def capped_ellipsoid(
     ----------
     Formula sheet JL-ELL, specialised to S constant on blocks.
     """
-    caps = finite_array(diameters, "diameters", ndim=1) ** 2
+    caps = finite_array(diameters, "diameters", ndim=1)
+    check_all_above_0(caps, "diameters")
+    caps = caps**2
     sizes = _sizes(dimensions, len(caps))
     total = positive(diameter, "diameter") ** 2
-    if not (len(caps) and (caps > 0).all()):
-        raise ValueError(f"diameters must be above 0, at least one, got {diameters!r}")
     shares = np.minimum(caps, _water_level(caps, sizes, total) * sizes)
     t = float(np.sqrt(sizes * shares).sum())
     return np.asarray(np.sqrt((1 + INFLATION) * t * np.sqrt(shares / sizes)))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from geomdp._typing import BoolArray, FloatArray
-from geomdp._validation import finite_array, positive
+from geomdp._typing import FloatArray
+from geomdp._validation import positive
+from geomdp.geometry.ellipsoids.vector_sets import LongVectors, VectorSet
 
 #: The ellipsoid is enlarged by this share, so that it holds every vector also in floating point
 #: (SAM-5): rounding in the search for the longest vector is about 1e-13 for a few hundred
 #: coordinates.
 INFLATION = 1e-9
-#: Rows whose differences are looked at together: 512 x 4096 float64 are 16 MB.
-BLOCK_ROWS = 512
 #: Most searches for the longest vectors.
 MAX_SEARCHES = 60
 #: Most multiplicative updates of the weights between two searches.
@@ -35,126 +31,6 @@ LEAST_SHARE, DECAYING = 1e-4, 0.99
 #: together. A set in general position touches the best ellipsoid in at most r (r + 1) / 2 vectors,
 #: in practice in a few per dimension; a set with symmetries touches it in whole orbits.
 COLUMNS_PER_DIMENSION = 8
-#: Squared lengths that agree to this share count as equal: rounding of squares and their sums.
-EQUAL_LENGTHS = 1e-12
-
-
-@dataclass(frozen=True)
-class LongVectors:
-    """What a search found: the vectors v of a set with ||root v||^2 near its maximum.
-
-    Parameters
-    ----------
-    largest : float
-        Maximum of ||root v||^2 over the set.
-    vectors : (a, r) array or None
-        The long vectors, if they are at most as many as the search was allowed to list.
-    mean : (r, r) array
-        Average of v v^T over the long vectors.
-    """
-
-    largest: float
-    vectors: FloatArray | None
-    mean: FloatArray
-
-
-def _threshold(level: float, largest: float) -> float:
-    """Least ||root v||^2 of a long vector: rounding can put the level above all of them."""
-    return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
-
-
-@dataclass(frozen=True, eq=False)
-class VectorSet(abc.ABC):
-    """A finite set V of vectors in R^r, made of the rows of an array (N, r)."""
-
-    points: FloatArray
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({len(self.points)} in dimension {self.dimension})"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", finite_array(self.points, "points", ndim=2))
-
-    @property
-    def dimension(self) -> int:
-        """Dimension r."""
-        return int(self.points.shape[1])
-
-    @abc.abstractmethod
-    def mean(self) -> FloatArray:
-        """Average of v v^T over V: (r, r)."""
-
-    @abc.abstractmethod
-    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The vectors with ||root v||^2 at least (`level` + the maximum) / 2, and the longest.
-
-        They are listed if there are at most `limit` of them.
-        """
-
-
-class Rows(VectorSet):
-    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too."""
-
-    def mean(self) -> FloatArray:
-        """Average of v v^T over the rows, (r, r)."""
-        return np.asarray(self.points.T @ self.points / len(self.points))
-
-    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The longest rows under `root`; O(N r^2)."""
-        squares = ((self.points @ root.T) ** 2).sum(axis=1)
-        largest = float(squares.max())
-        rows = self.points[squares >= _threshold(level, largest)]
-        return LongVectors(largest, rows if len(rows) <= limit else None, rows.T @ rows / len(rows))
-
-
-class PairDifferences(VectorSet):
-    """All differences a - b of two rows of an array, without listing the N^2 of them."""
-
-    @cached_property
-    def _centred(self) -> FloatArray:
-        # Differences do not depend on the origin, but the expanded squares of distances lose
-        # digits far from it.
-        return np.asarray(self.points - self.points.mean(axis=0))
-
-    def mean(self) -> FloatArray:
-        """Average of (a - b)(a - b)^T over all pairs: twice the covariance of the rows."""
-        return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
-
-    def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The longest differences under `root`; two passes of O(N^2 r), no N x N table."""
-        images = self._centred @ root.T
-        largest = max(float(block.max()) for _, block in _squared_distances(images))
-        threshold = _threshold(level, largest)
-        seen = 0
-        listed: list[FloatArray] = []
-        total = np.zeros((self.dimension, self.dimension))
-        for start, block in _squared_distances(images):
-            # Each pair is counted once, at its row with the lower number.
-            long = np.triu(block >= threshold, k=start)
-            total += self._outer_products(start, long)
-            rows, others = np.nonzero(long)
-            seen += len(rows)
-            if seen <= limit:
-                listed.append(self._centred[start + rows] - self._centred[others])
-        vectors = np.vstack(listed) if seen <= limit else None
-        return LongVectors(largest, vectors, total / seen)
-
-    def _outer_products(self, start: int, chosen: BoolArray) -> FloatArray:
-        """Sum of (a - b)(a - b)^T over chosen[i, j], a = row start + i and b = row j."""
-        mask = chosen.astype(np.float64)
-        block, rows = self._centred[start : start + len(mask)], self._centred
-        mixed = block.T @ (mask @ rows)
-        left, right = mask.sum(axis=1), mask.sum(axis=0)
-        own = (block.T * left) @ block + (rows.T * right) @ rows
-        return np.asarray(own - mixed - mixed.T)
-
-
-def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Squared distances of each block of rows of `points` to all rows, with its first row."""
-    squares = np.einsum("nr,nr->n", points, points)
-    for start in range(0, len(points), BLOCK_ROWS):
-        rows = slice(start, start + BLOCK_ROWS)
-        yield start, squares[rows, None] + squares - 2 * (points[rows] @ points.T)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.ellipsoids.blocks import capped_ellipsoid, profile_ellipsoid
-from geomdp.geometry.ellipsoids.least_trace import PairDifferences, Rows, least_trace_ellipsoid
+from geomdp.geometry.ellipsoids.least_trace import least_trace_ellipsoid
+from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism

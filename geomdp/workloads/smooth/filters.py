@@ -125,7 +125,8 @@ class Shrinkage(Filter):
     def __post_init__(self) -> None:
         deviations = finite_array(self.noise_std, "noise_std", np.ndim(self.noise_std))
         if deviations.ndim == 0 or (deviations < 0).any():
-            raise ValueError("noise_std must be an array of numbers at least 0")
+            found = f"{deviations.min():g}" if deviations.ndim else "a single number"
+            raise ValueError(f"noise_std must be an array of numbers at least 0, got {found}")
         object.__setattr__(self, "noise_std", deviations)
         object.__setattr__(self, "n", whole(self.n, "n"))
         if not 0 <= real_number(self.decay) < math.inf:

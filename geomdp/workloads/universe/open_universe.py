@@ -72,7 +72,10 @@ class OpenUniverse(Universe):
                 kind = type(element).__name__
                 raise ValueError(f"records must be hashable: row {row} is a {kind}") from error
             if not _equals_itself(element):
-                raise ValueError(f"records must not be missing: row {row} does not equal itself")
+                raise ValueError(
+                    "records must not be missing values such as NaN: row "
+                    f"{row} does not equal itself"
+                )
         return array
 
     def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
