@@ -8,85 +8,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from geomdp._typing import FloatArray, IntArray, RandomState
+from geomdp._typing import BoolArray, RandomState
 from geomdp._validation import probability, whole
-from geomdp.audit.binomial import lower_bound, upper_bound
-from geomdp.audit.samplers import Event, Sampler, Score, fisher_score
-from geomdp.privacy import (
-    ZCDP,
-    ApproxDP,
-    Approximate,
-    Guarantee,
-    Privacy,
-    PureDP,
-    zcdp_to_approx_optimal_order,
-)
+from geomdp.audit.claims import Claim, claims_of
+from geomdp.audit.events import ScoreEvent, best_event, judge, learn_event
+from geomdp.audit.result import AuditResult
+from geomdp.audit.samplers import Event, Learner, Outputs, Sampler, Score, draw
+from geomdp.audit.scores import DEFAULT_LEARNERS
+from geomdp.privacy import Guarantee, Privacy
 
-#: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
-#: once, with an epsilon for each. Smaller deltas would not help: events of probability below 10^-7
-#: do not occur in any affordable number of trials.
-ZCDP_DELTAS = tuple(10.0**-k for k in range(1, 8))
-#: Number of thresholds tried from either end of the sorted scores. Their ranks form a geometric
-#: progression from 1 to the number N of scores, rounded. Neighbouring ranks differ by 1 in the
-#: tails, and by about a tenth in the middle for N from 10^5 to 10^6.
-RANKS = 128
+#: Fewest outputs per input with which a pair is searched: half to learn from, half to choose on.
+FEWEST = 4
 
 
 @dataclass(frozen=True)
-class AuditResult:
-    """The result of an audit.
+class Pair:
+    """Two neighbouring inputs, as samplers of the outputs on each.
 
     Parameters
     ----------
-    refuted : bool
-        Whether the claim was shown to be false, at confidence 1 - `level`. The value False proves
-        nothing.
-    epsilon_lower_bound : float
-        The mechanism is not (epsilon', `delta`)-DP for any epsilon' below this, at the same
-        confidence; 0 if the test gives no positive bound.
-    claimed_epsilon, delta : float
-        The claim tested; delta is 0 for pure DP. For a zCDP claim, the implied (epsilon, delta)
-        that the outputs contradict most.
-    level : float
-        Upper bound on the probability of refuting a true claim.
-    trials : int
-        Number of outputs per input that test the event.
-    hits_a, hits_b : int
-        Number of these outputs in the event, for the first and for the second input.
-    event : str
-        The event, in words.
+    name : str
+        The inputs in words, for the result.
+    sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
+        Independent outputs of the mechanism on the two inputs.
+    learners : sequence of Learner
+        The scores that compete; a density or a law that is known for this pair may be among them.
     """
 
-    refuted: bool
-    epsilon_lower_bound: float
-    claimed_epsilon: float
-    delta: float
-    level: float
-    trials: int
-    hits_a: int
-    hits_b: int
-    event: str
+    name: str
+    sample_a: Sampler
+    sample_b: Sampler
+    learners: Sequence[Learner] = DEFAULT_LEARNERS
 
     def __repr__(self) -> str:
-        return f"AuditResult({self})"
+        return f"Pair({self.name!r})"
 
-    def __str__(self) -> str:
-        verdict = "refuted" if self.refuted else "not refuted (which proves nothing)"
-        return (
-            f"{verdict}: claimed epsilon {self.claimed_epsilon:g}, at least "
-            f"{self.epsilon_lower_bound:.4g} at delta {self.delta:g} (level {self.level:g}; "
-            f"{self.event} in {self.hits_a} and {self.hits_b} of {self.trials})"
-        )
-
-
-class _Claim(NamedTuple):
-    epsilon: float
-    delta: float
+    def outputs(
+        self, trials: int, rngs: tuple[np.random.Generator, np.random.Generator]
+    ) -> tuple[Outputs, Outputs]:
+        """`trials` outputs on either input."""
+        return draw(self.sample_a, trials, rngs[0]), draw(self.sample_b, trials, rngs[1])
 
 
 def audit(
@@ -107,6 +71,10 @@ def audit(
     and an upper one on each of the two probabilities, at level / 4 each. A zCDP claim is tested
     through the (epsilon, delta) that it implies for every delta in `ZCDP_DELTAS`.
 
+    Without a `score`, the scores of `DEFAULT_LEARNERS` are learned on the first quarter of the
+    outputs and compete on the second quarter: directions in which neither sample varies, the
+    frequencies of discrete outcomes, and the best linear score.
+
     Parameters
     ----------
     sample_a, sample_b : callable (trials, rng) -> (trials, ...) array
@@ -117,8 +85,8 @@ def audit(
     trials : int
         Outputs drawn per input, at least 4; half of them choose the event.
     score : callable (trials, ...) -> (trials,), optional
-        Number by which outputs are ordered. The log-density ratio ln(p_a / p_b) makes the test most
-        powerful. -inf and inf are allowed. By default `fisher_score` of the training half.
+        Number by which outputs are ordered, which then has no competitors. The log-density ratio
+        ln(p_a / p_b) makes the test most powerful. -inf and inf are allowed.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -141,18 +109,65 @@ def audit(
     formula sheet GEN-2.
     """
     trials, level = whole(trials, "trials", minimum=4), probability(level, "level")
-    training, held_out = trials // 2, trials - trials // 2
-    rng_a, rng_b = np.random.default_rng(rng).spawn(2)
-    outputs_a, outputs_b = _draw(sample_a, training, rng_a), _draw(sample_b, training, rng_b)
+    pair, claims = Pair("", sample_a, sample_b), claims_of(guarantee)
+    rngs = _two(rng)
+    training = pair.outputs(trials // 2, rngs)
     if score is None:
-        score = fisher_score(outputs_a, outputs_b)
-    claims = _claims(guarantee)
-    threshold = _choose(_scores(score, outputs_a), _scores(score, outputs_b), claims, level)
-    hits_a, hits_b = (
-        int(np.count_nonzero(_scores(score, _draw(sample, held_out, child)) >= threshold))
-        for sample, child in ((sample_a, rng_a), (sample_b, rng_b))
+        event = learn_event(*training, pair.learners, claims, level)
+    else:
+        event = best_event("score", score, *training, claims, level)
+    return _tested(pair, event, claims, trials - trials // 2, level, rngs)
+
+
+def audit_pairs(
+    pairs: Sequence[Pair],
+    guarantee: Guarantee | Privacy,
+    *,
+    trials: int,
+    level: float = 1e-6,
+    rng: RandomState = None,
+) -> AuditResult:
+    """Try to refute a privacy claim on the worst of several pairs of neighbouring inputs.
+
+    A quarter of the trials is shared by all pairs, and chooses the pair whose outputs contradict
+    the claim most. A second quarter, on that pair alone, chooses the event. The second half tests
+    it. So the result is a test of a single event on a single pair, whatever the number of pairs.
+
+    Parameters
+    ----------
+    pairs : sequence of Pair
+        At least one.
+    guarantee : Guarantee, PureDP, ApproxDP or ZCDP
+        The claim, as for `audit`.
+    trials : int
+        Outputs drawn per input, all pairs together; at least 16 for each pair.
+    level : float
+        Upper bound on the probability of refuting a true claim; 0 < level < 1.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    AuditResult
+        That of the pair chosen; its `pair` names it.
+
+    Raises
+    ------
+    ValueError
+        As `audit`; also for no pairs, or too few trials for them.
+    """
+    if not pairs:
+        raise ValueError("pairs must hold at least 1 pair, got none")
+    trials = whole(trials, "trials", minimum=4 * FEWEST * len(pairs))
+    level, claims, rngs = probability(level, "level"), claims_of(guarantee), _two(rng)
+    share = trials // (4 * len(pairs))
+    chosen, _ = max(
+        ((pair, _first_look(pair, share, claims, level, rngs)) for pair in pairs),
+        key=lambda found: found[1],
     )
-    return _judge(claims, hits_a, hits_b, held_out, level, f"score >= {threshold:.6g}")
+    training = chosen.outputs(trials // 4, rngs)
+    event = learn_event(*training, chosen.learners, claims, level)
+    return _tested(chosen, event, claims, trials - trials // 2, level, rngs)
 
 
 def audit_event(
@@ -172,115 +187,41 @@ def audit_event(
     of `audit`, except that `trials` may be 1 or more.
     """
     trials, level = whole(trials, "trials"), probability(level, "level")
-    rng_a, rng_b = np.random.default_rng(rng).spawn(2)
-    hits_a, hits_b = (
-        int(np.count_nonzero(_holds(event, _draw(sample, trials, child))))
-        for sample, child in ((sample_a, rng_a), (sample_b, rng_b))
-    )
-    return _judge(_claims(guarantee), hits_a, hits_b, trials, level, "event")
+    outputs = Pair("", sample_a, sample_b).outputs(trials, _two(rng))
+    hits_a, hits_b = (int(np.count_nonzero(_holds(event, sample))) for sample in outputs)
+    return judge(claims_of(guarantee), hits_a, hits_b, trials, level, "event")
 
 
-def _claims(guarantee: Guarantee | Privacy) -> list[_Claim]:
-    """The (epsilon, delta) to test: the claim itself, or for zCDP one for each of `ZCDP_DELTAS`."""
-    if isinstance(guarantee, Guarantee):
-        approximate = isinstance(guarantee.sampler, Approximate)
-        guarantee = guarantee.effective if approximate else guarantee.privacy
-    match guarantee:
-        case PureDP(epsilon=epsilon):
-            return [_Claim(epsilon, 0.0)]
-        case ApproxDP(epsilon=epsilon, delta=delta):
-            return [_Claim(epsilon, delta)]
-        case ZCDP():
-            return [
-                _Claim(zcdp_to_approx_optimal_order(guarantee, delta).epsilon, delta)
-                for delta in ZCDP_DELTAS
-            ]
+def _two(rng: RandomState) -> tuple[np.random.Generator, np.random.Generator]:
+    first, second = np.random.default_rng(rng).spawn(2)
+    return first, second
 
 
-def _choose(
-    scores_a: FloatArray, scores_b: FloatArray, claims: Sequence[_Claim], level: float
+def _first_look(
+    pair: Pair,
+    trials: int,
+    claims: Sequence[Claim],
+    level: float,
+    rngs: tuple[np.random.Generator, np.random.Generator],
 ) -> float:
-    """The threshold at which the lower bound on epsilon exceeds the claimed epsilon most."""
-    thresholds = _thresholds(np.concatenate([scores_a, scores_b]))
-    hits_a, hits_b = (
-        len(scores) - np.searchsorted(np.sort(scores), thresholds)
-        for scores in (scores_a, scores_b)
-    )
-    bounds = _epsilon_bounds(hits_a, hits_b, len(scores_a), level, claims)
-    excess = bounds - np.array([claim.epsilon for claim in claims])[:, None]
-    return float(thresholds[np.argmax(excess.max(axis=0))])
+    """By how much a few outputs on a pair contradict the claims."""
+    return learn_event(*pair.outputs(trials, rngs), pair.learners, claims, level).excess
 
 
-def _thresholds(scores: FloatArray) -> FloatArray:
-    """Distinct scores at geometric ranks from both ends of the sorted sample."""
-    ordered = np.sort(scores)
-    steps = np.geomspace(1, len(ordered), RANKS).astype(np.int64)
-    return np.unique(np.concatenate([ordered[steps - 1], ordered[-steps]]))
-
-
-def _epsilon_bounds(
-    hits_a: IntArray, hits_b: IntArray, trials: int, level: float, claims: Sequence[_Claim]
-) -> FloatArray:
-    """Lower bounds on epsilon (claims, events); each is the largest of four.
-
-    The four come from the event and its complement, in both orders of the inputs. They use a lower
-    and an upper bound on each of the two probabilities, at level / 4 each, so that all four bounds
-    on probabilities hold together with probability at least 1 - `level`.
-    """
-    deltas = np.array([claim.delta for claim in claims])[:, None]
-    best = np.full((len(claims), len(hits_a)), -np.inf)
-    for first, second in ((hits_a, hits_b), (hits_b, hits_a)):
-        low = lower_bound(first, trials, level / 4)
-        high = upper_bound(second, trials, level / 4)
-        # The event itself, and its complement with the inputs exchanged.
-        for numerator, denominator in ((low - deltas, high), (1 - high - deltas, 1 - low)):
-            possible = numerator > 0
-            ratio = np.divide(numerator, denominator, where=possible, out=np.ones_like(best))
-            best = np.maximum(best, np.where(possible, np.log(ratio), -np.inf))
-    return best
-
-
-def _judge(
-    claims: Sequence[_Claim], hits_a: int, hits_b: int, trials: int, level: float, event: str
+def _tested(
+    pair: Pair,
+    event: ScoreEvent,
+    claims: Sequence[Claim],
+    trials: int,
+    level: float,
+    rngs: tuple[np.random.Generator, np.random.Generator],
 ) -> AuditResult:
-    """The result for one event and the claim it contradicts most.
-
-    All claims follow from one zCDP claim. If that is true, so are all of them, and the same four
-    bounds on probabilities test them all. So testing several needs no correction of the level.
-    """
-    bounds = _epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
-    worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))
-    claim, bound = claims[worst], float(bounds[worst])
-    return AuditResult(
-        refuted=bound > claim.epsilon,
-        epsilon_lower_bound=max(bound, 0.0),
-        claimed_epsilon=claim.epsilon,
-        delta=claim.delta,
-        level=level,
-        trials=trials,
-        hits_a=hits_a,
-        hits_b=hits_b,
-        event=event,
-    )
+    """The test of one event on outputs that did not choose it."""
+    hits_a, hits_b = map(event.hits, pair.outputs(trials, rngs))
+    return judge(claims, hits_a, hits_b, trials, level, str(event), pair.name)
 
 
-def _draw(sample: Sampler, trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-    outputs = np.asarray(sample(trials, rng))
-    if outputs.ndim == 0 or len(outputs) != trials:
-        raise ValueError(f"a sampler must return {trials} outputs, got shape {outputs.shape}")
-    return outputs
-
-
-def _scores(score: Score, outputs: npt.NDArray[Any]) -> FloatArray:
-    scores = np.asarray(score(outputs), dtype=np.float64)
-    if scores.shape != (len(outputs),):
-        raise ValueError(f"a score must have shape ({len(outputs)},), got {scores.shape}")
-    if np.isnan(scores).any():
-        raise ValueError(f"scores must not be NaN, got {np.isnan(scores).sum()} of {len(scores)}")
-    return scores
-
-
-def _holds(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _holds(event: Event, outputs: Outputs) -> BoolArray:
     holds = np.asarray(event(outputs))
     if holds.shape != (len(outputs),) or holds.dtype != np.bool_:
         raise ValueError(

@@ -1,8 +1,9 @@
-"""Samplers of a mechanism's outputs, and scores that tell the outputs on two inputs apart."""
+"""Samplers of a mechanism's outputs, and the types of scores, events and learners."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -10,14 +11,35 @@ import numpy.typing as npt
 
 from geomdp._typing import BoolArray, FloatArray
 
+Outputs: TypeAlias = npt.NDArray[Any]
 #: Draws independent outputs (trials, ...) of a mechanism on one fixed input.
-Sampler: TypeAlias = Callable[[int, np.random.Generator], npt.NDArray[Any]]
+Sampler: TypeAlias = Callable[[int, np.random.Generator], Outputs]
 #: Maps outputs (trials, ...) to numbers (trials,), large where the first input is likelier.
-Score: TypeAlias = Callable[[npt.NDArray[Any]], FloatArray]
+Score: TypeAlias = Callable[[Outputs], FloatArray]
 #: Maps outputs (trials, ...) to whether the event holds, (trials,).
-Event: TypeAlias = Callable[[npt.NDArray[Any]], BoolArray]
+Event: TypeAlias = Callable[[Outputs], BoolArray]
 
 Data = TypeVar("Data")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A way to learn a score from outputs on the two inputs.
+
+    Parameters
+    ----------
+    name : str
+        What the score is, for the description of the event.
+    learn : callable
+        From outputs (trials, ...) on the first and on the second input to a score, or None if it
+        finds nothing that tells them apart.
+    """
+
+    name: str
+    learn: Callable[[Outputs, Outputs], Score | None]
+
+    def __repr__(self) -> str:
+        return f"Learner({self.name!r})"
 
 
 def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data: Data) -> Sampler:
@@ -37,52 +59,25 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
         Draws (trials, ...) outputs.
     """
 
-    def sample(trials: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+    def sample(trials: int, rng: np.random.Generator) -> Outputs:
         return np.stack([np.asarray(mechanism(data, rng)) for _ in range(trials)])
 
     return sample
 
 
-def fisher_score(outputs_a: npt.NDArray[Any], outputs_b: npt.NDArray[Any]) -> Score:
-    """The linear score that separates two samples best relative to their spread.
-
-    score(y) = <w, y> with w = S^+ (mean_a - mean_b), S the sum of the two sample covariances.
-    For Gaussian noise it is the log-density ratio up to a constant; for one-dimensional outputs
-    it is the output itself, up to sign and scale. It cannot see differences between distributions
-    of the same mean.
-
-    Parameters
-    ----------
-    outputs_a, outputs_b : (trials, ...) array
-        Numeric outputs on the two inputs, trailing axes flattened to m coordinates.
-
-    Returns
-    -------
-    Score
-        Maps (trials, ...) outputs to (trials,) numbers.
-
-    Raises
-    ------
-    ValueError
-        Outputs that are not finite numbers.
-
-    References
-    ----------
-    Fisher 1936. Cost: O(trials m^2 + m^3).
-    """
-    a, b = _matrix(outputs_a), _matrix(outputs_b)
-    difference = a.mean(axis=0) - b.mean(axis=0)
-    covariance = sum(np.atleast_2d(np.cov(sample, rowvar=False)) for sample in (a, b))
-    # Least squares: the covariance is singular where the noise lies in a subspace.
-    weights = np.linalg.lstsq(covariance, difference, rcond=None)[0]
-    return lambda outputs: _matrix(outputs) @ weights
+def draw(sample: Sampler, trials: int, rng: np.random.Generator) -> Outputs:
+    """`trials` outputs of a sampler; ``ValueError`` if it returns another number of them."""
+    outputs = np.asarray(sample(trials, rng))
+    if outputs.ndim == 0 or len(outputs) != trials:
+        raise ValueError(f"a sampler must return {trials} outputs, got shape {outputs.shape}")
+    return outputs
 
 
-def _matrix(outputs: npt.NDArray[Any]) -> FloatArray:
-    """Outputs as (trials, m) finite float64."""
-    if outputs.dtype.kind not in "biuf":
-        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
-    matrix = outputs.reshape(len(outputs), -1).astype(np.float64)
-    if not np.isfinite(matrix).all():
-        raise ValueError("outputs must be finite or come with a score, got NaN or infinity")
-    return matrix
+def scores_of(score: Score, outputs: Outputs) -> FloatArray:
+    """The scores (trials,) of outputs; ``ValueError`` for another shape or NaN."""
+    scores = np.asarray(score(outputs), dtype=np.float64)
+    if scores.shape != (len(outputs),):
+        raise ValueError(f"a score must have shape ({len(outputs)},), got {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError(f"scores must not be NaN, got {np.isnan(scores).sum()} of {len(scores)}")
+    return scores

@@ -1,0 +1,60 @@
+"""What a privacy claim says about the probabilities of one event."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from geomdp.privacy import (
+    ZCDP,
+    ApproxDP,
+    Approximate,
+    Guarantee,
+    Privacy,
+    PureDP,
+    zcdp_to_approx_optimal_order,
+)
+
+#: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
+#: once, with an epsilon for each. Smaller deltas would not help: events of probability below 10^-7
+#: do not occur in any affordable number of trials. Four in each decade find noise that is only a
+#: little too small, which one in each decade misses.
+ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
+
+
+class Claim(NamedTuple):
+    """(epsilon, delta)-DP: Pr_a(S) <= e^epsilon Pr_b(S) + delta for every event S."""
+
+    epsilon: float
+    delta: float
+
+
+def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
+    """The (epsilon, delta) to test: the claim itself, or for zCDP one for each of `ZCDP_DELTAS`.
+
+    For a `Guarantee`, the proved privacy; if its sampler is heuristic, the privacy it aims at.
+    """
+    match definition(guarantee):
+        case PureDP(epsilon=epsilon):
+            return (Claim(epsilon, 0.0),)
+        case ApproxDP(epsilon=epsilon, delta=delta):
+            return (Claim(epsilon, delta),)
+        case ZCDP() as concentrated:
+            return _implied(concentrated)
+
+
+def definition(guarantee: Guarantee | Privacy) -> Privacy:
+    """The definition of privacy that is to be tested."""
+    if not isinstance(guarantee, Guarantee):
+        return guarantee
+    approximate = isinstance(guarantee.sampler, Approximate)
+    return guarantee.effective if approximate else guarantee.privacy
+
+
+@lru_cache
+def _implied(privacy: ZCDP) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(zcdp_to_approx_optimal_order(privacy, delta).epsilon, delta) for delta in ZCDP_DELTAS
+    )

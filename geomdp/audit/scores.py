@@ -1,0 +1,197 @@
+"""Scores learned from outputs on two inputs, for laws whose densities are not known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.audit.samplers import Learner, Outputs, Score
+
+#: Standard deviations and gaps below this share of the largest output count as rounding. A sum of
+#: 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 = 2^-33; the factor 8 beyond
+#: that is for the linear maps that mechanisms apply to their sums. Without it, rounding that
+#: depends on the sums would "refute" every correct mechanism whose noise lies in a subspace.
+ROUNDING = 2.0**-30
+
+
+class _Spread(NamedTuple):
+    """How the outputs on two inputs differ, in the directions in which they vary and in the rest.
+
+    `gap` (m,) is the difference of the two means and `middle` (m,) their average. `axes` (r, m) are
+    orthonormal directions in which outputs vary by more than rounding, `variances` (r,) the sums of
+    both variances along them. `floor` is the size of what may be rounding.
+    """
+
+    gap: FloatArray
+    middle: FloatArray
+    axes: FloatArray
+    variances: FloatArray
+    floor: float
+
+    @property
+    def still(self) -> FloatArray:
+        """The part of the gap in directions in which no output varies, (m,)."""
+        rest = self.gap
+        # Twice, so that what remains is orthogonal to the axes to the last bit.
+        for _ in range(2):
+            rest = rest - (rest @ self.axes.T) @ self.axes
+        return rest
+
+
+def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
+    a, b = as_matrix(outputs_a), as_matrix(outputs_b)
+    means = a.mean(axis=0), b.mean(axis=0)
+    residuals = [
+        (sample - mean) / np.sqrt(max(len(sample) - 1, 1))
+        for sample, mean in zip((a, b), means, strict=True)
+    ]
+    # Singular values of the residuals themselves: those of a covariance matrix, their squares,
+    # would lose standard deviations below 1e-8 of the largest.
+    triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
+    _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
+    floor = ROUNDING * max(float(np.abs(a).max()), float(np.abs(b).max()))
+    varying = deviations > floor
+    return _Spread(
+        means[0] - means[1],
+        (means[0] + means[1]) / 2,
+        axes[varying],
+        deviations[varying] ** 2,
+        floor,
+    )
+
+
+def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
+    """The linear score that separates two samples best relative to their spread.
+
+    score(y) = <w, y> with w = S^+ (mean_a - mean_b), S the sum of the two sample covariances.
+    For Gaussian noise it is the log-density ratio up to a constant; for one-dimensional outputs
+    it is the output itself, up to sign and scale. It cannot see differences between distributions
+    of the same mean, nor differences in directions in which S is 0, up to rounding: those are left
+    to `null_space_score`.
+
+    Parameters
+    ----------
+    outputs_a, outputs_b : (trials, ...) array
+        Numeric outputs on the two inputs, trailing axes flattened to m coordinates.
+
+    Returns
+    -------
+    Score
+        Maps (trials, ...) outputs to (trials,) numbers.
+
+    Raises
+    ------
+    ValueError
+        Outputs that are not finite numbers.
+
+    References
+    ----------
+    Fisher 1936. Cost: O(trials m^2 + m^3).
+    """
+    found = _spread(outputs_a, outputs_b)
+    weights = ((found.axes @ found.gap) / found.variances) @ found.axes
+    return lambda outputs: as_matrix(outputs) @ weights
+
+
+def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
+    """Which input an output belongs to, read off directions in which no output varies.
+
+    A mechanism whose noise misses a direction in which the two inputs differ gives them away: the
+    event that an output is on the first input's side has probability 1 on one input and 0 on the
+    other. This is what no noise, a dead coordinate, one draw shared by two coordinates, and noise
+    in a wrong subspace have in common. The score is 1 on the first input's side and -1 on the
+    other.
+
+    Parameters
+    ----------
+    outputs_a, outputs_b : (trials, ...) array
+        Numeric outputs on the two inputs, trailing axes flattened to m coordinates.
+
+    Returns
+    -------
+    Score or None
+        None if the inputs do not differ in such directions by more than `ROUNDING` times the
+        largest output, or if there are not more outputs than coordinates.
+
+    Raises
+    ------
+    ValueError
+        Outputs that are not finite numbers.
+    """
+    found = _spread(outputs_a, outputs_b)
+    still = found.still
+    length = float(np.linalg.norm(still))
+    # Residuals of N outputs span at most N - 2 directions, whatever the noise.
+    if length <= found.floor or len(outputs_a) + len(outputs_b) - 2 <= len(still):
+        return None
+    direction = still / length
+    boundary = float(found.middle @ direction)
+    return lambda outputs: np.where(as_matrix(outputs) @ direction > boundary, 1.0, -1.0)
+
+
+def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
+    """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
+
+    score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and
+    0 for all others. Outcomes are equal if all their entries are; NaN equals NaN.
+
+    Parameters
+    ----------
+    outputs_a, outputs_b : (trials, ...) array
+        Outputs on the two inputs, of any type.
+
+    Returns
+    -------
+    Score or None
+        None if no outcome was seen twice.
+    """
+    keys = np.concatenate([_keys(outputs_a), _keys(outputs_b)])
+    outcomes, places = np.unique(keys, return_inverse=True)
+    counts = np.bincount(places, minlength=len(outcomes))
+    if counts.max() < 2:
+        return None
+    counts_a = np.bincount(places[: len(outputs_a)], minlength=len(outcomes))
+    ratios = np.log((counts_a + 0.5) / (counts - counts_a + 0.5))
+    known, ratios = outcomes[counts >= 2], ratios[counts >= 2]
+
+    def score(outputs: Outputs) -> FloatArray:
+        asked = _keys(outputs)
+        nearest = np.minimum(np.searchsorted(known, asked), len(known) - 1)
+        return np.where(known[nearest] == asked, ratios[nearest], 0.0)
+
+    return score
+
+
+def _keys(outputs: Outputs) -> IntArray:
+    """A number for each outcome; different outcomes share one with probability about 2^-64."""
+    if outputs.dtype.kind not in "biuf":
+        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
+    rows = outputs.reshape(len(outputs), -1).astype(np.float64) + 0.0  # -0 becomes 0
+    rows[np.isnan(rows)] = np.nan  # of one bit pattern
+    words = rows.view(np.int64)
+    # A random odd multiplier for each column, and a mix of the bits between columns.
+    factors = np.random.default_rng(words.shape[1]).integers(0, 2**62, words.shape[1]) * 2 + 1
+    keys = np.zeros(len(words), dtype=np.int64)
+    for column, factor in zip(words.T, factors, strict=True):
+        keys = (keys ^ (column * factor)) * factor
+        keys ^= keys >> 29
+    return keys
+
+
+def as_matrix(outputs: Outputs) -> FloatArray:
+    """Outputs as (trials, m) finite float64; ``ValueError`` for anything else."""
+    if outputs.dtype.kind not in "biuf":
+        raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
+    matrix = outputs.reshape(len(outputs), -1).astype(np.float64)
+    if not np.isfinite(matrix).all():
+        raise ValueError("outputs must be finite or come with a score, got NaN or infinity")
+    return matrix
+
+
+NULL_SPACE = Learner("side of the first input where neither varies", null_space_score)
+OUTCOMES = Learner("log frequency ratio of the outcome", outcome_score)
+LINEAR = Learner("linear score", fisher_score)
+#: What an audit learns by default, from numeric outputs.
+DEFAULT_LEARNERS = (NULL_SPACE, OUTCOMES, LINEAR)
