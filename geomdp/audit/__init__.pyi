@@ -1,5 +1,10 @@
+from .additive import AdditiveNoise as AdditiveNoise
+from .additive import audit_noise as audit_noise
 from .binomial import lower_bound as lower_bound
 from .binomial import upper_bound as upper_bound
+from .classifier import CLASSIFIER as CLASSIFIER
+from .classifier import classifier_score as classifier_score
+from .mechanism import audit_mechanism as audit_mechanism
 from .refutation import Pair as Pair
 from .refutation import audit as audit
 from .refutation import audit_event as audit_event

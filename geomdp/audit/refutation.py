@@ -116,7 +116,7 @@ def audit(
         event = learn_event(*training, pair.learners, claims, level)
     else:
         event = best_event("score", score, *training, claims, level)
-    return _tested(pair, event, claims, trials - trials // 2, level, rngs)
+    return tested(pair, event, claims, trials - trials // 2, level, rngs)
 
 
 def audit_pairs(
@@ -167,7 +167,7 @@ def audit_pairs(
     )
     training = chosen.outputs(trials // 4, rngs)
     event = learn_event(*training, chosen.learners, claims, level)
-    return _tested(chosen, event, claims, trials - trials // 2, level, rngs)
+    return tested(chosen, event, claims, trials - trials // 2, level, rngs)
 
 
 def audit_event(
@@ -208,7 +208,7 @@ def _first_look(
     return learn_event(*pair.outputs(trials, rngs), pair.learners, claims, level).excess
 
 
-def _tested(
+def tested(
     pair: Pair,
     event: ScoreEvent,
     claims: Sequence[Claim],

@@ -1,0 +1,194 @@
+"""Audits of a whole mechanism: neighbouring records from its workload, and outputs on both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp.audit.additive import AdditiveNoise, KnownDensity, LogDensityRatio, audit_noise
+from geomdp.audit.neighbours import Answers
+from geomdp.audit.refutation import Pair, audit_pairs
+from geomdp.audit.result import AuditResult
+from geomdp.audit.samplers import Learner, repeat
+from geomdp.audit.scores import DEFAULT_LEARNERS
+from geomdp.privacy import Adjacency, Guarantee
+
+#: Elements of the universe among which neighbouring records are searched.
+POOL = 48
+#: Pairs of neighbouring data sets that are compared. Few: each output is a release of its own.
+PAIRS = 4
+
+
+class Universe(Protocol):
+    """The set that records come from."""
+
+    @property
+    def size(self) -> int | None:
+        """Number of elements; None if there are infinitely many."""
+
+    def elements(self) -> npt.NDArray[Any]:
+        """All elements."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`n` random elements."""
+
+
+class Workload(Answers, Protocol):
+    """The queries of a mechanism."""
+
+    @property
+    def universe(self) -> Universe:
+        """The set that records come from."""
+
+
+class Totals(Protocol):
+    """Sums over records."""
+
+    @property
+    def sums(self) -> FloatArray:
+        """The sums (p,) that a mechanism adds noise to."""
+
+
+@runtime_checkable
+class PrivateSums(Protocol):
+    """A mechanism that reads records through the exact sums of some numbers."""
+
+    @property
+    def workload(self) -> Workload:
+        """Its queries."""
+
+    @property
+    def n(self) -> int:
+        """Number of records, or the public normaliser."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Its claim."""
+
+    def totals(self, records: npt.NDArray[Any]) -> Totals:
+        """The sums of some records."""
+
+    def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Private answers (m,) from exact sums (p,)."""
+
+
+@runtime_checkable
+class Additive(PrivateSums, Protocol):
+    """A mechanism that releases the sums of its answers plus noise, over n."""
+
+    @property
+    def noise(self) -> AdditiveNoise:
+        """The noise on sums."""
+
+
+def audit_mechanism(
+    mechanism: PrivateSums,
+    *,
+    trials: int,
+    learners: Sequence[Learner] = DEFAULT_LEARNERS,
+    level: float = 1e-6,
+    rng: RandomState = None,
+) -> AuditResult:
+    """Try to refute the privacy claim of a mechanism on the worst neighbours found.
+
+    Additive mechanisms are audited by the draws of their noise, see `audit_noise`, with the
+    log-density ratio where the noise states one. Any other mechanism is run on the sums of
+    neighbouring data sets: `PAIRS` pairs whose records differ most, the rest of the records random.
+    These runs are seeded: it is the float64 simulation that is audited.
+
+    Parameters
+    ----------
+    mechanism : PrivateSums
+        Any offline mechanism of `geomdp.mechanisms`, or an object with the same few attributes.
+    trials : int
+        Outputs drawn per input, at least 64; half of them test the event.
+    learners : sequence of Learner
+        Scores that compete. For noise without a known density, `CLASSIFIER` adds power.
+    level : float
+        Upper bound on the probability of refuting a true claim; 0 < level < 1.
+    rng : Generator, int or None
+        Source of randomness.
+
+    Returns
+    -------
+    AuditResult
+        Its `pair` says on which neighbours.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or no two records have different sums.
+    """
+    if isinstance(mechanism, Additive):
+        return audit_noise(
+            mechanism.noise,
+            mechanism.workload,
+            mechanism.guarantee,
+            trials=trials,
+            learners=learners,
+            density=stated_density(mechanism.noise),
+            level=level,
+            rng=rng,
+        )
+    generator = np.random.default_rng(rng)
+    pairs = neighbouring_pairs(mechanism, learners, generator)
+    return audit_pairs(pairs, mechanism.guarantee, trials=trials, level=level, rng=generator)
+
+
+def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
+    """The log-density ratio that the noise states; None if it has none in closed form."""
+    if not isinstance(noise, KnownDensity):
+        return None
+    draws = np.asarray(noise.sample(np.random.default_rng(0), 2))
+    try:
+        noise.log_density_ratio(draws, draws)
+    except (ValueError, TypeError):
+        # Projected levels have no closed density, and some bodies no gauge (`MissingOracle`).
+        return None
+    return noise.log_density_ratio
+
+
+def neighbouring_pairs(
+    mechanism: PrivateSums, learners: Sequence[Learner], rng: np.random.Generator
+) -> list[Pair]:
+    """Pairs of neighbouring data sets: the records that differ most in a pool of elements.
+
+    Raises
+    ------
+    ValueError
+        If no two records have different sums.
+    """
+    universe, adjacency = mechanism.workload.universe, mechanism.guarantee.adjacency
+    small = universe.size is not None and universe.size <= POOL
+    pool = universe.elements() if small else universe.sample(POOL, rng)
+    single = np.stack([mechanism.totals(pool[i : i + 1]).sums for i in range(len(pool))])
+    replaced = adjacency is Adjacency.REPLACE_ONE
+    others = mechanism.totals(universe.sample(mechanism.n, rng)[1:]).sums
+    if replaced:
+        first, second = np.triu_indices(len(pool), 1)
+        changes = single[second] - single[first]
+    else:
+        first = second = np.arange(len(pool))
+        changes = single
+    lengths = np.linalg.norm(changes, axis=1)
+    chosen = [int(k) for k in np.argsort(-lengths, kind="stable")[:PAIRS] if lengths[k] > 0]
+    if not chosen:
+        raise ValueError("workload must not be constant: all records have the same sums")
+
+    def privatised(sums: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return mechanism.privatise(sums, rng)
+
+    return [
+        Pair(
+            f"records {pool[first[k]]} and {pool[second[k]]}" if replaced else
+            f"record {pool[first[k]]} and none",
+            repeat(privatised, others + single[first[k]] if replaced else others),
+            repeat(privatised, others + single[second[k]]),
+            learners,
+        )
+        for k in chosen
+    ]
