@@ -90,6 +90,7 @@ def audit_mechanism(
     *,
     trials: int,
     learners: Sequence[Learner] = DEFAULT_LEARNERS,
+    without_density: Sequence[Learner] = (),
     level: float = 1e-6,
     rng: RandomState = None,
 ) -> AuditResult:
@@ -107,7 +108,10 @@ def audit_mechanism(
     trials : int
         Outputs drawn per input, at least 64; half of them test the event.
     learners : sequence of Learner
-        Scores that compete. For noise without a known density, `CLASSIFIER` adds power.
+        Scores that compete.
+    without_density : sequence of Learner
+        Scores that compete as well where no density is known. `CLASSIFIER` adds much power there;
+        it needs scikit-learn, of the extra ``audit``.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -124,18 +128,19 @@ def audit_mechanism(
         If a parameter is out of range, or no two records have different sums.
     """
     if isinstance(mechanism, Additive):
+        density = stated_density(mechanism.noise)
         return audit_noise(
             mechanism.noise,
             mechanism.workload,
             mechanism.guarantee,
             trials=trials,
-            learners=learners,
-            density=stated_density(mechanism.noise),
+            learners=(*learners, *without_density) if density is None else learners,
+            density=density,
             level=level,
             rng=rng,
         )
     generator = np.random.default_rng(rng)
-    pairs = neighbouring_pairs(mechanism, learners, generator)
+    pairs = neighbouring_pairs(mechanism, (*learners, *without_density), generator)
     return audit_pairs(pairs, mechanism.guarantee, trials=trials, level=level, rng=generator)
 
 

@@ -16,6 +16,7 @@ from geomdp.cli.asking.command import ask
 from geomdp.cli.cache import cache
 from geomdp.cli.ledger import ledger
 from geomdp.cli.planning.advise import advise
+from geomdp.cli.planning.audit import audit
 from geomdp.cli.planning.bracket import bracket
 from geomdp.cli.planning.check_bound import check_bound
 from geomdp.cli.planning.curve import curve
@@ -67,6 +68,7 @@ app.command()(ask)
 app.command()(bracket)
 app.command()(curve)
 app.command()(check_bound)
+app.command()(audit)
 app.add_typer(smooth, name="smooth")
 app.command()(ledger)
 app.command()(schema)

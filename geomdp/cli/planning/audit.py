@@ -1,0 +1,255 @@
+"""The command `audit`: try to refute the privacy claims of mechanisms, without any records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+
+import typer
+
+from geomdp.cli import display
+from geomdp.cli.errors import check_together
+from geomdp.cli.options import (
+    PRIVACY,
+    RESULT,
+    AdjacencyOption,
+    ColumnsOption,
+    DeltaOption,
+    EpsilonOption,
+    ExactOption,
+    RhoOption,
+    SampleOption,
+    SchemaOption,
+    TablesOption,
+    WeightOption,
+    WorkloadOption,
+    check_whole,
+    real,
+    whole_number,
+)
+from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
+from geomdp.cli.progress import working
+
+if TYPE_CHECKING:
+    from geomdp.advice.setting import Setting
+    from geomdp.audit import AuditResult, Learner
+    from geomdp.mechanisms import Mechanism
+
+#: Exit code if a claim was refuted.
+REFUTED = 1
+#: Fewest trials with which every kind of mechanism can be searched and tested.
+FEWEST_TRIALS = 64
+NO_CLASSIFIER = (
+    "scikit-learn is not installed: where the density of the noise is not known, only linear "
+    'events are tried; pip install "geomdp[audit]"'
+)
+
+AuditedOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mechanism",
+        metavar="NAME",
+        help="Which mechanism to audit, see `geomdp mechanisms`; may be repeated. By default all "
+        "that apply.",
+        rich_help_panel=PRIVACY,
+        show_default=False,
+    ),
+]
+TrialsOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--trials",
+        parser=whole_number,
+        metavar="T",
+        help="Outputs drawn on each of two neighbouring tables. Half of them choose an event, half "
+        "test it.",
+        rich_help_panel=RESULT,
+    ),
+]
+LevelOption: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--level",
+        parser=real,
+        metavar="L",
+        help="Probability of refuting a true claim, at most, for each mechanism.",
+        rich_help_panel=RESULT,
+    ),
+]
+AuditCountOption: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--n",
+        parser=whole_number,
+        metavar="N",
+        help="Number of records of the two tables, which are random.",
+        rich_help_panel=RESULT,
+    ),
+]
+DrawsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        parser=whole_number,
+        metavar="S",
+        help="Draw the same outputs again, for the same result.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+
+class Audited(NamedTuple):
+    """One mechanism with the result of its audit, or why there is none."""
+
+    flag: str
+    result: AuditResult | None
+    seconds: float
+    why: str = ""
+
+
+def audit(
+    *,
+    sample: SampleOption = None,
+    schema: SchemaOption = None,
+    workload: WorkloadOption = None,
+    tables: TablesOption = None,
+    weight: WeightOption = None,
+    columns: ColumnsOption = None,
+    n: AuditCountOption = 100,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
+    exact: ExactOption = True,
+    mechanism: AuditedOption = None,
+    trials: TrialsOption = 10_000,
+    level: LevelOption = 1e-6,
+    seed: DrawsOption = None,
+) -> None:
+    """Try to refute the privacy claims of mechanisms on neighbouring tables.
+
+    An audit can show that a claim is false, never that it is true. Exit code 1 if one was refuted.
+    """
+    from geomdp.advice.setting import Setting
+    from geomdp.cli.inputs import planned_task
+    from geomdp.cli.questions import parse_question
+
+    privacy, question = check_together(
+        lambda: parse_privacy(epsilon, delta, rho),
+        lambda: parse_question(workload, tables, weight, columns),
+        lambda: check_whole("--n", n, minimum=1),
+        lambda: check_whole("--trials", trials, minimum=FEWEST_TRIALS),
+        lambda: check_whole("--seed", seed, minimum=0),
+        lambda: _check_level(level),
+    )
+    task = planned_task(question, sample, schema)
+    setting = Setting(task.workload, n, privacy, adjacency.relation(), exact)
+    learners = _learners()
+    audited = []
+    for flag in mechanism or _known():
+        with working(f"auditing {flag}"):
+            # Whoever names a mechanism wants to know why it does not apply: that is an error.
+            built = _built(flag, setting, named=mechanism is not None)
+            if isinstance(built, Audited):
+                audited.append(built)
+            else:
+                audited.append(_audited(flag, built, trials, level, seed, learners))
+    display.print_rows(
+        [
+            task.row,
+            ("claim", f"{privacy}, {setting.adjacency.value}"),
+            ("level", f"{level:g} for each mechanism"),
+        ]
+    )
+    print()
+    _print_results([each for each in audited if each.result is not None])
+    left_out = [each for each in audited if each.result is None]
+    if left_out:
+        print()
+        display.print_table(["left out", "as"], [(each.flag, each.why) for each in left_out])
+    if any(each.result.refuted for each in audited if each.result is not None):
+        raise typer.Exit(REFUTED)
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"--level must be above 0 and below 1, got {level!r}")
+
+
+def _known() -> list[str]:
+    """All mechanisms that the command knows."""
+    from geomdp.advice.candidates import CANDIDATES
+
+    return [row.flag for row in CANDIDATES]
+
+
+def _learners() -> tuple[Learner, ...]:
+    """The scores for noise without a known density."""
+    from importlib.util import find_spec
+
+    from geomdp.audit import CLASSIFIER
+
+    if find_spec("sklearn") is None:
+        display.warn(NO_CLASSIFIER)
+        return ()
+    return (CLASSIFIER,)
+
+
+def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
+    """The mechanism, or why it is left out; ``ValueError`` for a `named` one that does not apply."""
+    from geomdp.advice.candidates import CANDIDATES
+    from geomdp.advice.setting import InapplicableError
+    from geomdp.cli.mechanism_flags import build_mechanism
+    from geomdp.privacy import Exact
+
+    if named:
+        return build_mechanism(flag, setting)
+    row = next(row for row in CANDIDATES if row.flag == flag)
+    try:
+        built = row.built(setting)
+    except InapplicableError as error:
+        return Audited(flag, None, 0.0, str(error))
+    if setting.exact_only and not isinstance(built.guarantee.sampler, Exact):
+        return Audited(flag, None, 0.0, f"its sampler is {built.guarantee.sampler}")
+    return built
+
+
+def _audited(
+    flag: str,
+    mechanism: Mechanism,
+    trials: int,
+    level: float,
+    seed: int | None,
+    learners: Sequence[Learner],
+) -> Audited:
+    from geomdp.audit import audit_mechanism
+
+    begun = time.perf_counter()
+    result = audit_mechanism(
+        mechanism, trials=trials, without_density=learners, level=level, rng=seed
+    )
+    return Audited(flag, result, time.perf_counter() - begun)
+
+
+def _print_results(audited: Sequence[Audited]) -> None:
+    """A row for every mechanism: verdict, bound, samples, time and the tightest event."""
+    rows = []
+    for each in audited:
+        result = each.result
+        assert result is not None
+        at = "" if result.delta == 0 else f" at delta {result.delta:.2g}"
+        rows.append(
+            (
+                each.flag,
+                "REFUTED" if result.refuted else "not refuted",
+                f"{display.number(result.epsilon_lower_bound)}{at}",
+                f"{display.number(result.claimed_epsilon)}",
+                f"2 x {result.trials}",
+                f"{each.seconds:.1f} s",
+                f"{result.event} in {result.hits_a} and {result.hits_b}, on {result.pair}",
+            )
+        )
+    headings = ["mechanism", "claim", "epsilon >=", "claimed", "tested on", "time", "event"]
+    display.print_table(headings, rows)
+    print("\nA claim that is not refuted is not proved: the proof is in the mechanism's docstring.")
