@@ -28,6 +28,7 @@ SCRIPTS = (
     "experiments.privacy.composition",
     "experiments.privacy.imperfect_noise",
     "experiments.privacy.planted_faults",
+    "experiments.privacy.audit_power",
     "experiments.interactive.sparse_vector",
     "experiments.interactive.update_bounds",
     "experiments.interactive.online_error",

@@ -5,6 +5,8 @@ from .binomial import upper_bound as upper_bound
 from .classifier import CLASSIFIER as CLASSIFIER
 from .classifier import classifier_score as classifier_score
 from .mechanism import audit_mechanism as audit_mechanism
+from .mechanism import stated_density as stated_density
+from .privacy_loss import PrivacyLoss as PrivacyLoss
 from .refutation import Pair as Pair
 from .refutation import audit as audit
 from .refutation import audit_event as audit_event
@@ -19,3 +21,7 @@ from .scores import DEFAULT_LEARNERS as DEFAULT_LEARNERS
 from .scores import fisher_score as fisher_score
 from .scores import null_space_score as null_space_score
 from .scores import outcome_score as outcome_score
+from .sparse_vector import SparseVectorLaw as SparseVectorLaw
+from .sparse_vector import WorstStream as WorstStream
+from .sparse_vector import law_learner as law_learner
+from .sparse_vector import worst_stream as worst_stream

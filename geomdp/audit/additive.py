@@ -20,8 +20,8 @@ from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee
 
 #: Neighbours whose outputs are compared on the training half.
-CHANGES = 8
-#: Most draws behind the search for neighbours: a covariance is then known to a few percent.
+CHANGES = 6
+#: Most draws per input behind the search for neighbours: a covariance is then known to a percent.
 SEARCH_DRAWS = 20_000
 #: Decimals of a log-density ratio that count. Whole regions share one ratio, and its last bits
 #: would tell the inputs apart: that is the caveat of float64 noise (SAM-6), not a fault of the law.
@@ -87,9 +87,9 @@ def audit_noise(
     """Try to refute the privacy claim of noise added to the sums of a workload.
 
     The outputs on two neighbouring inputs are Z and v + Z, v a change of the sums between
-    neighbours. A training half of the draws chooses v among the vertices of the neighbour body
-    (`worst_changes`), the score among `learners` and the log-density ratio, and the threshold; the
-    other half tests that event as `audit` does.
+    neighbours. At most 20,000 draws of a training half choose v among the vertices of the neighbour
+    body (`worst_changes`). All of the half chooses the score, among `learners` and the log-density
+    ratio, and the threshold. The other half tests that event as `audit` does.
 
     Parameters
     ----------
@@ -125,9 +125,8 @@ def audit_noise(
     claims, training = claims_of(guarantee), trials // 2
     first = _draws(noise, workload, training, rng_a)
     second = _draws(noise, workload, training, rng_b)
-    changes = worst_changes(
-        workload, guarantee.adjacency, first[:SEARCH_DRAWS], CHANGES, searching
-    )
+    look_a, look_b = first[:SEARCH_DRAWS], second[:SEARCH_DRAWS]
+    changes = worst_changes(workload, guarantee.adjacency, look_a, CHANGES, searching)
 
     def pair_of(change: FloatArray) -> Pair:
         known = () if density is None else (density_learner(density, change),)
@@ -138,12 +137,13 @@ def audit_noise(
             (*learners, *known),
         )
 
-    found = [
-        (pair, learn_event(first, change + second, pair.learners, claims, level))
-        for change in changes
-        for pair in (pair_of(change),)
-    ]
-    pair, event = max(found, key=lambda each: each[1].excess)
+    def excess(change: FloatArray) -> float:
+        learned = pair_of(change).learners
+        return learn_event(look_a, change + look_b, learned, claims, level).excess
+
+    change = max(changes, key=excess)
+    pair = pair_of(change)
+    event = learn_event(first, change + second, pair.learners, claims, level)
     return tested(pair, event, claims, trials - training, level, (rng_a, rng_b))
 
 

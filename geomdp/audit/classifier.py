@@ -44,7 +44,7 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     if len(a) + len(b) < 4 * LEAF:
         return None
     classifier = HistGradientBoostingClassifier(
-        max_iter=60, min_samples_leaf=LEAF, early_stopping=False, random_state=0
+        max_iter=40, min_samples_leaf=LEAF, early_stopping=False, random_state=0
     )
     classifier.fit(np.concatenate([a, b]), np.repeat([1, 0], [len(a), len(b)]))
 

@@ -189,8 +189,9 @@ def neighbouring_pairs(
 
     return [
         Pair(
-            f"records {pool[first[k]]} and {pool[second[k]]}" if replaced else
-            f"record {pool[first[k]]} and none",
+            f"records {pool[first[k]]} and {pool[second[k]]}"
+            if replaced
+            else f"record {pool[first[k]]} and none",
             repeat(privatised, others + single[first[k]] if replaced else others),
             repeat(privatised, others + single[second[k]]),
             learners,

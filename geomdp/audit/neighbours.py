@@ -31,9 +31,7 @@ class Answers(Protocol):
         """Rows Q(x*) (b, m), x* maximising <direction, Q(x)> for each row of (b, m)."""
 
 
-def farthest_changes(
-    workload: Answers, adjacency: Adjacency, directions: FloatArray
-) -> FloatArray:
+def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatArray) -> FloatArray:
     """Changes v (b, m) of the sums between neighbours, each maximising <direction, v>.
 
     They are vertices of the neighbour body: differences Q(x) - Q(x') under replace-one, and
@@ -92,8 +90,11 @@ def worst_changes(
     for _ in range(STEPS):
         gradients = ((found[-1] @ axes.T) * weights**2) @ axes
         found.append(farthest_changes(workload, adjacency, gradients))
-    changes = np.unique(np.concatenate([found[0], found[1], found[-1]]), axis=0)
+    changes = np.concatenate([found[0], found[1], found[-1]])
     changes = changes[np.abs(changes).max(axis=1) > 0]
+    # v and -v are one pair of inputs in two orders, and an audit tests both.
+    first = changes[np.arange(len(changes)), (changes != 0).argmax(axis=1)]
+    changes = np.unique(changes * np.sign(first)[:, None], axis=0)
     if not len(changes):
         raise ValueError("workload must not be constant: all neighbours have the same answers")
     outside = np.linalg.norm(changes @ still.T, axis=1)

@@ -1,4 +1,4 @@
-"""Privacy loss distributions of exact discrete laws: what a pair of inputs loses, without samples."""
+"""Privacy loss distributions of exact discrete laws: what two inputs lose, without samples."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PrivacyLoss:
         return float(self.masses @ gains) + self.impossible
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """The least epsilon >= 0 with p(S) <= e^epsilon q(S) + delta for every S; may be infinite."""
+        """The least epsilon >= 0 with p(S) <= e^epsilon q(S) + delta for every S, or infinity."""
         if self.impossible > delta:
             return math.inf
         largest = max(float(self.losses.max(initial=0.0)), 0.0)

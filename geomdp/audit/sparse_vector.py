@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -115,7 +116,7 @@ class SparseVectorLaw:
         cuts = np.concatenate(
             [
                 np.linspace(low, high, math.ceil((high - low) / step), endpoint=False)
-                for low, high in zip(ends[:-1], ends[1:], strict=True)
+                for low, high in itertools.pairwise(ends)
             ]
             + [ends[-1:]]
         )

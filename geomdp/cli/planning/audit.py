@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 #: Exit code if a claim was refuted.
 REFUTED = 1
+#: Seconds that the outputs of one mechanism may take, by a pilot, if it was not asked for by name.
+MOST_SECONDS = 60.0
+#: Outputs of the pilot.
+PILOT = 32
 #: Fewest trials with which every kind of mechanism can be searched and tested.
 FEWEST_TRIALS = 64
 NO_CLASSIFIER = (
@@ -151,6 +155,8 @@ def audit(
         with working(f"auditing {flag}"):
             # Whoever names a mechanism wants to know why it does not apply: that is an error.
             built = _built(flag, setting, named=mechanism is not None)
+            if not isinstance(built, Audited) and mechanism is None:
+                built = _affordable(flag, built, trials)
             if isinstance(built, Audited):
                 audited.append(built)
             else:
@@ -197,7 +203,7 @@ def _learners() -> tuple[Learner, ...]:
 
 
 def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
-    """The mechanism, or why it is left out; ``ValueError`` for a `named` one that does not apply."""
+    """The mechanism, or why it is left out; ``ValueError`` for a `named` one that is."""
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
     from geomdp.cli.mechanism_flags import build_mechanism
@@ -213,6 +219,36 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
     if setting.exact_only and not isinstance(built.guarantee.sampler, Exact):
         return Audited(flag, None, 0.0, f"its sampler is {built.guarantee.sampler}")
     return built
+
+
+def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
+    """The mechanism, unless its outputs would take longer than `MOST_SECONDS`."""
+    import numpy as np
+
+    from geomdp.mechanisms import AdditiveMechanism
+
+    rng = np.random.default_rng(0)
+    mechanism.set_up()
+    if isinstance(mechanism, AdditiveMechanism):
+        noise = mechanism.noise
+
+        def pilot() -> None:
+            noise.sample(rng, PILOT)
+
+    else:
+        sums = mechanism.totals(mechanism.workload.universe.sample(mechanism.n, rng)).sums
+
+        def pilot() -> None:
+            for _ in range(PILOT):
+                mechanism.privatise(sums, rng)
+
+    pilot()  # compiles what is compiled at first use
+    begun = time.perf_counter()
+    pilot()
+    seconds = (time.perf_counter() - begun) * 2 * trials / PILOT
+    if seconds <= MOST_SECONDS:
+        return mechanism
+    return Audited(flag, None, 0.0, f"its outputs would take {seconds:.0f} s: ask for it by name")
 
 
 def _audited(

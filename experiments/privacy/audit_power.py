@@ -1,0 +1,319 @@
+"""What an audit can see: how much noise must be missing before a privacy claim is refuted.
+
+Clopper and Pearson 1934; Ding, Wang, Wang, Zhang and Kifer 2018. Formula sheet GEN-2, JL-L14.
+
+Claim: an audit at level 1e-6 draws noise for two neighbouring inputs, searches for the worst
+neighbours, scores and threshold on one half of the draws, and tests one event on the other half.
+It refutes no true claim. It refutes every additive mechanism without noise, with a coordinate that
+gets no noise, with one draw for two coordinates, with noise in a subspace that misses a direction
+in which neighbours differ, or with noise of half the size. With more draws it refutes noise that is
+closer to the correct size: where the density of the noise is known, to within about N^(-1/2) of it,
+the standard error of a frequency.
+
+Two queries on one record each, the square {0, 1}^2, with epsilon = 1 or rho = 1/2. The draws of one
+search share a seed. A million draws are made only of noise with a known density; the events for the
+others come from a classifier, which takes longer. Spectral noise, a millisecond a draw, is audited
+in the full run only, with half as many draws. Run time on one core: quick 25 s, full 2 minutes.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+import geomdp as gd
+from experiments.engine.cells import Row, Sweep
+from experiments.engine.claims import Claim
+from experiments.engine.drawing import Look, draw_points, shared_legend
+from experiments.engine.statistics import LEVEL
+
+FloatArray = npt.NDArray[np.float64]
+PURE, CONCENTRATED = gd.PureDP(1.0), gd.ZCDP(0.5)
+#: Number of records of the mechanisms; the noise on sums does not depend on it.
+RECORDS = 100
+#: Noise factors between which the largest one refuted is searched, and the width at which to stop.
+SMALLEST, LARGEST, WIDTH = 0.05, 1.0, 0.02
+
+
+class Family(enum.StrEnum):
+    """Additive mechanisms, from the top of the figure to the bottom."""
+
+    GAUSSIAN = "Gaussian"
+    LAPLACE = "Laplace"
+    BALL = "Ball"
+    ELLIPSOID = "Ellipsoid"
+    KNORM = "KNorm"
+    RECURSIVE = "Recursive"
+    CONE = "Cone"
+    TIGHT_CONE = "TightCone"
+    SPECTRAL = "Spectral"
+    MATRIX = "Matrix"
+    HIERARCHICAL = "Hierarchical"
+
+
+#: Noise whose density is known in closed form.
+KNOWN = (
+    Family.GAUSSIAN,
+    Family.LAPLACE,
+    Family.BALL,
+    Family.ELLIPSOID,
+    Family.KNORM,
+    Family.RECURSIVE,
+)
+
+
+class Fault(enum.StrEnum):
+    """What is wrong with the noise, in the order of the legend."""
+
+    CORRECT = "correct"
+    SCALED = "scaled"
+    NONE = "no noise"
+    DEAD = "a dead coordinate"
+    SHARED = "one draw for both"
+    SUBSPACE = "wrong subspace"
+    HALF = "half the noise"
+
+
+PLANTED = (Fault.NONE, Fault.DEAD, Fault.SHARED, Fault.SUBSPACE, Fault.HALF)
+
+
+@dataclass(frozen=True)
+class Config:
+    """One mark of the figure."""
+
+    family: Family  # Mechanism
+    fault: Fault  # What is wrong with its noise; scaled to search for the largest factor refuted
+    trials: int  # Draws for each of the two inputs of one audit
+    audits: int  # Number of audits
+
+
+@functools.cache
+def mechanism(family: Family) -> gd.mechanisms.AdditiveMechanism:
+    """The mechanism for two counting queries on two bits."""
+    kinds: dict[Family, Callable[..., gd.mechanisms.AdditiveMechanism]] = {
+        Family.GAUSSIAN: gd.mechanisms.Gaussian,
+        Family.LAPLACE: gd.mechanisms.Laplace,
+        Family.BALL: gd.mechanisms.Ball,
+        Family.ELLIPSOID: gd.mechanisms.Ellipsoid,
+        Family.KNORM: functools.partial(gd.mechanisms.KNorm, exact=True),
+        Family.RECURSIVE: gd.mechanisms.Recursive,
+        Family.CONE: gd.mechanisms.Cone,
+        Family.TIGHT_CONE: gd.mechanisms.TightCone,
+        Family.SPECTRAL: gd.mechanisms.Spectral,
+        Family.MATRIX: gd.mechanisms.Matrix,
+        Family.HIERARCHICAL: gd.mechanisms.Hierarchical,
+    }
+    privacy = CONCENTRATED if family is Family.GAUSSIAN else PURE
+    return kinds[family](gd.workloads.Marginals(2, 1), n=RECORDS, privacy=privacy)
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """Noise that is off its law."""
+
+    noise: gd.audit.AdditiveNoise  # The correct noise
+    change: Callable[[FloatArray], FloatArray]  # Of draws (b, 2)
+
+    def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
+        """Faulty draws (size, 2)."""
+        return self.change(self.noise.sample(rng, size))
+
+
+#: A direction in which neighbours differ and the noise in the wrong subspace does not vary.
+MISSED = np.array([0.6, 0.8])
+CHANGES: dict[Fault, Callable[[FloatArray], FloatArray]] = {
+    Fault.CORRECT: lambda draws: draws,
+    Fault.NONE: lambda draws: 0 * draws,
+    Fault.DEAD: lambda draws: draws * [1.0, 0.0],
+    Fault.SHARED: lambda draws: draws[:, [0, 0]],
+    Fault.SUBSPACE: lambda draws: draws - np.outer(draws @ MISSED, MISSED),
+    Fault.HALF: lambda draws: draws / 2,
+}
+
+
+def audited(
+    family: Family, change: Callable[[FloatArray], FloatArray], trials: int, seed: int
+) -> gd.audit.AuditResult:
+    """One audit of a mechanism whose draws are changed."""
+    M = mechanism(family)
+    density = gd.audit.stated_density(M.noise)
+    default = gd.audit.DEFAULT_LEARNERS
+    return gd.audit.audit_noise(
+        Faulty(M.noise, change),
+        M.workload,
+        M.guarantee,
+        trials=trials,
+        learners=default if density else (*default, gd.audit.CLASSIFIER),
+        density=density,
+        level=LEVEL,
+        rng=seed,
+    )
+
+
+def compute(config: Config, rng: np.random.Generator) -> list[Row]:
+    """Verdicts and bounds of audits, or the largest noise factor that an audit refutes."""
+    if config.fault is Fault.SCALED:
+        return [{"factor": largest_refuted(config, int(rng.integers(2**63)))}]
+    rows: list[Row] = []
+    for _ in range(config.audits):
+        change = CHANGES[config.fault]
+        found = audited(config.family, change, config.trials, int(rng.integers(2**63)))
+        share = found.epsilon_lower_bound / found.claimed_epsilon
+        rows.append({"refuted": found.refuted, "share": share, "event": found.event})
+    return rows
+
+
+def largest_refuted(config: Config, seed: int) -> float:
+    """The largest noise factor refuted, to a relative `WIDTH`, with the same draws for all."""
+
+    def refuted(factor: float) -> bool:
+        found = audited(config.family, lambda draws: factor * draws, config.trials, seed)
+        return found.refuted
+
+    low, high = SMALLEST, LARGEST
+    while high - low > WIDTH:
+        middle = (low + high) / 2
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    return low
+
+
+def claims(table: pd.DataFrame) -> list[Claim]:
+    """No false alarm, every planted fault refuted, and more draws see smaller faults."""
+    true = table[table.fault == Fault.CORRECT]
+    planted = table[table.fault.isin(PLANTED)]
+    missed = planted[planted.refuted != True]  # noqa: E712 (a column of objects)
+    power = table[table.fault == Fault.SCALED].set_index(["family", "trials"]).factor
+    grown = power.groupby("family").agg(lambda factors: factors.diff().min())
+    known = power[power.index.get_level_values("family").isin(KNOWN)]
+    most = known.groupby("family").last()
+    return [
+        Claim(
+            "no true claim is refuted",
+            not true.refuted.any(),
+            f"{int(true.refuted.sum())} of {len(true)} audits of {true.family.nunique()} "
+            "mechanisms",
+            f"0; each is false with probability at most {LEVEL:g}",
+            "GEN-2",
+        ),
+        Claim(
+            "every planted fault is refuted in every additive mechanism",
+            len(missed) == 0,
+            f"{len(planted) - len(missed)} of {len(planted)}"
+            + "".join(f"; not {row.fault} in {row.family}" for row in missed.itertuples()),
+            f"{len(planted)}: {len(PLANTED)} faults in {planted.family.nunique()} mechanisms",
+            "GEN-2",
+        ),
+        Claim(
+            "the noise factor refuted grows with the number of draws",
+            bool((grown.dropna() > 0).all()),
+            f"least gain {grown.min():.2f}",
+            "above 0",
+            "Clopper-Pearson 1934",
+        ),
+        Claim(
+            "known densities: two thirds of the noise are refuted",
+            bool((most >= 2 / 3).all()),
+            ", ".join(f"{name}: {factor:.2f}" for name, factor in most.items()),
+            "at least 0.67 with the most draws",
+            "Clopper-Pearson 1934",
+        ),
+    ]
+
+
+LOOKS = {
+    Fault.NONE: Look("C6", "o"),
+    Fault.DEAD: Look("C0", "s"),
+    Fault.SHARED: Look("C2", "v", filled=False),
+    Fault.SUBSPACE: Look("C5", "^"),
+    Fault.HALF: Look("C3", "D"),
+    Fault.CORRECT: Look("C6", "|"),
+}
+SIZES = {10_000: Look("C5", "o"), 100_000: Look("C0", "s"), 1_000_000: Look("C3", "D")}
+NEVER = "correct noise"
+AT_CLAIM = "claimed"
+
+
+def size_label(trials: int) -> str:
+    """Number of draws, for the legend."""
+    return f"$10^{round(math.log10(trials))}$ draws"
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    """The noise factor refuted, and the bound on epsilon for each planted fault."""
+    figure = Figure(figsize=(7.2, 4.6))
+    power, faults = figure.subplots(1, 2, sharey=True)
+    heights = {family: -row for row, family in enumerate(Family)}
+    scaled = table[table.fault == Fault.SCALED]
+    for trials, look in SIZES.items():
+        mine = scaled[scaled.trials == trials]
+        if len(mine):
+            rows = mine.family.map(heights)
+            draw_points(power, mine.factor, rows, look, size_label(trials), "none", size=6)
+    for fault, look in LOOKS.items():
+        mine = table[table.fault == fault]
+        draw_points(faults, mine.share, mine.family.map(heights), look, fault, "none", size=6)
+    rule(power, NEVER)
+    rule(faults, AT_CLAIM)
+    power.set_yticks(list(heights.values()), list(heights))
+    power.set_xlim(0, 1.05)
+    power.set_xlabel("largest noise factor refuted")
+    faults.set_xscale("log")
+    faults.set_xlabel(r"lower bound on $\varepsilon$ / claimed $\varepsilon$")
+    power.set_title("(a) noise that is too small")
+    faults.set_title("(b) planted faults")
+    shared_legend(
+        figure,
+        (power, faults),
+        {
+            "draws in (a)": [size_label(trials) for trials in SIZES],
+            "faults in (b)": [*PLANTED],
+            "truth": [Fault.CORRECT, NEVER, AT_CLAIM],
+        },
+    )
+    return figure
+
+
+def rule(axes: Axes, label: str) -> None:
+    """A dotted line at 1."""
+    axes.axvline(1.0, color="0.35", lw=1.1, ls=(0, (1, 2)), label=label)
+    axes.grid(axis="y", visible=False)
+
+
+def planted(families: Sequence[Family], audits: int, share: int = 1) -> tuple[Config, ...]:
+    """Audits of mechanisms with correct and with faulty noise, of 1 / `share` as many draws."""
+    few, many = 4_000 // share, 40_000 // share
+    return tuple(
+        config
+        for family in families
+        for config in (
+            Config(family, Fault.CORRECT, few, audits),
+            *(Config(family, fault, many if fault is Fault.HALF else few, 1) for fault in PLANTED),
+        )
+    )
+
+
+def scaled(families: Sequence[Family], *trials: int) -> tuple[Config, ...]:
+    """Searches for the largest noise factor refuted."""
+    return tuple(Config(family, Fault.SCALED, each, 1) for family in families for each in trials)
+
+
+FAST = tuple(family for family in Family if family is not Family.SPECTRAL)
+LEARNED = tuple(family for family in FAST if family not in KNOWN)
+QUICK = Sweep(planted(FAST, 2) + scaled(KNOWN, 10_000, 100_000), trials=1, seed=0)
+FULL = Sweep(
+    planted(FAST, 10)
+    + planted((Family.SPECTRAL,), 2, share=2)
+    + scaled(LEARNED, 10_000, 100_000)
+    + scaled(KNOWN, 10_000, 100_000, 1_000_000),
+    trials=1,
+    seed=0,
+)

@@ -1,0 +1,199 @@
+"""Scores learned from outputs: what each sees, and what must not deceive it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from geomdp.audit import (
+    CLASSIFIER,
+    DEFAULT_LEARNERS,
+    Pair,
+    audit,
+    audit_pairs,
+    classifier_score,
+    fisher_score,
+    null_space_score,
+    outcome_score,
+)
+from geomdp.privacy import PureDP
+from tests.stats import binomial_below
+
+ONE = PureDP(1.0)
+TRIALS = 4000
+
+
+def shifted(draws, centre):
+    """The sampler of `centre` plus noise."""
+    centre = np.asarray(centre, dtype=float)
+    return lambda trials, rng: centre + draws(trials, rng)
+
+
+def laplace(scale, m=3):
+    return lambda trials, rng: rng.laplace(0, scale, (trials, m))
+
+
+def dead(trials, rng):
+    return laplace(3.0)(trials, rng) * [1, 1, 0]
+
+
+def shared(trials, rng):
+    return rng.laplace(0, 3.0, (trials, 2))[:, [0, 1, 1]]
+
+
+def wrong_plane(trials, rng):
+    return rng.laplace(0, 3.0, (trials, 2)) @ [[0.0, 0.6, 0.8], [1.0, 0.0, 0.0]]
+
+
+def silent(trials, rng):
+    return np.zeros((trials, 3))
+
+
+CENTRES = np.zeros(3), np.array([0.0, 0.0, 1.0])
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("draws", [dead, shared, wrong_plane, silent])
+def test_noise_that_misses_a_direction_is_refuted(draws, seed):
+    samples = [shifted(draws, centre) for centre in CENTRES]
+    found = audit(*samples, ONE, trials=TRIALS, rng=seed)
+    assert found.refuted
+    # All of the first input's outputs and none of the other's: (level / 4)^(1/n) and 1 minus that.
+    n = found.trials
+    assert {found.hits_a, found.hits_b} == {0, n}
+    tail = (1e-6 / 4) ** (1 / n)
+    assert found.epsilon_lower_bound == pytest.approx(math.log(tail / (1 - tail)), rel=1e-9)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("draws", [laplace(1.0), wrong_plane])
+def test_correct_noise_is_not(draws, seed):
+    # In its plane the noise of `wrong_plane` is in order: (0, 0.6, 0.8) is one of its axes.
+    samples = [shifted(draws, centre) for centre in (CENTRES[0], [0.0, 0.6, 0.8])]
+    assert not audit(*samples, PureDP(1.4), trials=TRIALS, rng=seed).refuted
+
+
+def test_rounding_is_no_evidence():
+    """Sums of different size round differently in the directions without noise."""
+    basis = np.linalg.qr(np.random.default_rng(1).standard_normal((6, 3)))[0]
+    change = basis @ [0.3, -0.2, 0.1]
+    centre = basis @ np.array([1e6, 2e6, -1e6])
+
+    def outputs(point):
+        def sample(trials, rng):
+            return (point @ basis + rng.laplace(0, 1.0, (trials, 3))) @ basis.T
+
+        return sample
+
+    a, b = (outputs(point)(1000, np.random.default_rng(i)) for i, point in enumerate(
+        (centre, centre + change)
+    ))  # fmt: skip
+    # The means differ outside the plane, by 1e-11 at sums of 1e6; no output varies there by more.
+    assert null_space_score(a, b) is None
+    # The smallest gap in a direction without noise that counts is 2^-30 of the largest output.
+    normal = np.linalg.svd(basis.T)[2][-1]
+    gap = 1.01 * 2.0**-30 * max(np.abs(a).max(), np.abs(b).max())
+    assert null_space_score(a, b + gap * normal) is not None
+    assert null_space_score(a, b + 0.9 * gap * normal) is None
+
+
+def test_few_outputs_span_no_space():
+    rng = np.random.default_rng(0)
+    a, b = rng.laplace(size=(2, 5, 10))
+    assert null_space_score(a, b) is None
+
+
+def test_the_linear_score_is_not_blinded_by_scales():
+    """A direction with 1e-7 of the noise of the others: its square is below 1e-13 of theirs."""
+    rng = np.random.default_rng(0)
+    spreads = np.array([1.0, 1e-7])
+    a, b = (centre + spreads * rng.standard_normal((4000, 2)) for centre in ([0, 0], [0, 1e-7]))
+    weights = fisher_score(a, b)(np.diag(spreads))
+    # Half of the log-density ratio: 0 and -1/2, to a few sampling errors 1 / sqrt(4000).
+    np.testing.assert_allclose(weights, [0.0, -0.5], atol=6 / math.sqrt(4000))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(5))
+def test_atoms_are_seen_in_continuous_laws(seed):
+    """A chain that stays at its start with probability 0.2: the atom is at the true answer."""
+
+    def stuck(centre):
+        def sample(trials, rng):
+            noise = rng.laplace(0, 1.0, trials)
+            return centre + np.where(rng.random(trials) < 0.2, 0.0, noise)
+
+        return sample
+
+    found = audit(stuck(0.0), stuck(1.0), ONE, trials=TRIALS, rng=seed)
+    assert found.refuted
+    assert "frequency" in found.event
+
+
+def test_outcomes_score_their_log_ratio():
+    a, b = np.array([[1, 2], [1, 2], [0, 0], [7, 7]]), np.array([[0, 0], [0, 0], [1, 2], [8, 8]])
+    score = outcome_score(a, b)
+    expected = [math.log(2.5 / 1.5), math.log(1.5 / 2.5), 0, 0, 0]
+    found = score(np.array([[1, 2], [0, 0], [7, 7], [8, 8], [2, 1]]))
+    np.testing.assert_allclose(found, expected)
+    # The same for the floats, for NaN, and for the two zeros.
+    score = outcome_score(np.array([np.nan, 0.0]), np.array([1.0, -0.0]))
+    np.testing.assert_allclose(score(np.array([-0.0, np.nan])), [0.0, 0.0])
+    assert outcome_score(np.array([1.0, 2.0]), np.array([3.0, 4.0])) is None
+
+
+def cells(heavy):
+    """Uniform on 8 cells, but for the inner ones: those whose number has the parity `heavy`."""
+    masses = np.array([1.0, *[1.8 if i % 2 == heavy else 0.2 for i in range(1, 7)], 1.0]) / 8
+    return lambda trials, rng: rng.choice(8, trials, p=masses) + rng.random(trials)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(3))
+def test_a_classifier_sees_what_no_threshold_does(seed):
+    # Every cell inside has a ratio of 9, but no half-line one above 2.8 / 1.2, and ln of that < 1.
+    samples = cells(0), cells(1)
+    assert not audit(*samples, ONE, trials=2 * TRIALS, rng=seed).refuted
+    pair = Pair("cells", *samples, learners=(*DEFAULT_LEARNERS, CLASSIFIER))
+    found = audit_pairs([pair], ONE, trials=2 * TRIALS, rng=seed)
+    assert found.refuted
+    assert found.pair == "cells"
+    assert "classifier" in found.event
+
+
+def test_a_classifier_needs_enough_outputs():
+    few = np.random.default_rng(0).laplace(size=(2, 100, 2))
+    assert classifier_score(*few) is None
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("seed", range(5))
+def test_the_worst_of_many_pairs_is_found(seed):
+    harmless = Pair("equal inputs", *[shifted(laplace(1.0, 1), [0.0])] * 2)
+    near = Pair("too close", *[shifted(laplace(1.0, 1), [x]) for x in (0.0, 0.5)])
+    far = Pair("too far", *[shifted(laplace(1.0, 1), [x]) for x in (0.0, 2.0)])
+    found = audit_pairs([harmless, near, far, harmless], ONE, trials=20_000, rng=seed)
+    assert (found.refuted, found.pair) == (True, "too far")
+    assert not audit_pairs([harmless, near], ONE, trials=20_000, rng=seed).refuted
+    with pytest.raises(ValueError, match="pairs must hold at least 1"):
+        audit_pairs([], ONE, trials=100)
+    with pytest.raises(ValueError, match="trials must be a whole number, at least 32"):
+        audit_pairs([near, far], ONE, trials=31)
+
+
+@pytest.mark.statistical
+def test_false_alarms_of_a_search_stay_below_the_level():
+    """Randomised response is tight: an audit that tests on what it chose on would alarm."""
+    truth = 1 / (1 + math.exp(-1.0))
+
+    def respond(bit):
+        return lambda trials, rng: np.where(rng.random(trials) < truth, bit, 1 - bit)
+
+    pairs = [Pair(f"copy {i}", respond(1), respond(0)) for i in range(4)]
+    level, audits = 0.1, 400
+    alarms = sum(
+        audit_pairs(pairs, ONE, trials=256, level=level, rng=seed).refuted for seed in range(audits)
+    )
+    binomial_below(alarms, audits, level)
