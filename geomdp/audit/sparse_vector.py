@@ -27,12 +27,12 @@ MOST_QUERIES = 12
 REACH = 45.0
 #: Nodes of a Gauss-Legendre rule on intervals of at most four scales, on which the integrand is a
 #: sum of products of exponentials e^(a t) with |a| times the scale at most `MOST_QUERIES`.
-NODES = 48
+NODES = 32
 #: Distances of a true answer from the threshold that the search tries, in scales of the noise on
 #: queries. Losses approach their supremum as distances grow.
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
 #: Random starts of the search over streams.
-ROUNDS = 4
+ROUNDS = 3
 #: Smaller gains than this are rounding.
 GAIN = 1e-10
 

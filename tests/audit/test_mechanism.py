@@ -1,0 +1,201 @@
+"""Audits of mechanisms: worst neighbours are found, correct noise stands, faulty noise falls."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from geomdp.audit import CLASSIFIER, audit_mechanism, audit_noise, stated_density
+from geomdp.audit.neighbours import farthest_changes, worst_changes
+from geomdp.mechanisms import (
+    Cone,
+    Gaussian,
+    KNorm,
+    Laplace,
+    Matrix,
+    PairMarginals,
+    Projected,
+    Recursive,
+)
+from geomdp.noise import LaplaceNoise
+from geomdp.privacy import ZCDP, Adjacency, Exact, Guarantee, PureDP
+from geomdp.workloads import Explicit, Marginals, Prefixes, explicit_answers
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+ONE = PureDP(1.0)
+SQUARE = Marginals(2, 1)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Noise whose draws are changed."""
+
+    noise: LaplaceNoise
+    change: Callable
+
+    def sample(self, rng, size):
+        return self.change(self.noise.sample(rng, size))
+
+
+def audited(mechanism, change, trials, seed):
+    return audit_noise(
+        Changed(mechanism.noise, change),
+        mechanism.workload,
+        mechanism.guarantee,
+        trials=trials,
+        density=stated_density(mechanism.noise),
+        rng=seed,
+    )
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", [SQUARE, Prefixes(5), Marginals(3, 2)], ids=repr)
+def test_changes_are_vertices_of_the_neighbour_body(workload, adjacency):
+    directions = np.random.default_rng(0).standard_normal((50, workload.n_queries))
+    found = farthest_changes(workload, adjacency, directions)
+    answers = explicit_answers(workload)
+    if adjacency is REPLACE:
+        all_changes = (answers[:, None] - answers[None]).reshape(-1, workload.n_queries)
+    else:
+        all_changes = np.concatenate([answers, -answers])
+    best = (directions @ all_changes.T).max(axis=1)
+    np.testing.assert_allclose((directions * found).sum(axis=1), best, rtol=1e-12)
+    assert all((np.abs(all_changes - change).max(axis=1) < 1e-12).any() for change in found)
+
+
+def test_the_worst_change_comes_first():
+    """Noise a hundred times smaller along one query: neighbours that differ there are worst."""
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((5000, 2)) * [1.0, 0.01]
+    changes = worst_changes(SQUARE, REPLACE, draws, 3, rng)
+    assert (changes[:2, 1] != 0).all()
+    # One draw for both: (1, 1) hides in the noise, a change of one answer does not.
+    shared = draws[:, [0, 0]]
+    assert np.ptp(worst_changes(SQUARE, REPLACE, shared, 3, rng)[0]) > 0
+    with pytest.raises(ValueError, match="workload must not be constant"):
+        worst_changes(Explicit(np.zeros((2, 3))), REPLACE, draws, 3, rng)
+
+
+FAULTS = {
+    "no noise": lambda draws: 0 * draws,
+    "dead coordinate": lambda draws: draws * [1.0, 0.0],
+    "shared draw": lambda draws: draws[:, [1, 1]],
+    "wrong subspace": lambda draws: draws @ [[0.36, 0.48], [0.48, 0.64]],
+    "two thirds": lambda draws: draws * (2 / 3),
+}
+KINDS = {
+    "Laplace": (Laplace, ONE),
+    "KNorm": (lambda *args, **settings: KNorm(*args, exact=True, **settings), ONE),
+    "Recursive": (Recursive, ONE),
+    "Gaussian": (Gaussian, ZCDP(0.5)),
+}
+
+
+def built(name, adjacency):
+    kind, privacy = KINDS[name]
+    return kind(SQUARE, n=10, privacy=privacy, adjacency=adjacency)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_refuted(name, fault, adjacency):
+    trials = 100_000 if fault == "two thirds" else 3000
+    assert audited(built(name, adjacency), FAULTS[fault], trials, seed=1).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_correct_noise_is_not_refuted(name, adjacency, seed):
+    found = audit_mechanism(built(name, adjacency), trials=40_000, rng=seed)
+    assert not found.refuted
+    # Most of the claimed epsilon is found to be lost, in any case of the pure noise.
+    assert found.epsilon_lower_bound > (0.6 if name != "Gaussian" else 0.3)
+    assert "sums that differ by" in found.pair
+
+
+@pytest.mark.statistical
+def test_a_millionth_of_the_noise_in_a_long_workload():
+    """A dead coordinate among many, seen on a workload whose worst neighbours move the others."""
+    M = Laplace(Marginals(10, 2), n=10, privacy=ONE)
+    alive = np.ones(M.workload.n_queries)
+    alive[7] = 0
+    found = audited(M, lambda draws: draws * alive, 2000, seed=0)
+    assert found.refuted
+    assert "side of the first input" in found.event
+    alive[7] = 1e-6
+    assert audited(M, lambda draws: draws * alive, 2000, seed=0).refuted
+    assert not audited(M, lambda draws: draws, 2000, seed=0).refuted
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "known"),
+    [
+        (Laplace(SQUARE, n=10, privacy=ONE), True),
+        (KNorm(SQUARE, n=10, privacy=ONE, exact=True), True),
+        (Cone(SQUARE, n=10, privacy=ONE), False),
+        (Matrix(SQUARE, n=10, privacy=ONE), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_densities_are_taken_where_they_are_stated(mechanism, known):
+    assert (stated_density(mechanism.noise) is not None) is known
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("factor", [1.0, 0.4])
+def test_noise_without_density_is_audited_by_a_classifier(factor):
+    M = Cone(SQUARE, n=10, privacy=ONE)
+    found = audit_noise(
+        Changed(M.noise, lambda draws: factor * draws),
+        M.workload,
+        M.guarantee,
+        trials=20_000,
+        learners=(CLASSIFIER,),
+        rng=0,
+    )
+    assert found.refuted is (factor < 1)
+
+
+class Leaky(Projected):
+    """Claims the guarantee of its noise but skips the noise of the second answer."""
+
+    def privatise(self, sums, rng):
+        noise = self.inner.noise.sample(rng, 1)[0] * [1.0, 0.0]
+        return self.process((sums + noise) / self.n)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_other_mechanisms_run_on_neighbouring_records(adjacency):
+    inner = Laplace(SQUARE, n=10, privacy=ONE, adjacency=adjacency)
+    found = audit_mechanism(Projected(inner), trials=2000, rng=0)
+    assert not found.refuted
+    assert found.pair.startswith("record")
+    assert audit_mechanism(Leaky(inner), trials=2000, rng=0).refuted
+
+
+@pytest.mark.statistical
+def test_sums_that_are_not_the_answers():
+    M = PairMarginals(Marginals(3, 2), n=10, privacy=ONE)
+    assert not audit_mechanism(M, trials=1000, without_density=(CLASSIFIER,), rng=0).refuted
+
+
+def test_input_is_checked():
+    M = Laplace(SQUARE, n=10, privacy=ONE)
+    with pytest.raises(ValueError, match="trials must be a whole number, at least 16"):
+        audit_mechanism(M, trials=15)
+    with pytest.raises(ValueError, match="level must be above 0"):
+        audit_mechanism(M, trials=100, level=0.0)
+    guarantee = Guarantee(ONE, REPLACE, Exact())
+    with pytest.raises(ValueError, match=r"draws of shape \(50, 2\), got \(50, 3\)"):
+        audit_noise(LaplaceNoise(3, 1.0), SQUARE, guarantee, trials=100)
+
+
+def test_an_audit_repeats_with_its_seed():
+    M = Laplace(SQUARE, n=10, privacy=ONE)
+    assert audit_mechanism(M, trials=500, rng=4) == audit_mechanism(M, trials=500, rng=4)
