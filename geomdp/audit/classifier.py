@@ -6,7 +6,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp.audit.samplers import Learner, Outputs, Score
-from geomdp.audit.scores import as_matrix
+from geomdp.audit.scores import as_matrix, quantum, snapped
 
 #: Most outputs per input that the classifier learns from: more change little and take long.
 MOST_LEARNED = 50_000
@@ -19,7 +19,8 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-odds of the first input by gradient-boosted trees (scikit-learn).
 
     The log-odds of a perfect classifier of equally many outputs from both inputs are the
-    log-density ratio ln(p_a / p_b), the most powerful score.
+    log-density ratio ln(p_a / p_b), the most powerful score. Outputs count in multiples of
+    2^-30 times the largest, so that rounding tells nothing.
 
     Parameters
     ----------
@@ -43,13 +44,16 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     a, b = as_matrix(outputs_a)[:MOST_LEARNED], as_matrix(outputs_b)[:MOST_LEARNED]
     if len(a) + len(b) < 4 * LEAF:
         return None
+    unit = quantum(a, b)
     classifier = HistGradientBoostingClassifier(
         max_iter=40, min_samples_leaf=LEAF, early_stopping=False, random_state=0
     )
-    classifier.fit(np.concatenate([a, b]), np.repeat([1, 0], [len(a), len(b)]))
+    learned = snapped(np.concatenate([a, b]), unit)
+    classifier.fit(learned, np.repeat([1, 0], [len(a), len(b)]))
 
     def score(outputs: Outputs) -> FloatArray:
-        return np.asarray(classifier.decision_function(as_matrix(outputs)), dtype=np.float64)
+        points = snapped(as_matrix(outputs), unit)
+        return np.asarray(classifier.decision_function(points), dtype=np.float64)
 
     return score
 

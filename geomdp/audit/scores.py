@@ -135,19 +135,26 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
 
     score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and
-    0 for all others. Outcomes are equal if all their entries are; NaN equals NaN.
+    0 for all others. Outcomes are equal if all their entries are, up to `ROUNDING` times the
+    largest of them; NaN equals NaN.
 
     Parameters
     ----------
     outputs_a, outputs_b : (trials, ...) array
-        Outputs on the two inputs, of any type.
+        Outputs on the two inputs: numbers, NaN and infinity included.
 
     Returns
     -------
     Score or None
         None if no outcome was seen twice.
+
+    Raises
+    ------
+    ValueError
+        Outputs that are not numbers.
     """
-    keys = np.concatenate([_keys(outputs_a), _keys(outputs_b)])
+    unit = quantum(outputs_a, outputs_b)
+    keys = np.concatenate([_keys(outputs_a, unit), _keys(outputs_b, unit)])
     outcomes, places = np.unique(keys, return_inverse=True)
     counts = np.bincount(places, minlength=len(outcomes))
     if counts.max() < 2:
@@ -157,25 +164,40 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     known, ratios = outcomes[counts >= 2], ratios[counts >= 2]
 
     def score(outputs: Outputs) -> FloatArray:
-        asked = _keys(outputs)
+        asked = _keys(outputs, unit)
         nearest = np.minimum(np.searchsorted(known, asked), len(known) - 1)
         return np.where(known[nearest] == asked, ratios[nearest], 0.0)
 
     return score
 
 
-def _keys(outputs: Outputs) -> IntArray:
+def quantum(*samples: Outputs) -> float:
+    """The size of what may be rounding in outputs: `ROUNDING` times the largest finite one."""
+    sizes = [
+        float(np.abs(sample[np.isfinite(sample)]).max(initial=0.0))
+        for sample in samples
+        if sample.dtype.kind in "biuf"
+    ]
+    return ROUNDING * max([*sizes, 0.0]) or 1.0
+
+
+def snapped(outputs: FloatArray, unit: float) -> FloatArray:
+    """Outputs in whole multiples of `unit`, so that no score can tell how they were rounded."""
+    return np.asarray(np.rint(outputs / unit)) + 0.0  # -0 becomes 0
+
+
+def _keys(outputs: Outputs, unit: float) -> IntArray:
     """A number for each outcome; different outcomes share one with probability about 2^-64."""
     if outputs.dtype.kind not in "biuf":
         raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
-    rows = outputs.reshape(len(outputs), -1).astype(np.float64) + 0.0  # -0 becomes 0
+    rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
     rows[np.isnan(rows)] = np.nan  # of one bit pattern
     words = rows.view(np.int64)
     # A random odd multiplier for each column, and a mix of the bits between columns.
     factors = np.random.default_rng(words.shape[1]).integers(0, 2**62, words.shape[1]) * 2 + 1
     keys = np.zeros(len(words), dtype=np.int64)
-    for column, factor in zip(words.T, factors, strict=True):
-        keys = (keys ^ (column * factor)) * factor
+    for column in range(words.shape[1]):
+        keys = (keys ^ (words[:, column] * factors[column])) * factors[column]
         keys ^= keys >> 29
     return keys
 

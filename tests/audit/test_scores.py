@@ -99,6 +99,18 @@ def test_rounding_is_no_evidence():
     assert null_space_score(a, b + 0.9 * gap * normal) is None
 
 
+@pytest.mark.parametrize("learn", [outcome_score, classifier_score])
+def test_rounding_of_atoms_is_no_evidence(learn):
+    """An atom at 1 that one input reaches from below: 1 - 2^-53 in place of 1."""
+    rng = np.random.default_rng(0)
+    a, b = (np.where(rng.random(1000) < 0.5, atom, 0.5) for atom in (1.0, 1 - 2.0**-53))
+    score = learn(a, b)
+    np.testing.assert_array_equal(score(np.array([1.0])), score(np.array([1 - 2.0**-53])))
+    # A thousandth apart they are two outcomes.
+    score = learn(a, b - 1e-3)
+    assert score(np.array([1.0])) > score(np.array([1 - 1e-3]))
+
+
 def test_few_outputs_span_no_space():
     rng = np.random.default_rng(0)
     a, b = rng.laplace(size=(2, 5, 10))

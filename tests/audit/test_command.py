@@ -1,0 +1,120 @@
+"""The command `geomdp audit`: verdicts, what is left out, and bad input."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from geomdp.advice.candidates import CANDIDATES
+from geomdp.cli import main
+from geomdp.noise import LaplaceNoise
+
+SCHEMA = {
+    "format": "geomdp schema",
+    "version": 1,
+    "columns": [{"name": name, "kind": "boolean"} for name in ("smoker", "retired")],
+}
+ASKED = ["--schema", "schema.json", "--workload", "conjunctions:1", "--seed", "1"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run `geomdp audit` in a folder that holds schema.json: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA))
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["geomdp", "audit", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, *capsys.readouterr()
+
+    return call
+
+
+def row_of(name, out):
+    (line,) = re.findall(rf"^{name} .*$", out, flags=re.MULTILINE)
+    return line
+
+
+@pytest.mark.statistical
+def test_every_mechanism_is_audited_or_left_out_with_a_reason(run):
+    code, out, _ = run(*ASKED, "--epsilon", "1", "--trials", "400")
+    assert code == 0
+    above, _, below = out.partition("left out")
+    for row in CANDIDATES:
+        audited = re.search(rf"^{row.flag} +not refuted", above, flags=re.MULTILINE)
+        assert audited or re.search(rf"^{row.flag} +\S+", below, flags=re.MULTILINE), row.flag
+    assert "1-DP, replace-one" in out
+    assert "2 x 200" in row_of("laplace", out)
+    assert "purely private" in row_of("gaussian", below)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
+def test_a_mechanism_without_noise_on_one_query_is_refuted(run, monkeypatch, adjacency):
+    true_sample = LaplaceNoise.sample
+    monkeypatch.setattr(
+        LaplaceNoise, "sample", lambda self, rng, size: true_sample(self, rng, size) * [1.0, 0.0]
+    )
+    asked = [*ASKED, "--epsilon", "1", "--trials", "2000", "--adjacency", adjacency]
+    code, out, _ = run(*asked, "--mechanism", "laplace", "--mechanism", "ball")
+    assert code == 1
+    assert "REFUTED" in row_of("laplace", out)
+    assert "where neither varies" in out
+    assert "not refuted" in row_of("ball", out)
+
+
+@pytest.mark.statistical
+def test_other_claims_and_steps(run):
+    asked = [*ASKED, "--rho", "0.5", "--trials", "400"]
+    code, out, _ = run(*asked, "--mechanism", "projected-gaussian")
+    assert code == 0
+    line = row_of("projected-gaussian", out)
+    assert re.search(r"at delta \S+", line)
+    assert "on records" in re.sub(r"\s+", " ", out)
+
+
+def test_the_same_seed_prints_the_same(run):
+    asked = [*ASKED, "--epsilon", "1", "--trials", "400", "--mechanism", "laplace"]
+    first, second = (re.sub(r"\d+\.\d s", "", run(*asked)[1]) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--epsilon", "1", "--trials", "63"], "--trials must be a whole number, at least 64"),
+        (["--epsilon", "1", "--level", "0"], "--level must be above 0 and below 1, got 0.0"),
+        (["--epsilon", "1", "--level", "nan"], "--level must be above 0 and below 1, got nan"),
+        (["--epsilon", "1", "--n", "0"], "--n must be a whole number, at least 1"),
+        (["--epsilon", "1", "--seed", "-1"], "--seed must be a whole number, at least 0"),
+        (["--epsilon", "1", "--mechanism", "magic"], "--mechanism must be auto or one of"),
+        (["--epsilon", "1", "--mechanism", "gaussian"], "--mechanism gaussian does not apply"),
+        ([], "give either --epsilon"),
+    ],
+)
+def test_bad_input_is_one_line(run, arguments, message):
+    code, out, err = run(*ASKED, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_without_scikit_learn_the_command_says_so(run, monkeypatch):
+    import importlib.util
+
+    true_find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "sklearn" else true_find(name)
+    )
+    asked = [*ASKED, "--epsilon", "1", "--trials", "400", "--mechanism", "cone"]
+    code, out, err = run(*asked)
+    assert code == 0
+    assert "classifier" not in out
+    assert 'pip install "geomdp[audit]"' in err
+    assert np.isfinite(float(row_of("cone", out).split()[3]))
