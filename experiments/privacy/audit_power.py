@@ -250,7 +250,7 @@ def size_label(trials: int) -> str:
 
 def plot(table: pd.DataFrame) -> Figure:
     """The noise factor refuted, and the bound on epsilon for each planted fault."""
-    figure = Figure(figsize=(7.2, 5.0))
+    figure = Figure(figsize=(7.2, 5.6))
     power, faults = figure.subplots(1, 2, sharey=True)
     shown = [family for family in Family if (table.family == family).any()]
     heights = {family: -row for row, family in enumerate(shown)}

@@ -64,7 +64,8 @@ class DensityScore:
         shifts = np.broadcast_to(self.change, outputs.shape)
         with np.errstate(invalid="ignore"):
             scores = self.ratio(outputs, shifts)
-        return np.round(np.where(np.isnan(scores), 0.0, scores), DECIMALS)
+        rounded = np.round(np.where(np.isnan(scores), 0.0, scores), DECIMALS)
+        return np.asarray(rounded, dtype=np.float64)
 
 
 def density_learner(ratio: LogDensityRatio, change: FloatArray) -> Learner:

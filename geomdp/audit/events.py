@@ -58,7 +58,8 @@ def learn_event(
     """The event that contradicts the claims most, over the scores of all learners.
 
     Scores are learned on the first half of the outputs, and the event is chosen on the second
-    half: a score that has memorised the outputs it was learned from is then not preferred.
+    half: a score that has memorised the outputs it was learned from is then not preferred. If no
+    learner finds a score, the event is that of all outputs, which contradicts no claim.
     """
     half = len(outputs_a) // 2
     events = []
@@ -68,7 +69,7 @@ def learn_event(
             rest = outputs_a[half:], outputs_b[half:]
             events.append(best_event(learner.name, score, *rest, claims, level))
     if not events:
-        raise ValueError("learners must find a score, but none of them did")
+        return ScoreEvent("nothing found", lambda outputs: np.zeros(len(outputs)), 0.0, -np.inf)
     return max(events, key=lambda event: event.excess)
 
 

@@ -194,9 +194,10 @@ def _keys(outputs: Outputs, unit: float) -> IntArray:
     rows[np.isnan(rows)] = np.nan  # of one bit pattern
     words = rows.view(np.int64)
     # A random odd multiplier for each column, and a mix of the bits between columns.
-    factors = np.random.default_rng(words.shape[1]).integers(0, 2**62, words.shape[1]) * 2 + 1
+    columns = words.shape[1]
+    factors: IntArray = 2 * np.random.default_rng(columns).integers(0, 2**62, size=columns) + 1
     keys = np.zeros(len(words), dtype=np.int64)
-    for column in range(words.shape[1]):
+    for column in range(columns):
         keys = (keys ^ (words[:, column] * factors[column])) * factors[column]
         keys ^= keys >> 29
     return keys

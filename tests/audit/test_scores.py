@@ -178,6 +178,10 @@ def test_a_classifier_sees_what_no_threshold_does(seed):
 def test_a_classifier_needs_enough_outputs():
     few = np.random.default_rng(0).laplace(size=(2, 100, 2))
     assert classifier_score(*few) is None
+    # An audit in which nothing is found tests all outputs, and refutes nothing.
+    samples = [shifted(laplace(1e-3), centre) for centre in CENTRES]
+    found = audit_pairs([Pair("few", *samples, learners=(CLASSIFIER,))], ONE, trials=100, rng=0)
+    assert (found.refuted, found.hits_a, found.hits_b) == (False, 50, 50)
 
 
 @pytest.mark.statistical
