@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -63,6 +64,11 @@ class Metric(abc.ABC):
     def norm(self, differences: FloatArray) -> FloatArray:
         """Norms (b,) of answer differences (b, k), normalised so that alpha is per query."""
 
+    def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
+        """The norm on R^k as a function of the squared Euclidean length; None if it is not one."""
+        del k
+        return None
+
 
 class _Euclidean(Metric):
     """A metric whose norm is the Euclidean norm over sqrt(k)."""
@@ -71,6 +77,10 @@ class _Euclidean(Metric):
         """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
         squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
         return np.asarray(np.sqrt(squares / differences.shape[1]))
+
+    def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray]:
+        """Root of the squared length over k."""
+        return lambda squares: np.asarray(np.sqrt(squares / k))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,10 @@ from geomdp._validation import finite_array, whole
 
 #: The norm of every row of differences (b, m): (b,).
 Norm = Callable[[FloatArray], FloatArray]
+#: Norms from squared Euclidean lengths, entry by entry.
+Lengths = Callable[[FloatArray], FloatArray]
+#: Whole numbers below this are exact in float64.
+LARGEST_WHOLE = 2.0**53
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,12 @@ class FarthestPoints:
 
 
 def farthest_points(
-    points: FloatArray, norm: Norm, *, least: float = 0.0, most: int | None = None
+    points: FloatArray,
+    norm: Norm,
+    *,
+    least: float = 0.0,
+    most: int | None = None,
+    of_squares: Lengths | None = None,
 ) -> FarthestPoints:
     """Order the rows of `points` so that each is as far as possible from all before it.
 
@@ -73,6 +82,9 @@ def farthest_points(
         The order ends before the first point closer than this, or at distance 0, to those listed.
     most : int, optional
         Most points listed.
+    of_squares : callable, optional
+        For a norm that is an increasing function of the squared Euclidean length, this function.
+        Points with whole coordinates then take one matrix product each, with the same result.
 
     Returns
     -------
@@ -96,6 +108,10 @@ def farthest_points(
         raise ValueError("points must have at least one row, got none")
     limit = len(points) if most is None else min(whole(most, "most"), len(points))
     following = int(norm(points - points.mean(axis=0)).argmax())
+    if of_squares is not None and _is_whole(points):
+        distances_from, length = _squares_from(points), of_squares
+    else:
+        distances_from, length = lambda row: norm(points - points[row]), np.asarray
     distances = np.full(len(points), math.inf)
     order: list[int] = []
     radii: list[float] = []
@@ -103,8 +119,28 @@ def farthest_points(
     while len(order) < limit and reach >= least and reach > 0:
         order.append(following)
         radii.append(reach)
-        distances = np.minimum(distances, norm(points - points[following]))
+        np.minimum(distances, distances_from(following), out=distances)
         distances[following] = 0.0
         following = int(distances.argmax())
-        reach = float(distances[following])
+        reach = float(length(distances[following]))
     return FarthestPoints(np.array(order, dtype=np.int64), np.array(radii), reach)
+
+
+def _is_whole(points: FloatArray) -> bool:
+    """Whether squared distances are whole numbers that float64 computes without rounding."""
+    largest = float(np.abs(points).max())
+    return 4 * largest**2 * points.shape[1] < LARGEST_WHOLE and bool((points % 1 == 0).all())
+
+
+def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
+    """Squared Euclidean distances (N,) of all points from the one in a row, by a product."""
+    squares = np.einsum("nm,nm->n", points, points)
+
+    def squares_from(row: int) -> FloatArray:
+        products = points @ points[row]
+        products *= -2
+        products += squares
+        products += squares[row]
+        return np.asarray(products)
+
+    return squares_from

@@ -202,7 +202,10 @@ def test_large_universes_are_refined_by_no_slabs_and_projected_once():
     assert tried.str.startswith("Projected").sum() == 1
     refused = table.set_index("mechanism")["why"]
     assert "too long to refine" in refused["KNorm"]
-    assert "only the best noise is projected" in refused["Projected(Laplace)"]
+    assert (
+        "only the noise with the least predicted error is projected"
+        in refused["Projected(Laplace)"]
+    )
 
 
 def test_add_remove_is_passed_on():

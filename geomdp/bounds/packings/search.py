@@ -201,5 +201,6 @@ class _Search:
             self.problem.metric.norm,
             least=self.problem.required_separation,
             most=self.effort.datasets,
+            of_squares=self.problem.metric.of_squares(points.shape[1]),
         )
         return found.order[: max(1, best_prefix(found.radii, size, self.problem)[1])]

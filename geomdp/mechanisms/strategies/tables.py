@@ -153,7 +153,9 @@ class _Layout:
         lifts = self._lifts()
         maps = []
         for s in np.nonzero(split.shares)[0]:
-            S, matrix = self.measured[s], 0.0
+            S = self.measured[s]
+            cells = math.prod(self.workload.shape(S))
+            matrix = np.zeros((self.workload.n_queries, cells))
             start, stop = precision.indptr[s], precision.indptr[s + 1]
             for u, told in zip(
                 precision.indices[start:stop], precision.data[start:stop], strict=True
@@ -164,8 +166,10 @@ class _Layout:
                     levels = self.workload.levels[i]
                     factor = zero_sum_basis(levels).T if i in U else np.ones((1, levels))
                     contrasts = np.kron(contrasts, factor).astype(np.float64)
-                matrix = matrix + told / total[u] * (lifts[U] @ contrasts)
-            maps.append((int(s), np.asarray(matrix)))
+                # Only tables that hold all columns of U have rows that are not 0.
+                rows = np.flatnonzero(lifts[U].any(axis=1))
+                matrix[rows] += told / total[u] * (lifts[U][rows] @ contrasts)
+            maps.append((int(s), matrix))
         return maps
 
     def counts(self, s: int, records: IntArray) -> sp.csr_array:
