@@ -87,6 +87,21 @@ def tight_cone(setting: Setting) -> Mechanism:
     return plain(TightCone)(setting)
 
 
+def tight_cone_differs(setting: Setting) -> None:
+    """Raise `InapplicableError` for one-way tables, whose answers are a product of simplices.
+
+    Measured for 2 to 10 columns of 2 to 12 levels: the error of `TightCone` is 1.2 to 4.8 times
+    that of `KNorm(exact=True)`, whose noise has the shape of all changes. Its body has dimensions
+    for all pairs of columns, about which nothing is asked.
+    """
+    match setting.workload:
+        case MarginalTables(k=1):
+            raise InapplicableError(
+                "its body also describes pairs of columns, about which one-way tables do not ask: "
+                "noise of KNorm(exact=True) has the shape of what a record changes, and is smaller"
+            )
+
+
 def spectral(setting: Setting) -> Mechanism:
     """K-norm noise on moment matrices of signs."""
     if sign_products(setting.workload) is None:

@@ -15,6 +15,7 @@ from geomdp.advice.builders import (
     second_moment,
     spectral,
     tight_cone,
+    tight_cone_differs,
 )
 from geomdp.advice.candidate import Candidate, Guarantees
 from geomdp.advice.reductions import coarse, jl
@@ -87,6 +88,7 @@ CANDIDATES = (
         "inequalities that counts satisfy.",
         build=tight_cone,
         steps=STEPS,
+        useful=tight_cone_differs,
     ),
     Candidate(
         kind=Spectral,

@@ -26,8 +26,9 @@ from geomdp.workloads import Workload, explicit_answers
 
 #: Most points of an advised net: noise for more of them is hardly less than for all answers.
 MAX_NET = 32
-#: Random elements whose answers show how coarse any net is, before the answers of all are listed.
-SAMPLED = 1 << 9
+#: Random elements whose answers show how coarse any net is, before the answers of all are listed;
+#: fewer for many queries, so that the answers take at most 32 MB.
+SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
 #: Largest effective dimension in which JL is tried: noise for each of ten or so maps then takes
 #: tenths of a second.
 MAX_JL_DIMENSION = 512
@@ -78,11 +79,11 @@ def coarse(setting: Setting) -> Mechanism:
     """
     workload = setting.workload
     size, root = workload.universe.size, math.sqrt(workload.n_queries)
+    if size is None or size > SAMPLED:
+        setting.check_floor("rounding alone", _rounding_floor(workload) / root)
     if size is not None:
         work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
         setting.check_cost("net", work=work)
-    if size is None or size > SAMPLED:
-        setting.check_floor("rounding alone", _rounding_floor(workload) / root)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
     # A net of s points is had at any separation between the s-th distance and the next; below
     # every power of 2 the largest such s.
@@ -103,12 +104,15 @@ def coarse(setting: Setting) -> Mechanism:
 
 
 def _rounding_floor(workload: Workload) -> float:
-    """A lower bound on the largest distance that a net of at most `MAX_NET` answers leaves.
+    """A lower bound on the largest distance that a net of at most `MAX_NET` answers leaves, or 0.
 
     33 answers that are pairwise at least t apart are found among those of random elements. A net of
     at most 32 points leaves two of them to the same point, which is at least t / 2 from one.
     """
-    elements = workload.universe.sample(SAMPLED, np.random.default_rng(PUBLIC_SEED))
+    count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
+    if count <= MAX_NET:
+        return 0.0
+    elements = workload.universe.sample(count, np.random.default_rng(PUBLIC_SEED))
     found = farthest_points(workload.evaluate(elements), _lengths, most=MAX_NET + 1)
     return float(found.radii[MAX_NET]) / 2 if len(found.radii) > MAX_NET else 0.0
 

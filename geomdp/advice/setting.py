@@ -105,8 +105,8 @@ class Setting:
         """
         if floor >= self.least:
             raise InapplicableError(
-                f"it cannot be the best: its {what} is {floor:.4g} or more per query, and the "
-                f"predicted error of another mechanism is {self.least:.4g}"
+                f"it cannot be the best: its {what} is {floor:.4g} or more, not below the "
+                f"predicted error of another mechanism, {self.least:.4g} per query"
             )
 
     def check_cost(self, what: str, *, memory: float = 0.0, work: float = 0.0) -> None:

@@ -15,8 +15,8 @@ from geomdp._validation import finite_array, whole
 Norm = Callable[[FloatArray], FloatArray]
 #: Norms from squared Euclidean lengths, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
-#: Whole numbers below this are exact in float64.
-LARGEST_WHOLE = 2.0**53
+#: Whole numbers below these are exact in float64 and in float32.
+LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,9 @@ def _is_whole(points: FloatArray) -> bool:
 
 def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
     """Squared Euclidean distances (N,) of all points from the one in a row, by a product."""
+    largest = float(np.abs(points).max())
+    if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:
+        points = points.astype(np.float32)
     squares = np.einsum("nm,nm->n", points, points)
 
     def squares_from(row: int) -> FloatArray:
