@@ -3,8 +3,8 @@
 No paper; the question is whether the tests of this library would see the faults that break privacy.
 
 Every fault is one edit of one function: a wrong sensitivity, half the noise, one draw for two
-purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. It is
-planted in memory, and the tests of the part that it breaks run in a process of their own; the
+purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. It
+is planted in memory, and the tests of the part that it breaks run in a process of their own; the
 first test that fails has caught it. The same tests pass without a fault.
 
 Claims: every planted fault is caught, and no test fails without one. A new fault is one row in

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -19,6 +20,10 @@ def test_there_are_many_faults_with_names_of_their_own() -> None:
     assert len(FAULTS) >= 150
 
 
+def instructions(code: CodeType) -> tuple[object, ...]:
+    return code.co_code, code.co_consts, code.co_names
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_changes_one_function_and_is_undone(name: str) -> None:
     fault = FAULTS[name]
@@ -26,13 +31,9 @@ def test_every_fault_changes_one_function_and_is_undone(name: str) -> None:
     sound = function.__code__
     with planted(fault):
         assert function.__code__ is not sound
-        assert (function.__code__.co_code, function.__code__.co_consts, function.__code__.co_names) != (
-            sound.co_code, sound.co_consts, sound.co_names
-        )  # fmt: skip
-        assert (
-            function.__code__.co_varnames[: sound.co_argcount]
-            == (sound.co_varnames[: sound.co_argcount])
-        )
+        assert instructions(function.__code__) != instructions(sound)
+        arguments = sound.co_varnames[: sound.co_argcount]
+        assert function.__code__.co_varnames[: sound.co_argcount] == arguments
     assert function.__code__ is sound
 
 

@@ -1,4 +1,4 @@
-"""Files that were damaged or made to do harm: a documented error, and nothing is unpacked or run."""
+"""Files that were damaged or made to do harm: a documented error, and nothing runs or fills up."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_a_certificate_of_another_kind_is_rejected(tmp_path: Path) -> None:
             check_certificate(path)
 
 
-class Broken(OSError):
+class BrokenError(OSError):
     pass
 
 
@@ -256,13 +256,13 @@ def test_a_failure_while_writing_leaves_no_partial_file(
     path.write_bytes(b"old")
 
     def full(descriptor: int) -> None:
-        raise Broken("no space left")
+        raise BrokenError("no space left")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenError):
         write_together({path: b"new", other: b"new"})
     for write in (smooth, sparse):
-        with pytest.raises(Broken):
+        with pytest.raises(BrokenError):
             write(path)
     assert path.read_bytes() == b"old"
     assert [found.name for found in tmp_path.iterdir()] == ["one.npz"]
@@ -287,33 +287,40 @@ def test_a_ledger_is_for_its_owner(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_json_of_every_shape_is_no_schema() -> None:
-    shapes = [None, 1, "a", [], {}, [[]], {"format": 1}, {"columns": {}}, [None]]
-    columns = [None, 1, "a", {}, [], {"name": 1}, {"name": "a", "kind": []}, {"name": [], "kind": "boolean"},
-               {"name": "a", "kind": "categorical", "categories": 3},
-               {"name": "a", "kind": "categorical", "categories": "ab"},
-               {"name": "a", "kind": "categorical", "categories": [None, {}]},
-               {"name": "a", "kind": "categorical", "categories": []},
-               {"name": "a", "kind": "numeric", "edges": ["x", 1]},
-               {"name": "a", "kind": "numeric", "edges": [1]},
-               {"name": "a", "kind": "numeric", "edges": [2, 1]},
-               {"name": "a", "kind": "numeric", "edges": [10**400, 10**401]},
-               {"name": "a", "kind": "numeric", "edges": None},
-               {"name": "a", "kind": "real", "bounds": [0]},
-               {"name": "a", "kind": "real", "bounds": [1, 0]},
-               {"name": "a", "kind": "real", "bounds": {"a": 1}},
-               {"name": "a", "kind": "real", "bounds": [-(10**400), 10**400]},
-               {"name": "a", "kind": "boolean", "missing": "yes"},
-               {"name": "a", "kind": "boolean", "edges": [1, 2]}]  # fmt: skip
-    documents = [
-        *shapes,
-        *({"format": "geomdp schema", "version": 1, "columns": [c]} for c in columns),
-    ]
-    documents += [
-        {"format": "geomdp schema", "version": 1, "columns": c} for c in (None, {}, "a", [])
-    ]
-    documents += [{"format": "geomdp schema", "version": v, "columns": [{"name": "a", "kind": "boolean"}]}
-                  for v in (0, 2, "1", None, [1])]  # fmt: skip
-    for document in documents:
-        with pytest.raises(ValueError, match=r"."):
-            Schema.from_json(json.dumps(document))
+CATEGORICAL, NUMERIC, REAL, BOOLEAN = (
+    {"name": "a", "kind": kind} for kind in ("categorical", "numeric", "real", "boolean")
+)
+NO_COLUMNS: list[object] = [
+    *(
+        None,
+        1,
+        "a",
+        {},
+        [],
+        {"name": 1},
+        {"name": "a", "kind": []},
+        {"name": [], "kind": "boolean"},
+    ),
+    *({**CATEGORICAL, "categories": c} for c in (3, "ab", [None, {}], [], ["x", "x"], {"x": 1})),
+    *(
+        {**NUMERIC, "edges": e}
+        for e in (["x", 1], [1], [2, 1], [10**400, 10**401], None, [0, None])
+    ),
+    *({**REAL, "bounds": b} for b in ([0], [1, 0], {"a": 1}, [-(10**400), 10**400], [0, True])),
+    {**BOOLEAN, "missing": "yes"},
+    {**BOOLEAN, "edges": [1, 2]},
+    {**BOOLEAN, "name": ""},
+]
+HEADER = {"format": "geomdp schema", "version": 1}
+NO_SCHEMAS: list[object] = [
+    *(None, 1, "a", [], {}, [[]], {"format": 1}, {"columns": {}}, [None]),
+    *({**HEADER, "columns": [column]} for column in NO_COLUMNS),
+    *({**HEADER, "columns": columns} for columns in (None, {}, "a", [], [BOOLEAN, BOOLEAN])),
+    *({**HEADER, "version": v, "columns": [BOOLEAN]} for v in (0, 2, "1", None, [1])),
+]
+
+
+@pytest.mark.parametrize("place", range(len(NO_SCHEMAS)))
+def test_json_of_every_shape_is_no_schema(place: int) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        Schema.from_json(json.dumps(NO_SCHEMAS[place]))

@@ -107,7 +107,7 @@ def test_records_of_another_shape_or_type_are_refused(name: str, shape: str) -> 
 @pytest.mark.parametrize("name", ["codes", "elements"])
 @pytest.mark.parametrize(
     "records",
-    [None, 3, "text", np.zeros((N, 2)), [0.5] * N, [math.nan] * N, [None] * N, [[0]] * N, [-1] * N,
+    [None, 3, "text", np.zeros((N, 2)), [0.5] * N, [math.nan] * N, [None] * N, [[[0]]] * N, [-1] * N,
      [10**400] * N, [Fraction(1, 2)] * N, [{}] * N, np.full(N, np.inf), np.full(N, -1), []],
     ids=str,
 )  # fmt: skip

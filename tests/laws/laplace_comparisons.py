@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import scipy.integrate
@@ -23,7 +24,7 @@ def outcomes(above: int, below: int, gap: float, threshold: float, query: float)
     ends = sorted({-40 * threshold, min(-gap, 0.0), 0.0, 40 * threshold})
     parts = [
         scipy.integrate.quad(density, low, high, epsabs=1e-10)[0]
-        for low, high in zip(ends[:-1], ends[1:], strict=True)
+        for low, high in itertools.pairwise(ends)
     ]
     return math.fsum(parts)
 

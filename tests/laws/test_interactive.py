@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.stats
 
+import geomdp.mechanisms.interactive.stream as stream_module
 from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
 from geomdp.mechanisms.interactive.online import OnlineConstruction
@@ -23,6 +25,7 @@ from geomdp.mechanisms.interactive.sparse_vector import (
     Sparse,
 )
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
+from geomdp.noise.scalar import GeneratorNoise
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.workloads.single_queries.single_query import DenseQuery
 from tests.laws.laplace_comparisons import all_reach, outcomes
@@ -148,6 +151,45 @@ def check_independent(noise, scale):
     mean_agrees(sizes[:, first] * sizes[:, second], 0.0)
 
 
+class Recording(GeneratorNoise):
+    """Noise that notes the scales it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.scales: dict[str, set[float]] = {}
+
+    def _note(self, kind: str, scale: float) -> None:
+        self.scales.setdefault(kind, set()).add(scale)
+
+    def threshold(self, value, scale):
+        self._note("threshold", scale)
+        return super().threshold(value, scale)
+
+    def reaches(self, value, scale, threshold):
+        self._note("query", scale)
+        return super().reaches(value, scale, threshold)
+
+    def values(self, values, scale):
+        self._note("query", scale)
+        return super().values(values, scale)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_scales_are_rounded_up_and_the_same_for_every_comparison(name, monkeypatch):
+    noise = Recording()
+    monkeypatch.setattr(stream_module, "scalar_noise", lambda rng: noise)
+    run = stream(name, 0)
+    run.ask(-1e9)
+    run.ask_many(np.full(3, -1e9))
+    for kind in ("threshold", "query"):
+        (used,) = noise.scales[kind]
+        exact = Fraction(SENSITIVITY) * Fraction(getattr(run.scales, kind))
+        # The scale of the proof is itself rounded by less than 2^-46 of it, see ROUNDED_UP.
+        assert (
+            exact * (1 + Fraction(1, 2**47)) <= Fraction(used) <= exact * (1 + Fraction(1, 2**45))
+        )
+
+
 # Online release: all noise is that of one NumericSparse for queries of sensitivity 1/n.
 
 RECORDS = 10**5
@@ -214,8 +256,8 @@ def test_iterative_answers_have_the_noise_of_their_step(source):
     rows = []
     for _ in range(1200):
         exchanges = construction.release(records, rng=source).exchanges
-        truths = [float(query.values[0]) for query, _ in exchanges[:2]]
-        rows.append([answer.value - truth for (_, answer), truth in zip(exchanges, truths)])
+        # All records are element 0, so a query's true answer is its value there.
+        rows.append([answer.value - query.values[0] for query, answer in exchanges[:2]])
     noise = np.array([row for row in rows if len(row) == 2])
     assert len(noise) >= 1000
     for column in noise.T:

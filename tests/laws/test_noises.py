@@ -109,7 +109,7 @@ def test_coordinates_are_independent(name):
 
 
 def test_parts_of_mapped_noise_are_independent():
-    """The covariance of two measurements that do not overlap is 0, and so is that of their sizes."""
+    """Measurements that do not overlap are uncorrelated, and so are their sizes."""
     part = EXACT_NOISES["parts"].parts[1]
     left, right = np.vstack([np.eye(3), np.zeros((3, 3))]), np.vstack([np.zeros((3, 3)), np.eye(3)])
     noise = MappedNoise([type(part)(part.noise, left), type(part)(part.noise, right)])

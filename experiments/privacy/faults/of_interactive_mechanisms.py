@@ -154,7 +154,7 @@ INTERACTIVE = (
         f"{STREAM}_scaled",
         "* ROUNDED_UP",
         "* 1.0",
-        ("tests/mechanisms/test_unseeded_streams.py",),
+        LAWS,
     ),
     Fault(
         "sparse vector: one query too many",

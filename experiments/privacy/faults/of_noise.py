@@ -38,7 +38,8 @@ NOISE = (
         "one answer is exact",
         "noise.laplace:LaplaceNoise.sample",
         "rng.laplace(0.0, self.scale, (size, self.dimension))",
-        "rng.laplace(0.0, self.scale, (size, self.dimension)) * np.r_[[1.0] * (self.dimension - 1), 0.0]",
+        "rng.laplace(0.0, self.scale, (size, self.dimension)) * "
+        "(np.arange(self.dimension) < self.dimension - 1)",
         ADDED,
     ),
     Fault(

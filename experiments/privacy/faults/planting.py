@@ -101,7 +101,7 @@ def _plain(found: Any) -> FunctionType:
 
 def _compiled(text: str, function: FunctionType) -> CodeType:
     """The code of the function that `text` defines, with the free variables of `function`."""
-    # A method that calls `super()` has the free variable `__class__`, which an outer function gives.
+    # A method that calls `super()` has the free variable `__class__`; an outer function gives it.
     free = ", ".join(function.__code__.co_freevars)
     outer = f"def outer({free}):\n{textwrap.indent(text, '    ')}"
     flags = __future__.annotations.compiler_flag

@@ -61,13 +61,13 @@ def numeric_array(
 
 def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> npt.NDArray[Any]:
     """Columns of a DataFrame as one numeric array (n, c); missing values become NaN."""
+    if not frame.columns.is_unique:
+        raise ValueError(f"records must have each column once, got {list(frame.columns)}")
     if column_names is not None:
         missing = [name for name in column_names if name not in frame.columns]
         if missing:
             raise ValueError(f"records must have the columns {missing}, got {list(frame.columns)}")
         frame = frame[list(column_names)]
-        if frame.shape[1] != len(column_names):
-            raise ValueError(f"records must have each column once, got {list(frame.columns)}")
     columns = []
     for position, name in enumerate(frame.columns):
         series = frame.iloc[:, position]
