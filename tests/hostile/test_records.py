@@ -107,8 +107,8 @@ def test_records_of_another_shape_or_type_are_refused(name: str, shape: str) -> 
 @pytest.mark.parametrize("name", ["codes", "elements"])
 @pytest.mark.parametrize(
     "records",
-    [None, 3, "text", np.zeros((N, 2)), [0.5] * N, [math.nan] * N, [None] * N, [[[0]]] * N, [-1] * N,
-     [10**400] * N, [Fraction(1, 2)] * N, [{}] * N, np.full(N, np.inf), np.full(N, -1), []],
+    [None, 3, "text", np.zeros((N, 2)), [0.5] * N, [math.nan] * N, [None] * N, [[[0]]] * N, [],
+     [-1] * N, [10**400] * N, [Fraction(1, 2)] * N, [{}] * N, np.full(N, np.inf), np.full(N, -1)],
     ids=str,
 )  # fmt: skip
 def test_codes_and_elements_of_another_kind_are_refused(name: str, records: Any) -> None:

@@ -236,6 +236,38 @@ def test_online_comparisons_have_the_noise_of_sensitivity_one_over_n(source):
     binomial_agrees(found, TRIALS, all_reach(1, scale, threshold, scale) + other / 2)
 
 
+class Noted:
+    """A hypothesis that notes what it is updated with."""
+
+    def __init__(self, inner):
+        self.inner, self.answers = inner, []
+
+    def evaluate(self, query):
+        return self.inner.evaluate(query)
+
+    def update(self, query, answer):
+        self.answers.append(answer)
+        self.inner.update(query, answer)
+
+
+class Noting(Perceptron):
+    """The rule whose hypotheses do that."""
+
+    def start(self, alpha):
+        return Noted(super().start(alpha))
+
+
+def test_hypotheses_are_updated_with_noisy_answers_alone(source):
+    """Otherwise what is public would depend on exact answers, even where the rule sees the sign."""
+    run = OnlineConstruction(Noting(1), n=RECORDS, queries=4, privacy=PURE, rng=source)
+    query = DenseQuery(np.ones(1))
+    answers = [run.ask_truth(query, 1.0) for _ in range(4)]
+    noisy = [answer.value for answer in answers if answer.above]
+    assert len(noisy) >= 2
+    assert run.hypothesis.answers == noisy
+    assert 1.0 not in noisy
+
+
 # Iterative construction: 2 B steps of eps / (2 B) each.
 
 ELEMENTS = 4

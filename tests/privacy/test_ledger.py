@@ -55,6 +55,15 @@ def test_zcdp_budget_takes_pure_spends_as_half_their_square() -> None:
         Ledger(ZCDP(1.0)).spend(claim(ApproxDP(0.1, 1e-6)), "approximate")
 
 
+@pytest.mark.parametrize("epsilon", [0.25, 0.5, 2.0, 3.0])
+def test_a_pure_spend_costs_half_its_square_whatever_it_is(epsilon: float) -> None:
+    ledger = Ledger(ZCDP(epsilon**2 / 2))
+    ledger.spend(claim(PureDP(epsilon)), "pure")
+    assert ledger.left() == {"rho": 0.0}
+    with pytest.raises(BudgetExhausted):
+        Ledger(ZCDP(epsilon**2 / 2 * (1 - 1e-9))).spend(claim(PureDP(epsilon)), "pure")
+
+
 def test_approximate_budget_adds_up_both_parameters() -> None:
     ledger = Ledger(ApproxDP(0.75, 1e-6))
     ledger.spend(claim(PureDP(0.5)), "pure")
@@ -368,6 +377,7 @@ def test_an_existing_ledger_is_opened_without_knowing_its_budget(tmp_path):
     path = tmp_path / "survey.ledger"
     with pytest.raises(OSError, match="cannot be opened"):
         Ledger.existing(path)
+    assert not path.exists()
     budget = ApproxDP(2.0, 1e-6)
     with Ledger(budget, adjacency=Adjacency.ADD_REMOVE, path=path) as ledger:
         ledger.spend(Guarantee(PureDP(0.5), Adjacency.ADD_REMOVE, Exact()), "first")

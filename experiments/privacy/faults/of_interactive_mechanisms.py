@@ -183,10 +183,7 @@ INTERACTIVE = (
         "mechanisms.interactive.online:OnlineConstruction._ask",
         "self._hypothesis.update(query, value)",
         "self._hypothesis.update(query, truth)",
-        (
-            "tests/mechanisms/test_online_iterative.py::"
-            "test_online_accuracy_update_bound_and_replay",
-        ),
+        LAWS,
     ),
     Fault(
         "IterativeConstruction: one private step per update",
