@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+import geomdp.mechanisms.interactive.iterative as iterative_module
 import geomdp.mechanisms.interactive.stream as stream_module
 from geomdp.mechanisms.interactive.distinguishers import EnumeratedQueries
 from geomdp.mechanisms.interactive.iterative import IterativeConstruction
@@ -25,7 +26,7 @@ from geomdp.mechanisms.interactive.sparse_vector import (
     Sparse,
 )
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, Perceptron
-from geomdp.noise.scalar import GeneratorNoise
+from geomdp.noise.scalar import ExactNoise, GeneratorNoise
 from geomdp.privacy import ApproxDP, PureDP
 from geomdp.workloads.single_queries.single_query import DenseQuery
 from tests.laws.laplace_comparisons import all_reach, outcomes
@@ -313,3 +314,31 @@ def test_iterative_choices_have_the_noise_of_their_step(source):
         picks[int(np.argmax(query.values))] += 1
     for count, chance in zip(picks, weights / weights.sum(), strict=True):
         binomial_agrees(count, TRIALS, float(chance), level=1e-6 / ELEMENTS)
+
+
+class Asked(ExactNoise):
+    """Exact noise that notes the scales it is asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.choice_scales, self.answer_scales = set(), set()
+
+    def exact_argmax(self, near, errors, exact, scale):
+        self.choice_scales.add(scale)
+        return super().exact_argmax(near, errors, exact, scale)
+
+    def laplace(self, value, scale):
+        self.answer_scales.add(scale)
+        return super().laplace(value, scale)
+
+
+def test_unseeded_steps_ask_for_the_noise_of_their_step_rounded_up(monkeypatch):
+    noise = Asked()
+    monkeypatch.setattr(iterative_module, "scalar_noise", lambda rng: noise)
+    construction = iterative()
+    construction.release(np.zeros(construction.n, dtype=int))
+    step = Fraction(1, 2 * construction.updates_allowed)
+    for used, moved in ((noise.choice_scales, 2), (noise.answer_scales, 1)):
+        (scale,) = used
+        least = moved / (step * construction.n)
+        assert least <= Fraction(scale) <= least * (1 + Fraction(1, 2**44))

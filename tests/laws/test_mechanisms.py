@@ -45,13 +45,13 @@ def test_a_release_is_one_draw_on_the_sums(name):
     np.testing.assert_array_equal(release.answers, alone)
 
 
-@pytest.mark.parametrize("name", [n for n in ADDITIVE if ADDITIVE[n].density])
+# Laplace noise fills the space of all answers.
+@pytest.mark.parametrize("name", [n for n in ADDITIVE if ADDITIVE[n].density and n != "Laplace"])
 def test_nothing_outside_the_noise_is_released(name):
     """A part of the sums in which no noise moves does not reach the answers, even by rounding."""
     mechanism = build(name, "flat")
     assert isinstance(mechanism, AdditiveMechanism)
-    if mechanism._hull is None:
-        pytest.skip("the noise fills the space of all answers")
+    assert mechanism._hull is not None
     moves = mechanism._hull.basis
     outside = np.linalg.svd(moves, full_matrices=True)[0][:, moves.shape[1] :]
     sums = mechanism.totals(mechanism.workload.universe.sample(N, 1)).sums

@@ -10,7 +10,8 @@ import pytest
 import geomdp.noise
 from geomdp.bodies import Box
 from geomdp.mechanisms import SmoothSummary
-from geomdp.mechanisms.sparse.sparse_project import GaussianRows, LaplaceRows
+from geomdp.mechanisms.sparse import row_noise
+from geomdp.mechanisms.sparse.row_noise import GaussianRows, LaplaceRows, RoundedRows
 from geomdp.noise import GaussianNoise, LaplaceNoise, MappedNoise, Noise, RecursiveNoise
 from geomdp.noise.decomposition import Variant, decompose
 from geomdp.noise.recursive import stopped
@@ -117,3 +118,18 @@ def test_parts_of_mapped_noise_are_independent():
     mean_agrees(draws[:, :3, None] * draws[:, None, 3:], 0.0)
     sizes = np.abs(draws) - np.abs(draws).mean(axis=0)
     mean_agrees(sizes[:, :3, None] * sizes[:, None, 3:], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "privacy"), [(GaussianRows(), ZCDP(0.5)), (LaplaceRows(), ApproxDP(1.0, 1e-6))]
+)
+def test_rounded_rows_have_the_noise_of_seeded_ones(kind, privacy, monkeypatch):
+    """Noise on the whole numbers sqrt(T) A D: its variance, and independent rows and parts."""
+    monkeypatch.setattr(row_noise, "ROWS", 16)
+    noise = RoundedRows(kind, privacy, 2, 64)
+    drawn = np.array([np.concatenate(noise.draw()) for _ in range(1000)]) * 2.0**-noise.grid
+    draws = drawn / 8 / kind.sigma(privacy, 2.0, 64)  # sqrt(T) = 8
+    mean_agrees(draws, 0.0)
+    mean_agrees(draws**2, 1.0)
+    mean_agrees(draws[:, :-1] * draws[:, 1:], 0.0)
+    mean_agrees(draws[:, :-16] * draws[:, 16:], 0.0)  # the same places of two parts

@@ -9,6 +9,7 @@ BUDGET = (f"{CONTRACTS}test_no_difference_of_neighbours_exceeds_the_budget",)
 ORDER = ("tests/mechanisms/test_release_order.py",)
 PAYS = ("tests/mechanisms/test_ledger_use.py",)
 LAWS = ("tests/laws/test_mechanisms.py",)
+NOISES = ("tests/laws/test_noises.py",)
 STRATEGIES = "tests/mechanisms/test_strategies.py::"
 
 
@@ -274,7 +275,7 @@ ADDITIVE = (
         "mechanisms.smooth.noise:ScaledGaussian.sample",
         "rng.normal(0.0, self.deviations, (size, len(self.deviations)))",
         "rng.normal(0.0, 1.0, (size, 1)) * self.deviations",
-        LAWS,
+        NOISES,
     ),
     Fault(
         "smooth moments: last moment without noise",
@@ -282,7 +283,7 @@ ADDITIVE = (
         "mechanisms.smooth.noise:ScaledGaussian.sample",
         "rng.normal(0.0, self.deviations, (size, len(self.deviations)))",
         "rng.normal(0.0, np.r_[self.deviations[:-1], 0.0], (size, len(self.deviations)))",
-        LAWS,
+        NOISES,
     ),
     Fault(
         "smooth moments: half the Laplace scale",
@@ -290,7 +291,7 @@ ADDITIVE = (
         "mechanisms.smooth.noise:ScaledLaplace.sample",
         "rng.laplace(0.0, self.scales,",
         "rng.laplace(0.0, self.scales / 2,",
-        LAWS,
+        NOISES,
     ),
     Fault(
         "smooth moments: weighted sensitivity halved",
@@ -320,24 +321,40 @@ ADDITIVE = (
         "sparse projection: sensitivity of one record",
         "replacing a record moves the projection by 2",
         "mechanisms.sparse.sparse_project:SparseProject.__init__",
-        "2.0 if adjacency",
-        "1.0 if adjacency",
+        "2 if adjacency",
+        "1 if adjacency",
         ("tests/mechanisms/test_sparse_project.py::test_noise_follows_the_adjacency",),
     ),
     Fault(
         "sparse projection: one draw for all rows",
         "differences of rows are exact",
-        "mechanisms.sparse.sparse_project:GaussianRows.draw",
+        "mechanisms.sparse.row_noise:GaussianRows.draw",
         "rng.standard_normal(rows)",
         "np.full(rows, rng.standard_normal())",
-        LAWS,
+        NOISES,
     ),
     Fault(
         "sparse projection: rows not composed",
         "every row spends all of epsilon",
-        "mechanisms.sparse.sparse_project:LaplaceRows.sigma",
-        "shortcut_step_epsilon(privacy, rows)",
-        "shortcut_step_epsilon(privacy, 1)",
-        ("tests/mechanisms/test_sparse_project.py",),
+        "mechanisms.sparse.row_noise:LaplaceRows.sigma",
+        "shortcut_step_epsilon(_approximate(privacy), rows)",
+        "shortcut_step_epsilon(_approximate(privacy), 1)",
+        NOISES,
+    ),
+    Fault(
+        "sparse projection: exact noise for one row",
+        "rounded noise covers the change of one of T rows",
+        "mechanisms.sparse.row_noise:GaussianRows.proved_scale",
+        "rows * change**2",
+        "change**2",
+        NOISES,
+    ),
+    Fault(
+        "sparse projection: exact noise of one part for all",
+        "parts of the rows share their noise",
+        "mechanisms.sparse.row_noise:RoundedRows.draw",
+        "[np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]",
+        "[np.array(self._part.draw())] * len(range(0, self._rows, ROWS))",
+        NOISES,
     ),
 )

@@ -13,7 +13,33 @@ NUMBERS = ("tests/noise/exact/test_laplace_numbers.py",)
 ROUNDING = ("tests/noise/exact/test_rounding.py",)
 SINGLE = ("tests/laws/test_single_numbers.py",)
 
+NEAR = ("tests/noise/exact/test_near.py",)
+
 EXACT_NOISE = (
+    Fault(
+        "float64 filter: Laplace draws of half the scale",
+        "most roundings are those of half the noise",
+        "noise.exact.near:near_laplaces",
+        "scale * (logs[:count] - logs[count:])",
+        "scale / 2 * (logs[:count] - logs[count:])",
+        NEAR,
+    ),
+    Fault(
+        "float64 filter: Gaussian sine used twice",
+        "coordinates agree in pairs",
+        "noise.exact.near:near_gaussians",
+        "length * cosine",
+        "length * sine",
+        NEAR,
+    ),
+    Fault(
+        "float64 filter: errors are not counted",
+        "roundings are decided that the exact number may decide otherwise",
+        "noise.exact.near:nearest_by_floats",
+        "np.ldexp(errors, grid)",
+        "0 * np.ldexp(errors, grid)",
+        NEAR,
+    ),
     Fault(
         "exact Laplace: half the scale",
         "the exact variables have a quarter of their variance",
@@ -164,9 +190,9 @@ EXACT_NOISE = (
     Fault(
         "exact exponential mechanism: half the scale",
         "the choice spends twice its epsilon",
-        "noise.exact.laplace_numbers:noisy_argmax",
-        "x / unit - e.log()",
-        "2 * x / unit - e.log()",
+        "noise.exact.argmax:exact_argmax",
+        "/ unit - e.log()",
+        "/ unit - e.log() / 2",
         NUMBERS,
     ),
     Fault(

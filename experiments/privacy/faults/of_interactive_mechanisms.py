@@ -27,7 +27,7 @@ def _iterative(by: int) -> Fault:
     return Fault(
         f"IterativeConstruction: answer noise divided by {by}",
         f"the answers that update the hypothesis have {by} times too little noise",
-        "mechanisms.interactive.iterative:IterativeConstruction._construct",
+        "mechanisms.interactive.iterative:IterativeConstruction.answer_scale",
         "1 / (self.step_epsilon * self.n)",
         f"1 / ({by} * self.step_epsilon * self.n)",
         LAWS,
@@ -212,9 +212,25 @@ INTERACTIVE = (
     Fault(
         "IterativeConstruction: the choice uses all of epsilon",
         "composition missing for the choices",
-        "mechanisms.interactive.iterative:IterativeConstruction._construct",
-        "epsilon=self.step_epsilon",
-        "epsilon=self.privacy.epsilon",
+        "mechanisms.interactive.iterative:_SeededAnswers.choose",
+        "epsilon=run.step_epsilon",
+        "epsilon=run.privacy.epsilon",
+        LAWS,
+    ),
+    Fault(
+        "IterativeConstruction: exact choices use all of epsilon",
+        "composition missing for the choices of unseeded runs",
+        "mechanisms.interactive.iterative:_ExactAnswers.choose",
+        "epsilon=self.run.step_epsilon",
+        "epsilon=self.run.privacy.epsilon",
+        LAWS,
+    ),
+    Fault(
+        "IterativeConstruction: exact answers with half the noise",
+        "answers of unseeded runs spend twice their epsilon",
+        "mechanisms.interactive.iterative:_ExactAnswers.value",
+        "self.run.answer_scale",
+        "self.run.answer_scale / 2",
         LAWS,
     ),
     Fault(
@@ -222,7 +238,7 @@ INTERACTIVE = (
         "the exchanges show true answers",
         "mechanisms.interactive.iterative:IterativeConstruction._construct",
         "Answer(wrong, value)",
-        "Answer(wrong, float(truths[index]))",
+        "Answer(wrong, float(private.truths[index]))",
         LAWS,
     ),
 )

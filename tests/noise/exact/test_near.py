@@ -14,9 +14,9 @@ from geomdp.noise.exact import RoundedGaussians, RoundedNoise, RoundedVector, ne
 from geomdp.noise.exact.near import (
     LOG_ERROR,
     TURN_ERROR,
-    nearest_by_floats,
     near_gaussians,
     near_laplaces,
+    nearest_by_floats,
 )
 from geomdp.noise.exact.release import noise_vector
 from geomdp.noise.exact.uniforms import WORD_BITS, Undecided, UniformBits
