@@ -333,10 +333,17 @@ class Asked(ExactNoise):
 
 
 def test_unseeded_steps_ask_for_the_noise_of_their_step_rounded_up(monkeypatch):
-    noise = Asked()
-    monkeypatch.setattr(iterative_module, "scalar_noise", lambda rng: noise)
+    made = []
+
+    class Kept(Asked):
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr(iterative_module, "ExactNoise", Kept)
     construction = iterative()
     construction.release(np.zeros(construction.n, dtype=int))
+    (noise,) = made
     step = Fraction(1, 2 * construction.updates_allowed)
     for used, moved in ((noise.choice_scales, 2), (noise.answer_scales, 1)):
         (scale,) = used
