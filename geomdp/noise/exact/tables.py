@@ -16,13 +16,14 @@ from collections.abc import Sequence
 import numpy as np
 from flint import arb
 
-from geomdp.bodies.conic.table_draws import violations
 from geomdp.noise.exact.linear import gram
+from geomdp.noise.exact.table_tries import TryShape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Violations are first computed in float64 if all entries have at most this radius.
-ENTRY_RADIUS = 2.0**-50
+#: Tries evaluated together: first, and after these were all refused. A point takes a hundred where
+#: the cut leaves a hundredth of the volume, and two or three where it leaves most of it.
+FIRST_TRIES, MORE_TRIES = 16, 64
 
 
 def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
@@ -49,21 +50,31 @@ def table_cells(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
 def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]]:
     """The vectors of each column, for a uniform point of the cut body, by rejection.
 
-    Points of the uncut body are drawn until the total violation of one is at most the limit. A
-    further column can only increase the violation of the columns drawn so far, so most points are
-    rejected early.
+    Points of the uncut body are drawn until the total violation of one is at most the limit. Each
+    try has as many uniform numbers of its own as it may need. Float64 refuses nearly all tries: see
+    `table_tries`. All decisions are those for the exact point, so they do not depend on precision.
     """
+    if math.isinf(limit):
+        return _columns(levels, draw)
+    shape = TryShape(tuple(levels))
+    count = FIRST_TRIES
     while True:
-        columns = _columns(levels, limit, draw)
-        if columns is not None:
-            return columns
+        uniforms = draw.leading(count * shape.numbers).reshape(count, shape.numbers)
+        tries = shape.evaluate(uniforms)
+        certain = tries.accepted(limit)
+        for place in np.flatnonzero(~tries.refused(limit)).tolist():
+            columns = _columns(levels, draw.ahead(place * shape.numbers))
+            if certain[place] or _is_within(columns, limit):
+                draw.skip((place + 1) * shape.numbers)
+                return columns
+        draw.skip(count * shape.numbers)
+        count = MORE_TRIES
 
 
-def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vector]] | None:
-    """The vectors of each column; None as soon as the violation exceeds the limit."""
+def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
+    """The vectors of each column, for a uniform point of the uncut body."""
     order = sum(levels) - len(levels)
     columns: list[list[Vector]] = []
-    cut = None if math.isinf(limit) else _Cut(limit)
     first = 0
     for count in levels:
         rows = [bartlett_row(place, order, draw) for place in range(first, first + count - 1)]
@@ -72,8 +83,6 @@ def _columns(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vecto
         # `dirichlet` takes twice that.
         shares = dirichlet(count, order - count + 3, draw)
         columns.append(_vectors(shares, _orthonormal(rows, order)))
-        if cut is not None and not cut.allows(columns[-1]):
-            return None
     return columns
 
 
@@ -146,57 +155,20 @@ def _helmert(vectors: list[Vector]) -> list[Vector]:
     return contrasts
 
 
-class _Cut:
-    """Whether the violation of the columns so far is at most the limit.
+def _is_within(columns: list[list[Vector]], limit: float) -> bool:
+    """Whether the total violation of a point is at most the limit.
 
     The answer decides which random numbers are read next. It must therefore be the answer for the
-    exact vectors, whatever the precision of the balls. Float64 is used if its proved error cannot
-    change the answer; if the balls are too wide to decide, `Undecided` asks for more bits.
+    exact point, whatever the precision of the balls: if they are too wide to decide, `Undecided`
+    asks for more bits.
     """
-
-    def __init__(self, limit: float) -> None:
-        self._limit = limit
-        self._starts = [0]
-        self._vectors: list[Vector] = []
-        self._floats: list[list[float]] = []
-        self._widest = 0.0
-
-    def allows(self, column: list[Vector]) -> bool:
-        """Add one column, and say whether the violation is still at most the limit."""
-        self._starts.append(self._starts[-1] + len(column))
-        self._vectors += column
-        self._floats += [[float(entry) for entry in vector] for vector in column]
-        radii = [float(entry.rad()) for vector in column for entry in vector]
-        self._widest = max(self._widest, *radii)
-        guess = self._float_comparison()
-        if guess is not None:
-            return guess
-        total = _violation(gram(self._vectors), self._starts)
-        if total <= self._limit:
-            return True
-        if total > self._limit:
-            return False
-        raise Undecided
-
-    def _float_comparison(self) -> bool | None:
-        """The comparison in float64, or None if its error leaves both answers possible.
-
-        Vectors have w entries and length at most 1. If radii are at most 2^-50, the floats have an
-        error of at most 2^-49, and inner products one of at most w 2^-47, rounding included. Each
-        of N inequalities adds 6 inner products and has an error of at most w 2^-44. The sum of N
-        values of at most 4 has a rounding error of at most N^2 2^-51.
-        """
-        if self._widest > ENTRY_RADIUS:
-            return None
-        entries = np.array(self._floats)
-        cells = entries @ entries.T
-        total = float(violations(cells[None], np.array(self._starts, dtype=np.int64))[0])
-        count = self._starts[-1] ** 2 + 4 * math.comb(self._starts[-1], 3)
-        error = count * entries.shape[1] * 2.0**-44 + count**2 * 2.0**-51
-        # `not >` also leaves a NaN undecided.
-        if not abs(total - self._limit) > error:
-            return None
-        return total < self._limit
+    starts = [0, *itertools.accumulate(map(len, columns))]
+    total = _violation(gram([vector for column in columns for vector in column]), starts)
+    if total <= limit:
+        return True
+    if total > limit:
+        return False
+    raise Undecided
 
 
 def _violation(cells: list[Vector], starts: list[int]) -> arb:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from flint import arb
 
+from geomdp._typing import FloatArray
+
 #: A source of random bytes: returns as many as it is asked for, independent and uniform.
 Entropy = Callable[[int], bytes]
 
@@ -117,6 +119,26 @@ class Draw:
     def uniform(self) -> arb:
         """The next uniform number."""
         return self.uniforms(1)[0]
+
+    def leading(self, count: int) -> FloatArray:
+        """The next `count` uniform numbers U as floats, which stay the next to be read.
+
+        Each float x is known from the first word alone, the same at every precision, and
+        |x - U| <= 2^-53 x + 2^-62.
+        """
+        first = self._next
+        (words,) = self._bits.words(first, first + count, 1)
+        return np.array(words, dtype=np.float64) * 2.0**-WORD_BITS
+
+    def skip(self, count: int) -> None:
+        """Leave out the next `count` uniform numbers."""
+        self._next += count
+
+    def ahead(self, count: int) -> Draw:
+        """Another evaluation, which begins `count` numbers after the next one of this."""
+        other = Draw(self._bits, self._word_count)
+        other._next = self._next + count
+        return other
 
     def order(self, count: int) -> list[int]:
         """The positions of the next `count` uniform numbers from the smallest to the largest.

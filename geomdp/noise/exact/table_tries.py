@@ -1,0 +1,262 @@
+"""Which tries of a point of a cut table body are certainly refused: many at once, in float64.
+
+A point of `TableMoments(levels, limit)` takes a hundred tries. Each is a function of uniform
+numbers, and ball arithmetic evaluates one in some milliseconds. Here the same function of the same
+numbers is evaluated in float64, together with a bound on the error of the result. Only tries that
+the bound leaves open are then evaluated in ball arithmetic (`geomdp.noise.exact.tables`).
+
+Notes
+-----
+The bounds below hold for correctly rounded additions, products, quotients and roots, relative error
+u = 2^-53, in any order of summation, and for `float_functions`. Each step allows at least twice
+its rounding error, which covers products of errors. All of these are below 2^-20: a larger one
+makes a try `open`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._typing import BoolArray, FloatArray, IntArray
+from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
+from geomdp.noise.exact.table_violations import inequality_count, total_violation
+
+#: Uniform numbers U and 1 - U below it, of which logarithms are taken, leave a try open.
+LEAST_UNIFORM = 2.0**-30
+#: Largest error of an intermediate result; see the notes of this module.
+LARGEST_ERROR = 2.0**-20
+#: Products below it, which are near the end of the normal range of float64, leave a try open.
+LEAST_PRODUCT = 2.0**-1000
+
+
+@dataclass(frozen=True, eq=False)
+class Tries:
+    """Result of some tries: total violation (b,) and a bound (b,) on the error of it."""
+
+    violation: FloatArray
+    error: FloatArray
+
+    def refused(self, limit: float) -> BoolArray:
+        """Whether the total violation of each try is certainly above `limit`."""
+        return self.violation - self.error > limit
+
+    def accepted(self, limit: float) -> BoolArray:
+        """Whether the total violation of each try is certainly below `limit`."""
+        return self.violation + self.error < limit
+
+
+@dataclass(frozen=True)
+class TryShape:
+    """Which uniform numbers of a try make which variables, in the order of `tables.try_columns`.
+
+    Parameters
+    ----------
+    levels : tuple of int
+        Numbers of levels of the columns.
+    """
+
+    levels: tuple[int, ...]
+
+    @property
+    def order(self) -> int:
+        """P, the number of contrasts of single columns."""
+        return sum(self.levels) - len(self.levels)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Index of the first event of each column; the last entry is the number of events."""
+        return np.cumsum([0, *self.levels]).astype(np.int64)
+
+    @cached_property
+    def _places(self) -> _Places:
+        places, first = _Places(), 0
+        for count in self.levels:
+            for row in range(first, first + count - 1):
+                places.add_gaussians(row)
+                places.add_half_gamma(self.order + 1 - row, places.chi)
+            for _ in range(count):
+                places.add_half_gamma(self.order - count + 3, places.parts)
+            first += count - 1
+        return places
+
+    @property
+    def numbers(self) -> int:
+        """Uniform numbers of a try that draws all columns."""
+        return self._places.count
+
+    def evaluate(self, uniforms: FloatArray) -> Tries:
+        """Tries from uniform numbers (b, numbers), each known to 2^-53 of itself plus 2^-62."""
+        # Numbers at the end of their range leave a try open, whatever becomes of them here.
+        with np.errstate(all="ignore"):
+            return self._evaluate(uniforms)
+
+    def _evaluate(self, uniforms: FloatArray) -> Tries:
+        places = self._places
+        variables = _Variables(uniforms, places)
+        rows, row_error = variables.rows(self.order)
+        parts, parts_error = variables.half_gammas(places.parts)
+        count = len(uniforms)
+        vectors = np.empty((count, int(self.starts[-1]), self.order + 1))
+        error = np.zeros(count)
+        first = 0
+        for low, high in itertools.pairwise(self.starts.tolist()):
+            frame, frame_error = _orthonormal(rows[:, first : first + high - low - 1], row_error)
+            first += high - low - 1
+            own, own_error = _vectors(
+                parts[:, low:high], parts_error[:, low:high], frame, frame_error
+            )
+            vectors[:, low:high] = own
+            error = np.maximum(error, own_error)
+        # Vectors have length at most 1.
+        cells = vectors @ vectors.transpose(0, 2, 1)
+        cell_error = 3 * error + (self.order + 1) * 2.0**-50
+        # Each inequality adds six cells and is at most 4 in modulus.
+        inequalities = inequality_count(self.starts)
+        total_error = 7 * inequalities * cell_error + inequalities**2 * 2.0**-50
+        # Not `>`: NaN leaves a try open, too.
+        total_error[~(np.maximum(error, variables.open) <= LARGEST_ERROR)] = math.inf
+        return Tries(total_violation(cells, self.starts), total_error)
+
+
+class _Places:
+    """Positions of uniform numbers among those of a try."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        #: Row, position in it, and uniform numbers of radius and angle of each pair of Gaussians.
+        self.pairs: list[tuple[int, int, int, int]] = []
+        #: Half gammas in chi variables and in shares: first uniform number and twice the shape.
+        self.chi: list[tuple[int, int]] = []
+        self.parts: list[tuple[int, int]] = []
+
+    def add_gaussians(self, row: int) -> None:
+        """As many Gaussian variables as the number of the row: see `variates.gaussians`."""
+        pairs = (row + 1) // 2
+        radii = range(self.count, self.count + pairs)
+        self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
+        self.count += 2 * pairs
+
+    def add_half_gamma(self, twice_shape: int, group: list[tuple[int, int]]) -> None:
+        """A variable of `variates.half_gamma`, or an exponential one if `twice_shape` is 2."""
+        group.append((self.count, twice_shape))
+        self.count += twice_shape // 2 + 2 * (twice_shape % 2)
+
+
+class _Variables:
+    """Gaussian and gamma variables of some tries, with bounds on their errors."""
+
+    def __init__(self, uniforms: FloatArray, places: _Places) -> None:
+        self._uniforms, self._places = uniforms, places
+        logged = np.zeros(uniforms.shape[1], dtype=bool)
+        logged[[radius for *_, radius, _ in places.pairs]] = True
+        for start, twice in places.chi + places.parts:
+            logged[start : start + twice // 2 + twice % 2] = True
+        used = uniforms[:, logged]
+        least = used.min(axis=1)
+        #: 1 where a number is so near to 0 or 1 that the try is left open, else 0; (b,).
+        self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
+        #: Bound (b, 1) on the relative error of these numbers.
+        self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
+
+    def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:
+        """-ln of products of so many uniform numbers, with a bound on the absolute error."""
+        values = -logarithm(products)
+        errors = 2 * factors * self._relative + 2 * FUNCTION_ERROR * values
+        return values, np.where(products >= LEAST_PRODUCT, errors, math.inf)
+
+    def half_gammas(self, group: list[tuple[int, int]]) -> _Pair:
+        """The gamma variables (b, k) of a group, and their absolute errors."""
+        counts = np.array([twice // 2 for _, twice in group])
+        chosen = np.concatenate([np.arange(start, start + twice // 2) for start, twice in group])
+        products = np.multiply.reduceat(
+            self._uniforms[:, chosen], np.cumsum(counts) - counts, axis=1
+        )
+        values, errors = self._exponentials(products, counts)
+        odd = [i for i, (_, twice) in enumerate(group) if twice % 2]
+        if odd:
+            last = np.array([group[i][0] + group[i][1] // 2 for i in odd])
+            more, more_error = self._exponentials(self._uniforms[:, last], 1)
+            _, cosine = sine_cosine(self._uniforms[:, last + 1])
+            values[:, odd] += more * cosine**2
+            # The angle, as a share of a turn, is known to 2^-52: cosines to 2^-45.
+            errors[:, odd] += more_error + more * 2.0**-43
+        return values, errors
+
+    def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
+        """Rows of `variates.bartlett_row`, (b, P, P), with a bound (b,) on the error of their length.
+
+        For roots, |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
+        """
+        rows = np.zeros((len(self._uniforms), order, order))
+        error = np.zeros(len(self._uniforms))
+        if self._places.pairs:
+            row, place, radius, angle = np.array(self._places.pairs).T
+            squares, squares_error = self._exponentials(self._uniforms[:, radius], 1)
+            lengths = np.sqrt(2 * squares)
+            sine, cosine = sine_cosine(self._uniforms[:, angle])
+            rows[:, row, place] = lengths * sine
+            rows[:, row, place + 1] = lengths * cosine
+            error = (2 * squares_error / lengths + lengths * 2.0**-43).max(axis=1)
+        chi, chi_error = self.half_gammas(self._places.chi)
+        diagonal = np.sqrt(2 * chi)
+        # A row with an odd number of Gaussian variables drops the last, which stands here.
+        places = np.arange(order)
+        rows[:, places, places] = diagonal
+        error = 2 * math.sqrt(order) * error
+        error += (4 * chi_error / diagonal + diagonal * 2.0**-51).max(axis=1)
+        return rows, error
+
+
+_Pair = tuple[FloatArray, FloatArray]
+
+
+def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
+    """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
+
+    A row r less its projection on unit vectors q_j that are wrong by d_j is wrong by at most the
+    error of r plus ||r|| sum d_j. Divided by its length it is wrong by this over the least length.
+    """
+    frame = np.empty_like(rows)
+    wrong = np.zeros(len(rows))
+    width = rows.shape[2]
+    for k in range(rows.shape[1]):
+        rest = rows[:, k]
+        size = np.sqrt((rest**2).sum(axis=1))
+        for j in range(k):
+            rest = rest - (frame[:, j] * rest).sum(axis=1)[:, None] * frame[:, j]
+        length = np.sqrt((rest**2).sum(axis=1))
+        frame[:, k] = rest / length[:, None]
+        own = 2 * error + size * (1.01 * wrong + (k + 1) * (width + 4) * 2.0**-49)
+        # Errors of half the length and more leave the try open.
+        own = np.where(own < length / 2, own / (length - own), math.inf)
+        wrong = wrong + own + (width + 4) * 2.0**-50
+    return frame, wrong
+
+
+def _vectors(
+    parts: FloatArray, parts_error: FloatArray, frame: FloatArray, frame_error: FloatArray
+) -> _Pair:
+    """The vectors of a column (b, l, 1 + P) as in `tables`, and a bound (b,) on their errors.
+
+    Shares m are quotients of positive sums, and entries of C products of roots of these: relative
+    errors add up. The sum over k of |C_ak| is at most q^(1/2) / 2.
+    """
+    count = parts.shape[1]
+    relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50
+    shares = parts / parts.sum(axis=1)[:, None]
+    tails = np.cumsum(shares[:, ::-1], axis=1)[:, ::-1]
+    factor = np.zeros((len(parts), count, count - 1))
+    for k in range(count - 1):
+        after = tails[:, k + 1]
+        factor[:, k, k] = np.sqrt(shares[:, k] * after / tails[:, k])
+        lower = np.sqrt(shares[:, k] / (tails[:, k] * after))
+        factor[:, k + 1 :, k] = -shares[:, k + 1 :] * lower[:, None]
+    entries = 4 * relative + (count + 4) * 2.0**-50
+    error = relative + frame_error + count * entries + (count + 2) * 2.0**-50
+    return np.concatenate([shares[:, :, None], factor @ frame], axis=2), error

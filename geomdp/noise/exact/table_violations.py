@@ -1,0 +1,80 @@
+"""Violations of cell and triangle inequalities by many matrices of tables, without compilation."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+
+#: Numbers of one block of triples, 2^15: 256 KiB of float64 for each of ten arrays.
+BLOCK = 1 << 15
+
+
+def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
+    """Total violation (b,) by matrices (b, L, L), as `table_draws.violations`.
+
+    Parameters
+    ----------
+    cells : (b, L, L) array
+        Two-way tables of columns i != j in blocks, and the shares of events on the diagonal; the
+        other entries of diagonal blocks are not read.
+    starts : sequence of int
+        Index of the first event of each column; the last entry is L.
+    """
+    bounds = tuple(np.asarray(starts).tolist())
+    # Entries of all matrices side by side: an entry is then read in one piece.
+    entries = np.ascontiguousarray(cells.transpose(1, 2, 0))
+    first, second = _pairs(bounds)
+    total = np.maximum(-entries[first, second], 0.0).sum(axis=0)
+    triples = _triples(bounds)
+    step = max(1, BLOCK // max(1, len(cells)))
+    for start in range(0, triples.shape[1], step):
+        total += _triangles(entries, triples[:, start : start + step])
+    return np.asarray(total)
+
+
+def inequality_count(starts: IntArray) -> int:
+    """Number of the inequalities."""
+    bounds = tuple(np.asarray(starts).tolist())
+    return int(_pairs(bounds)[0].size + 4 * _triples(bounds).shape[1])
+
+
+def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
+    """Total violation (b,) of the triangle inequalities of triples of events, (L, L, b)."""
+    a, b, c = triples
+    ab, ac, bc = entries[a, b], entries[a, c], entries[b, c]
+    aa, bb, cc = entries[a, a], entries[b, b], entries[c, c]
+    both = ab + ac + bc
+    amounts = np.maximum(aa + bb + cc - 1 - both, 0.0)
+    amounts += np.maximum(both - 2 * bc - aa, 0.0)
+    amounts += np.maximum(both - 2 * ac - bb, 0.0)
+    amounts += np.maximum(both - 2 * ab - cc, 0.0)
+    return np.asarray(amounts.sum(axis=0))
+
+
+@functools.lru_cache(maxsize=16)
+def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """Pairs of events of two columns, each pair once."""
+    column = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    first, second = np.nonzero(column[:, None] < column)
+    return first, second
+
+
+@functools.lru_cache(maxsize=16)
+def _triples(bounds: tuple[int, ...]) -> IntArray:
+    """Triples of events of three columns, (3, t).
+
+    Of a column of two levels one event is used: the other is its complement, for which the four
+    inequalities are the same in another order.
+    """
+    events = [
+        range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
+    ]
+    blocks = [
+        np.stack(np.meshgrid(*chosen, indexing="ij")).reshape(3, -1)
+        for chosen in itertools.combinations(events, 3)
+    ]
+    return np.concatenate([np.empty((3, 0), dtype=np.int64), *blocks], axis=1)
