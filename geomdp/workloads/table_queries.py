@@ -129,14 +129,16 @@ class TableQueries(Workload):
         ValueError
             For more than 2^24 elements.
         """
-        from geomdp.workloads.closed_forms.transforms import corner_sum
-
         directions = batch(directions, self.n_queries, "directions") * self.weights
         size = self.universe.size
         if size > MAX_SCORES:
             raise WorkloadSizeError(
                 f"columns must have at most 2^24 level combinations for extreme answers, got {size}"
             )
+        if len(directions) == 0:
+            return np.empty_like(directions)
+        from geomdp.workloads.closed_forms.transforms import corner_sum  # compiled: slow to import
+
         levels = np.array(self.levels)
         weights, elements = self._corner_map
         rows = max(1, MAX_SCORES // size)

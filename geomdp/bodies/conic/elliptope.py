@@ -14,7 +14,6 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.bodies.base import Body
 from geomdp.bodies.conic.projection import nearest_with_diagonal
-from geomdp.bodies.conic.support import highest_correlation
 from geomdp.bodies.oracles import Facets
 
 #: Entries of Gaussian vectors held at a time while sampling: 2^24 float64 are 128 MB.
@@ -63,10 +62,14 @@ class Elliptope(Body):
         The optimum of the MaxCut relaxation, bounded by its dual up to rounding, so the halfspaces
         {<u, x> <= h(u)} contain the body. For the cost see `highest_correlation`.
         """
+        from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
+
         return highest_correlation(self._weights(directions)).bounds
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
         """A matrix at which <u, R> is within a relative 1e-9 of its maximum."""
+        from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
+
         rows, columns = self._upper
         return highest_correlation(self._weights(directions)).matrices[:, rows, columns]
 

@@ -21,7 +21,6 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.bodies.conic.conic_programs import KeptProblem
-from geomdp.bodies.conic.support import highest_correlation
 
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
@@ -122,6 +121,8 @@ class MomentMatrix:
             found = [self._programmed(each) for each in weights]
             moments = np.array([z for z, _ in found]).reshape(weights.shape)
             return HighestMoments(moments, np.array([bound for _, bound in found]))
+        from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
+
         rows, columns = self._upper
         matrices = np.zeros((len(weights), self.order, self.order))
         matrices[:, rows, columns] = matrices[:, columns, rows] = weights[:, self._entries]

@@ -12,6 +12,18 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+#: Sums may be added in any order: compiled loops then take several terms at once.
+SUMS = {"reassoc", "contract"}
+
+
+@numba.njit(cache=True, fastmath=SUMS)
+def _product(first, second):  # type: ignore[no-untyped-def]
+    """Inner product of two vectors."""
+    total = 0.0
+    for x in range(len(first)):
+        total += first[x] * second[x]
+    return total
+
 
 @numba.njit(cache=True)
 def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped-def]
@@ -35,16 +47,12 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
         for x in range(width - 1):
             directions[k, x] = rng.standard_normal()
         for j in range(k):
-            overlap = 0.0
-            for x in range(width - 1):
-                overlap += directions[j, x] * directions[k, x]
+            overlap = _product(directions[j], directions[k])
             for x in range(width - 1):
                 directions[k, x] -= overlap * directions[j, x]
-        length = 0.0
+        length = np.sqrt(_product(directions[k], directions[k]))
         for x in range(width - 1):
-            length += directions[k, x] ** 2
-        for x in range(width - 1):
-            directions[k, x] /= np.sqrt(length)
+            directions[k, x] /= length
         share = vectors[k, 0]
         left = 0.0
         for a in range(k + 1, levels):
@@ -61,51 +69,84 @@ def _column(rng, concentration, vectors, directions):  # type: ignore[no-untyped
 
 
 @numba.njit(cache=True)
-def _triangles(cells, a, b, c):  # type: ignore[no-untyped-def]
-    """Total violation of the four triangle inequalities of three events (see `TableMoments`)."""
-    ab, ac, bc = cells[a, b], cells[a, c], cells[b, c]
+def _tested(starts):  # type: ignore[no-untyped-def]
+    """Events of triangle inequalities, and the place among them where each column begins.
+
+    Of a column of two levels one event is tested: the other is its complement, which only permutes
+    the four inequalities. Of columns of more levels all events are.
+    """
+    columns = len(starts) - 1
+    bounds = np.zeros(columns + 1, dtype=np.int64)
+    events = np.empty(starts[-1], dtype=np.int64)
+    for i in range(columns):
+        levels = starts[i + 1] - starts[i]
+        count = 1 if levels == 2 else levels
+        bounds[i + 1] = bounds[i] + count
+        for a in range(count):
+            events[bounds[i] + a] = starts[i] + a
+    return events, bounds
+
+
+@numba.njit(cache=True, fastmath=SUMS)
+def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
+    """Violation of the triangle inequalities of tested events a, b and each of the first `count`.
+
+    `first` and `second` are their rows of shares in common with these. See `TableMoments`.
+    """
+    ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
-    total -= min(0.0, 1 - cells[a, a] - cells[b, b] - cells[c, c] + ab + ac + bc)
-    total -= min(0.0, cells[a, a] - ab - ac + bc)
-    total -= min(0.0, cells[b, b] - ab - bc + ac)
-    total -= min(0.0, cells[c, c] - ac - bc + ab)
+    for c in range(count):
+        ac, bc, pc = first[c], second[c], shares[c]
+        total -= min(0.0, 1 - pa - pb - pc + ab + ac + bc)
+        total -= min(0.0, pa - ab - ac + bc)
+        total -= min(0.0, pb - ab - bc + ac)
+        total -= min(0.0, pc - ac - bc + ab)
     return total
 
 
-@numba.njit(cache=True)
-def _added(cells, starts, i, total, limit):  # type: ignore[no-untyped-def]
+@numba.njit(cache=True, fastmath=SUMS)
+def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
     """`total` plus the violations of column i with the columns before it; stops above `limit`.
 
-    For a column of two levels, the triangle inequalities are checked for one event only: the other
-    event is its complement, which only permutes the four inequalities. For columns of more levels
-    all events are used.
+    `tested` is the result of `_tested` with two arrays (t, t) and (t,) for the entries of tested
+    events in `cells` and on its diagonal, filled here for column i.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
             total -= min(0.0, cells[a, b])
     if total > limit:
         return total
-    ends = np.empty(i + 1, dtype=np.int64)
-    for j in range(i + 1):
-        ends[j] = starts[j] + 1 if starts[j + 1] - starts[j] == 2 else starts[j + 1]
-    for j in range(i):
-        for k in range(j):
-            for a in range(starts[i], ends[i]):
-                for b in range(starts[j], ends[j]):
-                    for c in range(starts[k], ends[k]):
-                        total += _triangles(cells, a, b, c)
-            if total > limit:
-                return total
+    events, bounds, entries, shares = tested
+    low, high = bounds[i], bounds[i + 1]
+    for a in range(low, high):
+        shares[a] = cells[events[a], events[a]]
+        for b in range(low):
+            entries[a, b] = cells[events[a], events[b]]
+    for j in range(1, i):
+        for a in range(low, high):
+            for b in range(bounds[j], bounds[j + 1]):
+                total += _triangles(entries[a], entries[b], shares, a, b, bounds[j])
+        if total > limit:
+            return total
     return total
+
+
+@numba.njit(cache=True)
+def _prepared(starts):  # type: ignore[no-untyped-def]
+    """The argument `tested` of `_added`, with empty arrays."""
+    events, bounds = _tested(starts)
+    count = bounds[-1]
+    return events, bounds, np.empty((count, count)), np.empty(count)
 
 
 @numba.njit(cache=True)
 def violations(tables, starts):  # type: ignore[no-untyped-def]
     """Total violation (n,) of the cell and triangle inequalities by matrices (n, L, L)."""
     found = np.zeros(len(tables))
+    tested = _prepared(starts)
     for n in range(len(tables)):
         for i in range(len(starts) - 1):
-            found[n] = _added(tables[n], starts, i, found[n], np.inf)
+            found[n] = _added(tables[n], starts, tested, i, found[n], np.inf)
     return found
 
 
@@ -121,6 +162,7 @@ def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
     width = order + 2
     vectors = np.empty((size, width))
     directions = np.empty((size, width - 1))
+    tested = _prepared(starts)
     for n in range(len(tables)):
         cells = tables[n]
         accepted = False
@@ -134,13 +176,9 @@ def draw_tables(rng, tables, starts, limit):  # type: ignore[no-untyped-def]
                     cells[a, low:high] = 0.0
                     cells[a, a] = vectors[a, 0]
                     for b in range(low):
-                        product = 0.0
-                        for x in range(width):
-                            product += vectors[a, x] * vectors[b, x]
-                        cells[a, b] = product
-                        cells[b, a] = product
+                        cells[a, b] = cells[b, a] = _product(vectors[a], vectors[b])
                 if limit < np.inf:
-                    total = _added(cells, starts, i, total, limit)
+                    total = _added(cells, starts, tested, i, total, limit)
                     if total > limit:
                         break
             accepted = total <= limit

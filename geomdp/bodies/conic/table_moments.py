@@ -16,7 +16,6 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp._validation import batch, whole
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
-from geomdp.bodies.conic.table_draws import draw_tables, violations
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads.finite import zero_sum_basis
 
@@ -153,6 +152,8 @@ class TableMoments(Body):
 
     def violations(self, points: FloatArray) -> FloatArray:
         """Total violation (b,) of the cell and triangle inequalities at points (b, r)."""
+        from geomdp.bodies.conic.table_draws import violations  # compiled, so slow to import
+
         return np.asarray(violations(self.tables(points), self._starts))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -169,6 +170,8 @@ class TableMoments(Body):
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
         if self.cut:
+            from geomdp.bodies.conic.table_draws import violations  # compiled, so slow to import
+
             inside &= violations(tables, self._starts) <= self.violation + tolerance
         return np.asarray(inside)
 
@@ -206,6 +209,8 @@ class TableMoments(Body):
         A draw costs O(L^2 P). For a cut body draws are repeated until one is inside: on average
         1 / s times, where s is the share of the volume that the cut leaves.
         """
+        from geomdp.bodies.conic.table_draws import draw_tables  # compiled, so slow to import
+
         size = int(self._starts[-1])
         points = np.empty((n, self.dimension))
         step = max(1, SAMPLE_ENTRIES // size**2)

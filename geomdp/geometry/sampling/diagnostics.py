@@ -12,7 +12,6 @@ localization: an improved R-hat", sections 3-4. Geyer (1992) for the monotone se
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
 from geomdp._typing import FloatArray
@@ -126,6 +125,8 @@ def _autocorrelation(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Pooled autocorrelations (draws, m), and which coordinates (m,) move at all."""
     chains, length, _ = draws.shape
     centred = draws - draws.mean(axis=1, keepdims=True)
+    from scipy.fft import irfft, next_fast_len, rfft  # slow import
+
     padded = next_fast_len(2 * length, real=True)  # no wrap-around
     spectrum = np.abs(rfft(centred, n=padded, axis=1)) ** 2
     covariance = irfft(spectrum.mean(axis=0), n=padded, axis=0)[:length] / length

@@ -23,7 +23,6 @@ from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.updates.base import Hypothesis
 from geomdp.mechanisms.interactive.updates.multiplicative import WeightedHypothesis
 from geomdp.noise.scalar import ExactNoise, ScalarNoise
-from geomdp.workloads.closed_forms.transforms import walsh_hadamard
 from geomdp.workloads.single_queries.single_query import DenseQuery, LinearQuery
 from geomdp.workloads.universe.universes import FiniteUniverse
 
@@ -196,6 +195,8 @@ class AllParities(Distinguisher[DenseQuery]):
         return self._means(hypothesis.distribution, 1.0)
 
     def _means(self, weights: FloatArray, total: float) -> FloatArray:
+        from geomdp.workloads.closed_forms.transforms import walsh_hadamard  # compiled: slow import
+
         signed = weights[None].copy()
         walsh_hadamard(signed)
         return np.asarray((total + signed[0]) / 2)

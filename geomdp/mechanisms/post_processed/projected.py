@@ -157,13 +157,14 @@ def reachable_body(workload: Workload) -> Body:
 
 
 def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
-    """`Projector` of a body through a matrix, after one call of its oracle where that may refuse.
+    """`Projector` of a body through a matrix, after a call of its oracle where that may refuse.
 
-    A universe may be too large for the oracle. That must be known before a ledger pays.
+    A universe may be too large for the oracle. That must be known before a ledger pays. The oracle
+    refuses by size, before it searches, so a call without directions tells.
     """
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
-        body.extreme_point(np.eye(1, body.dimension))
+        body.extreme_point(np.empty((0, body.dimension)))
     return projector
 
 

@@ -12,4 +12,4 @@ from .listed import Tree as Tree
 from .p_identity import PIdentity as PIdentity
 from .soft_bins import SoftBins as SoftBins
 from .tables import WeightedMarginals as WeightedMarginals
-from .tables import WeightedSigns as WeightedSigns
+from .weighted_signs import WeightedSigns as WeightedSigns

@@ -8,7 +8,8 @@ from geomdp.mechanisms.strategies.design import Design, LaplaceCells, SimplexCel
 from geomdp.mechanisms.strategies.listed import MAX_LISTED, Haar, Tree
 from geomdp.mechanisms.strategies.p_identity import MAX_OPTIMISED, PIdentity
 from geomdp.mechanisms.strategies.soft_bins import SoftBins
-from geomdp.mechanisms.strategies.tables import WeightedMarginals, WeightedSigns
+from geomdp.mechanisms.strategies.tables import WeightedMarginals
+from geomdp.mechanisms.strategies.weighted_signs import WeightedSigns
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError

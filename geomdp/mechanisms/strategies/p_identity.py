@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
@@ -126,6 +125,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         # Hat functions plus a little noise. Without noise most entries would start at their bound
         # 0, which they leave slowly, and rows that start equal would stay equal.
         start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
+        from scipy.optimize import minimize  # slow import
+
         best = minimize(
             objective,
             start.ravel(),

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
@@ -107,6 +106,8 @@ class SoftBins:
             diagonal = np.full(len(answers), (1 - share) ** 2 / fine)
             rows = bins * (share / math.sqrt(coarse))
             return error_and_slopes(squared, diagonal, rows, adjacency)[0]
+
+        from scipy.optimize import minimize_scalar  # slow import
 
         found = minimize_scalar(
             error, bounds=(0.0, 1.0), method="bounded", options={"xatol": SHARE_TOLERANCE}

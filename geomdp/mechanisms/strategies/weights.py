@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import minimize
 
 from geomdp._typing import FloatArray
 from geomdp.cache import recalled
 
 #: Random starting points besides the even split. Measured on the pair tables of ten binary columns:
-#: an error of 0.0067, 0.0065 and 0.0062 with 6, 20 and 60 of them, in half a second.
+#: an error of 0.0067, 0.0065 and 0.0062 with 6, 20 and 60 of them.
 STARTS = 60
 #: Seed of the starting points, with which the errors above were measured; the split is public and
 #: should not change from call to call.
@@ -22,8 +22,10 @@ LEAST_PRECISION = 1e-100
 #: Shares below this part of the largest one are dropped, or raised to it where nothing else
 #: measures a quantity.
 LEAST_SHARE = 1e-6
-#: Iterations of one descent; it converges in tens for the splits of this package.
-MAX_ITERATIONS = 300
+#: Iterations of every descent, number of the best that go on, and iterations of these; a descent
+#: converges in tens. Measured on seven workloads of tables, 2 to 10 columns: the same split as by
+#: finishing all descents, in 0.4 of the time; with 8 first iterations it was 5% worse for one.
+FIRST_ITERATIONS, KEPT_DESCENTS, MAX_ITERATIONS = 12, 6, 300
 
 
 @dataclass(frozen=True)
@@ -76,20 +78,33 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
 
     count = overlap.shape[0]
 
-    def descend() -> FloatArray:
-        rng = np.random.default_rng(START_SEED)
-        starts = [np.zeros(count), *rng.normal(size=(STARTS, count))]
-        found = [
-            minimize(objective, x, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS})
-            for x in starts
-        ]
-        return np.asarray(min(found, key=lambda result: float(result.fun)).x)
-
     inputs = (costs, overlap.indptr, overlap.indices, overlap.data)
-    logs = recalled("budget-split", inputs, (count,), descend)
+    logs = recalled("budget-split", inputs, (count,), lambda: _lowest(objective, count))
     # Whatever the logarithms are, these are shares with sum 1 that measure every quantity.
     shares = _without_tiny(np.exp(logs - logs.max()), transposed)
     return Split(shares, float((costs / (transposed @ shares**2)).sum()))
+
+
+def _lowest(
+    objective: Callable[[FloatArray], tuple[float, FloatArray]], count: int
+) -> FloatArray:
+    """Where the objective is least at the end of descents from several points, (count,).
+
+    All descents take a few iterations, and the best of them go on.
+    """
+    from scipy.optimize import minimize  # slow import
+
+    def descend(point: FloatArray, iterations: int) -> tuple[float, FloatArray]:
+        options = {"maxiter": iterations}
+        found = minimize(objective, point, jac=True, method="L-BFGS-B", options=options)
+        return float(found.fun), found.x
+
+    rng = np.random.default_rng(START_SEED)
+    points = [np.zeros(count), *rng.normal(size=(STARTS, count))]
+    for iterations in (FIRST_ITERATIONS, MAX_ITERATIONS):
+        found = sorted((descend(x, iterations) for x in points), key=lambda end: end[0])
+        points = [x for _, x in found[:KEPT_DESCENTS]]
+    return points[0]
 
 
 def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:

@@ -15,6 +15,7 @@ makes a try `open`.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -122,6 +123,12 @@ class TryShape:
         # Not `>`: NaN leaves a try open, too.
         total_error[~(np.maximum(error, variables.open) <= LARGEST_ERROR)] = math.inf
         return Tries(total_violation(cells, self.starts), total_error)
+
+
+@functools.lru_cache(maxsize=16)
+def try_shape(levels: tuple[int, ...]) -> TryShape:
+    """The shape of tries for columns of these levels, prepared once."""
+    return TryShape(levels)
 
 
 class _Places:

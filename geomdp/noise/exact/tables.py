@@ -17,13 +17,15 @@ import numpy as np
 from flint import arb
 
 from geomdp.noise.exact.linear import gram
-from geomdp.noise.exact.table_tries import TryShape
+from geomdp.noise.exact.table_tries import try_shape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
 #: Tries evaluated together: first, and after these were all refused. A point takes a hundred where
 #: the cut leaves a hundredth of the volume, and two or three where it leaves most of it.
 FIRST_TRIES, MORE_TRIES = 16, 64
+#: Uniform numbers of a try up to which balls are faster than arrays of float64.
+FEW_NUMBERS = 64
 
 
 def table_contrasts(levels: Sequence[int], limit: float, draw: Draw) -> Vector:
@@ -56,7 +58,11 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
     """
     if math.isinf(limit):
         return _columns(levels, draw)
-    shape = TryShape(tuple(levels))
+    shape = try_shape(tuple(levels))
+    while shape.numbers <= FEW_NUMBERS:
+        columns = _columns(levels, draw)
+        if _is_within(columns, limit):
+            return columns
     count = FIRST_TRIES
     while True:
         uniforms = draw.leading(count * shape.numbers).reshape(count, shape.numbers)
