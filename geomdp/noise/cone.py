@@ -85,8 +85,18 @@ class ConeNoise:
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m), two uniform points of K each."""
-        radii = rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))
-        points = self.body.sample_uniform(2 * size, rng) - self.centre
+        radii = self._radii(rng, size)
+        return self._at(radii, self.body.sample_uniform(2 * size, rng))
+
+    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
+        """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
+        return self._at(self._radii(rng, len(points) // 2), points)
+
+    def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.gamma(self.effective_dimension + 1, 1 / self.rate, (2, size, 1))
+
+    def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
+        size, points = radii.shape[1], points - self.centre
         draws = radii[0] * points[:size] - radii[1] * points[size:]
         if self.matrix is not None:
             draws = np.asarray((self.matrix @ draws.T).T)
@@ -95,7 +105,8 @@ class ConeNoise:
         return np.asarray(draws)
 
     @cached_property
-    def _moments(self) -> ImageMoments:
+    def moments(self) -> ImageMoments:
+        """Moments of U and T U, and the public points behind them."""
         return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:
@@ -103,7 +114,7 @@ class ConeNoise:
         drift = self.body.centroid() - self.centre
         # The drift is multiplied by E r_1^2 - (E r_1)^2 = (r + 1) / rate^2.
         factor = self.effective_dimension + 2
-        return self._count_variance * (factor * self._moments.scatter() + np.outer(drift, drift))
+        return self._count_variance * (factor * self.moments.scatter() + np.outer(drift, drift))
 
     def covariance(self) -> FloatArray:
         """Covariance matrix (m, m), exact or, where K has no closed second moment, estimated."""
@@ -120,7 +131,7 @@ class ConeNoise:
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
         factor = self.effective_dimension + 2
-        return self._count_variance * (factor * self._moments.variances() + self._drift**2)
+        return self._count_variance * (factor * self.moments.variances() + self._drift**2)
 
     @property
     def _count_variance(self) -> float:
@@ -141,7 +152,7 @@ class ConeNoise:
     def _energy(self) -> Estimate:
         along = self._count_variance * float((self._drift**2).sum())
         factor = self._count_variance * (self.effective_dimension + 2)
-        return scaled(self._moments.energy, factor, along)
+        return scaled(self.moments.energy, factor, along)
 
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 (r + 1)(r + 2) / rate^2 E ||T (U - c)||_2^2 for a = c.

@@ -41,8 +41,11 @@ class ImageMoments:
         return self.body.implements(Body.second_moment)
 
     @cached_property
-    def _draws(self) -> FloatArray:
-        """U - E U, (n, k), from the public seed."""
+    def draws(self) -> FloatArray:
+        """Points U - E U behind estimates, (1024, k), from the public seed.
+
+        They may come from the user's cache.
+        """
         if isinstance(self.body, TableMoments):
             body = self.body  # centred; of a cut body a draw takes a hundred tries
             inputs, shape = (body.levels, body.violation), (DRAWS, body.dimension)
@@ -57,8 +60,8 @@ class ImageMoments:
         """
         if not self.closed:
             if isinstance(self.body, TableMoments):
-                return np.diag(self.body.block_means((self._draws**2).mean(axis=0)))
-            return np.asarray(self._draws.T @ self._draws / len(self._draws))
+                return np.diag(self.body.block_means((self.draws**2).mean(axis=0)))
+            return np.asarray(self.draws.T @ self.draws / len(self.draws))
         mean = self.body.centroid()
         return np.asarray(self.body.second_moment() - np.outer(mean, mean))
 
@@ -83,9 +86,9 @@ class ImageMoments:
     def _squares(self) -> FloatArray:
         """One number for each draw, (n,), whose mean is E ||T (U - E U)||_2^2."""
         if self.matrix is None:
-            return np.asarray((self._draws**2).sum(axis=1))
+            return np.asarray((self.draws**2).sum(axis=1))
         if isinstance(self.body, TableMoments):
             # Uncorrelated coordinates, as in `scatter`: sum ||T_j||^2 times the variance of U_j.
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
-            return np.asarray(self._draws**2 @ self.body.block_means(lengths))
-        return np.asarray(((self.matrix @ self._draws.T) ** 2).sum(axis=0))
+            return np.asarray(self.draws**2 @ self.body.block_means(lengths))
+        return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))

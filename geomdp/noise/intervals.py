@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
-from scipy import special
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 from geomdp._validation import probability
-from geomdp.bodies.base import Body
 from geomdp.bodies.conic.table_moments import TableMoments
 from geomdp.noise.base import Noise
 from geomdp.noise.cone import ConeNoise
@@ -80,6 +77,8 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
         # P(|Z_j| > c) = exp(-c / b).
         return np.full(noise.dimension, -noise.scale * math.log(beta))
     if isinstance(noise, GaussianNoise):
+        from scipy import special  # slow import
+
         return np.sqrt(noise.variances()) * -special.ndtri(beta / 2)
     draws, rank = order_statistic(noise, beta)
     if _is_slow(noise) and draws == REPLAYED:
@@ -136,31 +135,13 @@ def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
     return isinstance(noise.body, TableMoments) and noise.body.cut
 
 
-@dataclass(frozen=True, eq=False)
-class _Drawn(Body):
-    """In place of a body, to be drawn from once: all points that were drawn from it before."""
-
-    points: FloatArray
-
-    @property
-    def dimension(self) -> int:
-        return int(self.points.shape[1])
-
-    def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        del rng
-        assert n == len(self.points)
-        return self.points
-
-
 def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
-    """Draws (512, m) with fresh radii and, as uniform points, those behind the variances."""
-    drawn = _Drawn(noise._moments._draws)
+    """Draws (512, m) with fresh radii and, as uniform points, those behind the variances.
+
+    The body is centred, so the points less their mean are the points.
+    """
     # Another stream than that of the points, so that the radii are independent of them.
-    rng = np.random.default_rng([PUBLIC_SEED, 1])
-    if isinstance(noise, PairedNoise):
-        return PairedNoise(drawn, noise.epsilon, noise.matrix).sample(rng, REPLAYED)
-    cone = ConeNoise(drawn, noise.rate, noise.centre, noise.matrix, noise.constant)
-    return cone.sample(rng, REPLAYED)
+    return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
 
 
 def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:

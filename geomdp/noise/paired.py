@@ -55,7 +55,8 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        self._moments = ImageMoments(body, matrix)
+        #: Moments of U and T U, and the public points behind them.
+        self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:
         return f"PairedNoise({self.body!r}, epsilon={self.epsilon:g})"
@@ -67,9 +68,19 @@ class PairedNoise:
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m), two uniform points of K each."""
-        radii = rng.gamma(2 * self.body.dimension + 1, 1 / self.epsilon, (size, 1))
-        points = self.body.sample_uniform(2 * size, rng)
-        return np.asarray((self.matrix @ (radii * (points[:size] - points[size:])).T).T)
+        radii = self._radii(rng, size)
+        return self._at(radii, self.body.sample_uniform(2 * size, rng))
+
+    def sample_at(self, rng: np.random.Generator, points: FloatArray) -> FloatArray:
+        """Draws (b, m) with new radii and the given uniform points (2 b, k) of K."""
+        return self._at(self._radii(rng, len(points) // 2), points)
+
+    def _radii(self, rng: np.random.Generator, size: int) -> FloatArray:
+        return rng.gamma(2 * self.body.dimension + 1, 1 / self.epsilon, (size, 1))
+
+    def _at(self, radii: FloatArray, points: FloatArray) -> FloatArray:
+        first, second = points[: len(radii)], points[len(radii) :]
+        return np.asarray((self.matrix @ (radii * (first - second)).T).T)
 
     @property
     def _factor(self) -> float:
@@ -79,16 +90,16 @@ class PairedNoise:
 
     def covariance(self) -> FloatArray:
         """2 E R^2 T Cov(U) T^T (m, m); exact or, where K has no second moment, estimated."""
-        scatter = self._moments.scatter()
+        scatter = self.moments.scatter()
         return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
 
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,): the diagonal of `covariance`, without (m, m) arrays."""
-        return self._factor * self._moments.variances()
+        return self._factor * self.moments.variances()
 
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2.
 
         Exact where K has a closed second moment, else from 1024 public draws.
         """
-        return scaled(self._moments.energy, self._factor)
+        return scaled(self.moments.energy, self._factor)

@@ -132,12 +132,14 @@ class _Layout:
     def overlap(self) -> sp.csr_array:
         """1 / (number of cells of S per cell of U) for U in S: (measured, wanted)."""
         number = {U: u for u, U in enumerate(self.wanted)}
+        cells = {U: math.prod(self.workload.shape(U)) for U in self.wanted}
         rows, columns, values = [], [], []
         for s, S in enumerate(self.measured):
+            own = math.prod(self.workload.shape(S))
             for U in _subsets(list(S), len(self.wanted[0]), min(self.workload.k, len(S))):
                 rows.append(s)
                 columns.append(number[U])
-                values.append(1 / math.prod(self.workload.levels[i] for i in S if i not in U))
+                values.append(1 / (own // cells[U]))
         shape = (len(self.measured), len(self.wanted))
         return sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
 
