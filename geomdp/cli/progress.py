@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 PATIENCE = 0.5
 #: The parent of every logger of the library; its messages name steps and never quote a record.
 STEPS = logging.getLogger("geomdp")
+#: Says once in a process that functions are compiled, as in the first run in an environment.
+COMPILATION = STEPS.getChild("compilation")
 FORMAT = "%(asctime)s %(name)s: %(message)s"
 
 
@@ -31,9 +34,11 @@ def working(step: str) -> Iterator[None]:
     console = Console(stderr=True)
     status = console.status(step)
     handler, level = _OnTerminal(status), STEPS.level
+    announced = _OnALine(logging.INFO)
     timer = Timer(PATIENCE, status.start)
     timer.daemon = True
     STEPS.addHandler(handler)
+    COMPILATION.addHandler(announced)
     STEPS.setLevel(logging.INFO)
     STEPS.info(step)
     try:
@@ -46,6 +51,7 @@ def working(step: str) -> Iterator[None]:
             timer.join()
         status.stop()
         STEPS.removeHandler(handler)
+        COMPILATION.removeHandler(announced)
         STEPS.setLevel(level)
 
 
@@ -74,3 +80,10 @@ class _OnTerminal(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self._status.update(record.getMessage())
+
+
+class _OnALine(logging.Handler):
+    """Writes each message as a line of its own to standard error, terminal or not."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(f"geomdp: {record.getMessage()}", file=sys.stderr)

@@ -139,6 +139,15 @@ def test_violations_count_cells_and_triangles() -> None:
     assert body.violations(lower[None])[0] == pytest.approx(0.3 + 0.65, abs=1e-12)
 
 
+@pytest.mark.parametrize("violation", [0.1, np.inf])
+def test_sampled_violations_are_those_of_the_sampled_points(violation) -> None:
+    body = TableMoments([3, 2, 4], violation)
+    points = body.sample_uniform(30, np.random.default_rng(5))
+    found = body.sample_violations(30, np.random.default_rng(5))
+    np.testing.assert_allclose(found, body.violations(points), rtol=1e-12, atol=1e-13)
+    assert body.sample_uniform(0, np.random.default_rng(5)).shape == (0, body.dimension)
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(("levels", "violation"), [([2] * 3, 0.0), ([3, 2, 4], 0.1)])
 def test_cut_body_is_sampled_uniformly(levels, violation) -> None:

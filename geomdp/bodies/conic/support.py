@@ -22,9 +22,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 

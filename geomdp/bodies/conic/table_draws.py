@@ -9,8 +9,9 @@ most rejected draws are rejected early.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from geomdp._numerics.compilation import numba
 
 #: Sums may be added in any order: compiled loops then take several terms at once.
 SUMS = {"reassoc", "contract"}

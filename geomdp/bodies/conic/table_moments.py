@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -209,16 +209,24 @@ class TableMoments(Body):
         A draw costs O(L^2 P). For a cut body draws are repeated until one is inside: on average
         1 / s times, where s is the share of the volume that the cut leaves.
         """
+        return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
+
+    def sample_violations(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Total violations (n,) of the points that `sample_uniform` returns for the same `rng`."""
+        from geomdp.bodies.conic.table_draws import violations  # compiled, so slow to import
+
+        return np.concatenate([violations(tables, self._starts) for tables in self._drawn(n, rng)])
+
+    def _drawn(self, n: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+        """Moment matrices of `n` uniform points, in batches."""
         from geomdp.bodies.conic.table_draws import draw_tables  # compiled, so slow to import
 
         size = int(self._starts[-1])
-        points = np.empty((n, self.dimension))
         step = max(1, SAMPLE_ENTRIES // size**2)
-        for start in range(0, n, step):
+        for start in range(0, max(n, 1), step):
             tables = np.empty((min(step, n - start), size, size))
             draw_tables(rng, tables, self._starts, self.violation)
-            points[start : start + len(tables)] = self.points(tables)
-        return points
+            yield tables
 
     def entry_variances(self) -> FloatArray:
         """Variances (r,) of the coordinates of uniform points of the uncut body; uncorrelated.

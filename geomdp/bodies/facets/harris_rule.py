@@ -8,8 +8,9 @@ the row.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from geomdp._numerics.compilation import numba
 
 #: Slack of the ratio test: far below the perturbation of the bounds, far above the rounding of
 #: <z, v_i>.

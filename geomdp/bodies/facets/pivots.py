@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import PIVOT
 from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope

@@ -27,10 +27,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from scipy.special import gammaln
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 from geomdp.bodies.spectral.eigenvalues import assemble
 from geomdp.bodies.spectral.log_gas import heat_bath, sweeps

@@ -11,8 +11,9 @@ highest state, from which `coupling_from_the_past` starts its bounding chains, h
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from geomdp._numerics.compilation import numba
 
 #: Gauss-Legendre nodes per panel. Few particles are near a panel, so the density on it is close to
 #: a polynomial of degree below 20 times an exponential that changes by e^4 at most: interpolation

@@ -8,8 +8,9 @@ scale.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from geomdp._numerics.compilation import numba
 
 
 @numba.njit(cache=True)

@@ -103,8 +103,8 @@ def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
         return body
 
     def limit() -> FloatArray:
-        draws = body.sample_uniform(PILOT_DRAWS, np.random.default_rng(PUBLIC_SEED))
-        return np.asarray(np.quantile(body.violations(draws), KEPT))
+        found = body.sample_violations(PILOT_DRAWS, np.random.default_rng(PUBLIC_SEED))
+        return np.asarray(np.quantile(found, KEPT))
 
     # Privacy holds with any limit from 0 on, so a wrong one in the cache costs accuracy at most.
     return TableMoments(levels, float(recalled("tight-limit", (levels,), (), limit, least=0.0)))

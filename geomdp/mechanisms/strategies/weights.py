@@ -85,9 +85,7 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     return Split(shares, float((costs / (transposed @ shares**2)).sum()))
 
 
-def _lowest(
-    objective: Callable[[FloatArray], tuple[float, FloatArray]], count: int
-) -> FloatArray:
+def _lowest(objective: Callable[[FloatArray], tuple[float, FloatArray]], count: int) -> FloatArray:
     """Where the objective is least at the end of descents from several points, (count,).
 
     All descents take a few iterations, and the best of them go on.

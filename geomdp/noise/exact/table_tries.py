@@ -18,7 +18,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -196,7 +195,7 @@ class _Variables:
         return values, errors
 
     def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """Rows of `variates.bartlett_row`, (b, P, P), with a bound (b,) on the error of their length.
+        """Rows of `variates.bartlett_row`, (b, P, P), and a bound (b,) on the length of their errors.
 
         For roots, |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
         """

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
 #: Coordinates of an inner cube: a table of its 2^12 points, 32 KB, stays in the fastest cache.

@@ -6,8 +6,7 @@ changes fastest).
 
 from __future__ import annotations
 
-import numba
-
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
 

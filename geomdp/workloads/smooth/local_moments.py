@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from functools import cache, lru_cache
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 
 #: P by number of variables. More terms need fewer cells, but a smaller table stays in the cache.

@@ -15,9 +15,9 @@ order; the gain of each is recomputed (O(d)) before it joins.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, affine_weights, delete, insert
 

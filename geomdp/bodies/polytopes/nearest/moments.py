@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 
 #: Sums may be taken in any order, so that the compiler can vectorise them.

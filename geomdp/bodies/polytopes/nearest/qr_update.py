@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
 #: A point nearer than this to the span of the others counts as dependent on them: 50 machine

@@ -5,9 +5,10 @@ Addition is XOR. Bit i of a word is the coefficient of x^i.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from geomdp._numerics.compilation import numba
 
 Words = npt.NDArray[np.uint64]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import whole
 from geomdp.mechanisms.sparse.hashing.field import Words

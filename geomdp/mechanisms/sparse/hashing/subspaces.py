@@ -9,9 +9,9 @@ network with (k/2) 2^k multiplications (Lin, Chung and Han 2014; X-GF).
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from geomdp._numerics.compilation import numba
 from geomdp._validation import whole
 from geomdp.mechanisms.sparse.hashing.field import (
     FOLD,

@@ -1,0 +1,29 @@
+"""numba for the modules of this package; the first compilation of a process is logged."""
+
+from __future__ import annotations
+
+import logging
+
+import numba as numba
+from numba.core.event import Event, Listener, register
+
+logger = logging.getLogger("geomdp.compilation")
+
+
+class _Announcement(Listener):  # type: ignore[misc]
+    """Logs one line before the first function is compiled; none if all come from numba's cache."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Event) -> None:
+        del event
+        if not self._said:
+            self._said = True
+            logger.info("compiling, once for this environment; later runs start without it")
+
+    def on_end(self, event: Event) -> None:
+        del event
+
+
+register("numba:compile", _Announcement())
