@@ -10,7 +10,7 @@ from numba.core.event import Event, Listener, register
 logger = logging.getLogger("geomdp.compilation")
 
 
-class _Announcement(Listener):  # type: ignore[misc]
+class _Announcement(Listener):
     """Logs one line before the first function is compiled; none if all come from numba's cache."""
 
     def __init__(self) -> None:

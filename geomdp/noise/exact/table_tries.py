@@ -195,7 +195,7 @@ class _Variables:
         return values, errors
 
     def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """Rows of `variates.bartlett_row`, (b, P, P), and a bound (b,) on the length of their errors.
+        """Rows of `variates.bartlett_row`, (b, P, P), and bounds (b,) on the lengths of errors.
 
         For roots, |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
         """
