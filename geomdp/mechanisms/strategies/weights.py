@@ -93,16 +93,17 @@ def _lowest(objective: Callable[[FloatArray], tuple[float, FloatArray]], count: 
     from scipy.optimize import minimize  # slow import
 
     def descend(point: FloatArray, iterations: int) -> tuple[float, FloatArray]:
-        options = {"maxiter": iterations}
-        found = minimize(objective, point, jac=True, method="L-BFGS-B", options=options)
-        return float(found.fun), found.x
+        found = minimize(
+            objective, point, jac=True, method="L-BFGS-B", options={"maxiter": iterations}
+        )
+        return float(found.fun), np.asarray(found.x)
 
     rng = np.random.default_rng(START_SEED)
     points = [np.zeros(count), *rng.normal(size=(STARTS, count))]
     for iterations in (FIRST_ITERATIONS, MAX_ITERATIONS):
         found = sorted((descend(x, iterations) for x in points), key=lambda end: end[0])
         points = [x for _, x in found[:KEPT_DESCENTS]]
-    return points[0]
+    return np.asarray(points[0])
 
 
 def _without_tiny(shares: FloatArray, overlap: sp.csr_array) -> FloatArray:
