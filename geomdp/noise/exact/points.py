@@ -34,7 +34,7 @@ from geomdp.bodies import (
 from geomdp.noise.exact import matrices
 from geomdp.noise.exact.linear import dyadic, linear_map
 from geomdp.noise.exact.missing import NoExactPath
-from geomdp.noise.exact.tables import table_contrasts
+from geomdp.noise.exact.tables.points import table_contrasts
 from geomdp.noise.exact.uniforms import Draw
 from geomdp.noise.exact.variates import (
     Vector,

@@ -7,11 +7,12 @@ import pytest
 from flint import arb, ctx
 
 from geomdp.bodies import TableMoments
-from geomdp.noise.exact import table_tries, tables
 from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
 from geomdp.noise.exact.linear import gram
-from geomdp.noise.exact.table_tries import try_shape
-from geomdp.noise.exact.table_violations import total_violation
+from geomdp.noise.exact.tables import points as tables
+from geomdp.noise.exact.tables import tries as table_tries
+from geomdp.noise.exact.tables.tries import try_shape
+from geomdp.noise.exact.tables.violations import total_violation
 from geomdp.noise.exact.uniforms import Draw, UniformBits
 from geomdp.noise.exact.variates import Vector
 

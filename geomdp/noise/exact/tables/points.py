@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb
 
 from geomdp.noise.exact.linear import gram
-from geomdp.noise.exact.table_tries import try_shape
+from geomdp.noise.exact.tables.tries import try_shape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
@@ -54,7 +54,7 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
 
     Points of the uncut body are drawn until the total violation of one is at most the limit. Each
     try has as many uniform numbers of its own as it may need. Float64 refuses nearly all tries: see
-    `table_tries`. All decisions are those for the exact point, so they do not depend on precision.
+    `tries`. All decisions are those for the exact point, so they do not depend on precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)

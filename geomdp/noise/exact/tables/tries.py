@@ -3,7 +3,7 @@
 A point of `TableMoments(levels, limit)` takes a hundred tries. Each is a function of uniform
 numbers, and ball arithmetic evaluates one in some milliseconds. Here the same function of the same
 numbers is evaluated in float64, together with a bound on the error of the result. Only tries that
-the bound leaves open are then evaluated in ball arithmetic (`geomdp.noise.exact.tables`).
+the bound leaves open are then evaluated in ball arithmetic (`geomdp.noise.exact.tables.points`).
 
 Notes
 -----
@@ -25,7 +25,7 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
-from geomdp.noise.exact.table_violations import inequality_count, total_violation
+from geomdp.noise.exact.tables.violations import inequality_count, total_violation
 
 #: Uniform numbers U and 1 - U below it, of which logarithms are taken, leave a try open.
 LEAST_UNIFORM = 2.0**-30
@@ -53,7 +53,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class TryShape:
-    """Which uniform numbers of a try make which variables, in the order of `tables.try_columns`.
+    """Which uniform numbers of a try make which variables, in the order of `points._columns`.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
 def _vectors(
     parts: FloatArray, parts_error: FloatArray, frame: FloatArray, frame_error: FloatArray
 ) -> _Pair:
-    """The vectors of a column (b, l, 1 + P) as in `tables`, and a bound (b,) on their errors.
+    """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
 
     Shares m are quotients of positive sums, and entries of C products of roots of these: relative
     errors add up. The sum over k of |C_ak| is at most q^(1/2) / 2.
