@@ -87,15 +87,21 @@ def test_points_do_not_depend_on_how_many_tries_are_made_together(monkeypatch, f
     monkeypatch.setattr(tables, "MORE_TRIES", 5)
     bits = UniformBits(seeded(3))
     bits.words(0, 1 << 15, 2)  # the numbers then do not depend on the order in which they are read
-    points = []
+    points, read = [], []
     for few in (0, 10**6):
         monkeypatch.setattr(tables, "FEW_NUMBERS", few)
         with ctx.workprec(124):
-            columns = tables._accepted(levels, limit, Draw(bits, 2))
+            draw = Draw(bits, 2)
+            columns = tables._accepted(levels, limit, draw)
+            # The second point must have numbers of its own.
+            read += [draw._next, tables._accepted(levels, limit, draw) != columns, draw._next]
         assert exact_violation(columns) <= limit
         points.append([float(x) for column in columns for vector in column for x in vector])
     # Balls alone, or balls after float64: the same try is accepted.
     np.testing.assert_array_equal(points[0], points[1])
+    assert read[:3] == read[3:]
+    assert read[0] % try_shape(levels).numbers == 0
+    assert 0 < read[0] < read[2]
 
 
 @pytest.mark.parametrize("levels", LEVELS)
