@@ -117,6 +117,9 @@ class KNormNoise:
         """E ||U||_2^2."""
         if self._known_length is not None:
             return self._known_length
+        if isinstance(self.body, SimplexDifference):
+            axes = sp.eye_array(self.dimension, format="csr")
+            return Estimate.exact(float(self.body.image_moments(axes).sum()))
         if self._closed_moment is not None:
             return Estimate.exact(float(np.trace(self._closed_moment)))
         return mean_estimate((self._public_draws**2).sum(axis=1))
