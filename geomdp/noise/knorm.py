@@ -101,6 +101,13 @@ class KNormNoise:
         """E U U^T (m, m) where the body has it in closed form."""
         return self.body.second_moment() if self.body.implements(Body.second_moment) else None
 
+    @cached_property
+    def _known_variances(self) -> FloatArray | None:
+        """E U_j^2 (m,) where the body gives them without the second moment (m, m)."""
+        if not isinstance(self.body, SimplexDifference):
+            return None
+        return self.body.image_moments(sp.eye_array(self.dimension, format="csr"))
+
     def covariance(self) -> FloatArray:
         """Covariance matrix (r + 1)(r + 2) / epsilon^2 E U U^T, (m, m).
 
@@ -117,15 +124,16 @@ class KNormNoise:
         """E ||U||_2^2."""
         if self._known_length is not None:
             return self._known_length
-        if isinstance(self.body, SimplexDifference):
-            axes = sp.eye_array(self.dimension, format="csr")
-            return Estimate.exact(float(self.body.image_moments(axes).sum()))
+        if self._known_variances is not None:
+            return Estimate.exact(float(self._known_variances.sum()))
         if self._closed_moment is not None:
             return Estimate.exact(float(np.trace(self._closed_moment)))
         return mean_estimate((self._public_draws**2).sum(axis=1))
 
     def variances(self) -> FloatArray:
         """Variance of each coordinate (m,), exact or estimated as `covariance` is."""
+        if self._known_variances is not None:
+            return self._radial_factor * self._known_variances
         return np.diag(self.covariance()).copy()
 
     def image_variances(self, matrix: FloatArray | sp.csr_array) -> FloatArray:

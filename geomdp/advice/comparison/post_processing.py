@@ -65,7 +65,8 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
         )
     per_draw = breadth_work(setting.workload) + seconds * OPERATIONS_A_SECOND
     draws = support_draws(inner.noise)
-    if draws * per_draw > SMALL_WORK and noisy.candidate.log_concave:
+    slow = draws * per_draw > SMALL_WORK
+    if slow and noisy.candidate.log_concave and math.isfinite(setting.least):
         setting.check_floor("bound", projection_floor(inner))
     affordable = draws if per_draw == 0 else int(setting.budget.work / per_draw)
     if affordable < draws and isinstance(inner.noise, GaussianNoise):
