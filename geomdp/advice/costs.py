@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
-from geomdp.bodies import NuclearBall, Scaled, SpectraplexDifference
+from geomdp.bodies import MappedElliptope
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.workload_polytope import WorkloadPolytope
 from geomdp.mechanisms.additive_noise.tight_cone import MAX_TRIPLES, MAX_WORK
-from geomdp.mechanisms.post_processed.projected import is_relaxed, reachable_body
+from geomdp.mechanisms.post_processed.projected import reachable_body
 from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS, MAX_NUMBERS, MIN_DRAWS
-from geomdp.noise import GaussianNoise, KNormNoise, MappedNoise
+from geomdp.noise import GaussianNoise
 from geomdp.noise.base import Noise
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import MAX_SCORES
@@ -35,23 +35,6 @@ LISTED_PRODUCTS, EXCHANGES = 15, 3
 #: proportionally more exchanges. Measured for 45 pair tables of 10 columns with 241,920 kinds of
 #: records: 2 s at 0.06, 5 s at 0.03 and 0.01, 20 s at 0.006.
 SMALL_NOISE = 0.05
-#: Eigenvalues by coupling from the past take about so many seconds of one core times the cube of
-#: the order: measured 3 ms at order 10, 0.13 s at 31 and 2.9 s at 101.
-COUPLING_SECONDS = 3e-6
-
-
-def draw_seconds(noise: Noise) -> float:
-    """Seconds that one draw takes, about; 0 for noise whose draws take milliseconds at most."""
-    if isinstance(noise, MappedNoise):
-        return sum(draw_seconds(part.noise) for part in noise.parts)
-    return COUPLING_SECONDS * _order(noise.body) ** 3 if isinstance(noise, KNormNoise) else 0.0
-
-
-def _order(body: Body) -> int:
-    """Size of the matrices of a spectral body, 0 for any other."""
-    if isinstance(body, Scaled):
-        return _order(body.body)
-    return body.d if isinstance(body, SpectraplexDifference | NuclearBall) else 0
 
 
 def breadth_work(workload: Workload) -> float:
@@ -61,11 +44,13 @@ def breadth_work(workload: Workload) -> float:
     is a closed form, or where N is so large that the oracle refuses at once.
     """
     size, m = workload.universe.size, workload.n_queries
-    if is_relaxed(workload) and isinstance(workload, MarginalTables):
-        return 2.0 * ELLIPTOPE_OPERATIONS * (len(workload.levels) + 1) ** 3
-    if size is None or size > MAX_SCORES:
+    if size is None:
         return 0.0
     body = reachable_body(workload)
+    if isinstance(body, MappedElliptope) and isinstance(workload, MarginalTables):
+        return 2.0 * ELLIPTOPE_OPERATIONS * (len(workload.levels) + 1) ** 3
+    if size > MAX_SCORES:
+        return 0.0
     if isinstance(body, WorkloadPolytope):
         return 2.0 * size * max(1.0, math.log2(size))
     return size * m / PRODUCT_SPEED if body.implements(Body.vertex_list) else 0.0
@@ -84,7 +69,8 @@ def projection_work(workload: Workload, spread: float) -> float:
     body = reachable_body(workload)
     if body.implements(Body.project):
         order = len(workload.levels) + 1 if isinstance(workload, MarginalTables) else 1
-        return 10.0 * ELLIPTOPE_OPERATIONS * order**3 if is_relaxed(workload) else 0.0
+        relaxed = isinstance(body, MappedElliptope)
+        return 10.0 * ELLIPTOPE_OPERATIONS * order**3 if relaxed else 0.0
     m, r = workload.n_queries, workload.affine_hull().dimension
     if body.implements(Body.vertex_list):
         products = LISTED_PRODUCTS * breadth_work(workload)

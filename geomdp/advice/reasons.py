@@ -6,7 +6,7 @@ import math
 
 from geomdp.advice.comparison.ranking import TIE, WORTHWHILE
 from geomdp.advice.comparison.trials import Built, Trials
-from geomdp.advice.costs import draw_seconds
+from geomdp.advice.draw_times import draw_seconds
 from geomdp.advice.setting import Setting
 from geomdp.advice.steps import PROJECTED
 from geomdp.mechanisms import AdditiveMechanism, PredictionKind

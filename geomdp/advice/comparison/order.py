@@ -33,14 +33,13 @@ def try_all(setting: Setting) -> Trials:
 
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
     """Noise, shrunk and projected; `use_least` leaves out what cannot be the best at this n."""
-    trials = Trials(setting)
+    only_best, trials = is_slow_to_bound(setting.workload), Trials(setting)
     for candidate in CANDIDATES:
         if not candidate.depends_on_n:
             trials.attempt(candidate)
     noises = [trial for trial in rank(trials.built) if PROJECTED in trial.candidate.steps]
     for noisy in noises[:1]:
         trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
-    only_best = is_slow_to_bound(setting.workload)
     for noisy in noises:
         best = noisy is noises[0]
         # The best noise is always projected: that helps even where the bound is no smaller.

@@ -6,7 +6,8 @@ import math
 
 from geomdp.advice.comparison.projection_floor import projection_floor
 from geomdp.advice.comparison.trials import Built
-from geomdp.advice.costs import breadth_work, draw_seconds, projection_work, support_draws
+from geomdp.advice.costs import breadth_work, projection_work, support_draws
+from geomdp.advice.draw_times import draw_seconds
 from geomdp.advice.setting import (
     OPERATIONS_A_SECOND,
     InapplicableError,

@@ -31,13 +31,15 @@ def ready_to_release(trials: Trials) -> list[Built]:
         try:
             leader.mechanism.set_up()
         except (WorkloadSizeError, MissingOracle) as reason:
-            trials.drop(leader, str(reason))
+            why = str(reason)
         except MemoryError:
-            trials.drop(leader, TOO_LARGE)
+            why = TOO_LARGE
         else:
             # Once set up, the mechanism computes its own prediction. The prediction used for the
             # ranking may come from the cache and differ by rounding.
             return [replace(leader, prediction=leader.mechanism.predicted_rmse), *ranked[1:]]
+        trials.built.remove(leader)
+        trials.refused[leader.name] = why
     return []
 
 

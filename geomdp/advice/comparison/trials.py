@@ -120,11 +120,6 @@ class Trials:
 
         self._attempt(noisy.candidate, step, ready)
 
-    def drop(self, trial: Built, reason: str) -> None:
-        """Move a candidate that cannot be set up to those left out."""
-        self.built.remove(trial)
-        self.refused[trial.name] = reason
-
     def _attempt(
         self, candidate: Candidate, step: Step | None, build: Callable[[], Mechanism]
     ) -> None:
