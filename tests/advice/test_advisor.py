@@ -21,10 +21,11 @@ from geomdp.advice.comparison.projection_floor import projection_floor
 from geomdp.advice.comparison.ranking import WORTHWHILE, rank
 from geomdp.advice.comparison.trials import Built
 from geomdp.advice.costs import table_levels
-from geomdp.advice.reductions import coarse, jl
+from geomdp.advice.reductions import SAMPLED, _rounding_floor, coarse, jl
 from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting, UntriedError
 from geomdp.advice.steps import PROJECTED, SHRUNK, STEPS
 from geomdp.bodies import SlabBody
+from geomdp.geometry.farthest_points import farthest_points
 from geomdp.mechanisms import (
     Ball,
     Hierarchical,
@@ -50,6 +51,7 @@ from geomdp.workloads import (
     Ranges,
     SecondMoment,
     WorkloadSizeError,
+    explicit_answers,
 )
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
@@ -185,6 +187,13 @@ class TestBounded:
         assert build(close).predicted_rmse.value == value
         with pytest.raises(InapplicableError, match="cannot be the best"):
             build(replace(self.setting, least=0.01))
+
+    @pytest.mark.parametrize("workload", [MarginalTables([3, 4, 5, 6, 3], 2), RandomSigns(9, 700)])
+    def test_no_net_of_a_large_universe_rounds_below_its_floor(self, workload):
+        assert workload.universe.size > SAMPLED
+        points = explicit_answers(workload)
+        found = farthest_points(points, lambda rows: np.linalg.norm(rows, axis=1), most=33)
+        assert 0 < _rounding_floor(workload) <= found.radii[32]
 
     def test_a_net_wins_where_answers_are_few_and_close(self):
         # Two clusters of ten answers each: two points answer nearly as well as twenty.
@@ -380,6 +389,15 @@ class TestTable:
         result = advise(WORKLOADS["tables"], **PURE, exact_only=True)
         assert isinstance(additive_within(result.best), Quiet)
         assert "It is made up." in result.reasons
+
+
+def test_a_workload_of_equal_answers_is_advised_where_it_counts_records():
+    workload = Explicit(np.array([[1.0, 1.0], [0.5, 0.5]]))
+    result = advise(workload, n=100, privacy=PureDP(1.0), adjacency=Adjacency.ADD_REMOVE)
+    words = " ".join(result.reasons)
+    assert "all data sets of 100 records have the same answers" in words
+    assert "Next is KNorm(exact=True): 0.01118, the same up to rounding" in words
+    assert result.best.release(np.zeros(100, dtype=int), rng=0).answers.shape == (2,)
 
 
 class TestCosts:

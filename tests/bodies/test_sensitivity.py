@@ -13,6 +13,7 @@ from geomdp.bodies import (
     Box,
     LinearImage,
     NuclearBall,
+    Product,
     Simplex,
     SimplexDifference,
     Spectraplex,
@@ -230,3 +231,18 @@ def test_noise_bodies_are_found_once_for_all_mechanisms_of_a_workload():
     assert len(exact_noise_bodies(workload, adjacency)) == len(again) > 0
     other = exact_noise_bodies(workload, ADD)
     assert not any(a.body is b.body for a in other for b in again)
+
+
+def test_one_way_tables_are_a_product_of_simplices_that_is_never_listed():
+    workload = wl.MarginalTables([3, 1, 4, 2], 1)
+    body = sensitivity_polytope(workload)
+    assert isinstance(body, Product)
+    directions = np.random.default_rng(0).normal(size=(20, workload.n_queries))
+    listed = VPolytope(wl.explicit_answers(workload))
+    np.testing.assert_allclose(body.support(directions), listed.support(directions), rtol=1e-13)
+    changes = neighbour_body(workload, REPLACE)
+    np.testing.assert_allclose(changes.support(directions), listed.breadth(directions), rtol=1e-13)
+    assert changes.effective_dimension == workload.affine_hull().dimension
+    # 12^40 records: no list of answers, and still an exact sampler for all changes.
+    names = [each.name for each in exact_noise_bodies(wl.MarginalTables([12] * 40, 1), REPLACE)]
+    assert "neighbour body" in names

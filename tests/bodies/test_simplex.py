@@ -7,8 +7,11 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from geomdp.bodies import Body, Simplex, SimplexDifference, TriangulatedPolytope
+from geomdp.geometry.sampling.samplers import ExactSampler
+from geomdp.noise import KNormNoise
 from tests.stats import ks_uniform, mean_agrees
 
 
@@ -91,3 +94,28 @@ def test_a_simplex_off_the_origin_has_no_gauge():
             verb(np.ones((1, 3)))
     on_the_edge = Simplex(np.array([[0.0, 0], [1, 0], [0, 1]]))
     assert not on_the_edge.implements(Body.gauge)
+
+
+@pytest.mark.parametrize("at_units", [True, False])
+def test_moments_of_an_image_need_no_second_moment(at_units):
+    rng = np.random.default_rng(0)
+    body = SimplexDifference(np.eye(6) if at_units else rng.normal(size=(6, 7)))
+    matrix = rng.normal(size=(4, body.dimension))
+    matrix[matrix < 0] = 0
+    wanted = np.diag(matrix @ body.second_moment() @ matrix.T)
+    np.testing.assert_allclose(body.image_moments(matrix), wanted, rtol=1e-12)
+    np.testing.assert_allclose(body.image_moments(sp.csr_array(matrix)), wanted, rtol=1e-12)
+    assert body.effective_dimension == body.affine_hull().dimension == 5
+
+
+def test_counts_of_thousands_of_cells_need_no_decomposition(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a decomposition of 4096 cells takes minutes")
+
+    monkeypatch.setattr(np.linalg, "svd", refuse)
+    noise = KNormNoise(body := SimplexDifference(np.eye(4096)), 1.0, ExactSampler(body))
+    assert noise.effective_dimension == 4095
+    # (r + 1)(r + 2) E ||U||^2 / r of the class.
+    each = 4 * (2 * 4095 + 1) / 4097
+    assert noise.second_moment().value == pytest.approx(4095 * each, rel=1e-12)
+    assert np.abs(noise.sample(np.random.default_rng(0), 2).sum(axis=1)).max() < 1e-6

@@ -63,3 +63,18 @@ def test_repeated_points_are_listed_once():
 def test_bad_points_are_refused(points, message):
     with pytest.raises(ValueError, match=message):
         farthest_points(points, euclidean)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1 << 12, 1 << 25, 0.5])
+def test_the_short_cut_for_whole_points_gives_the_same_order(scale):
+    # Exact in float32, in float64 alone, in neither, and not whole.
+    points = scale * np.random.default_rng(0).integers(-3, 4, size=(80, 5))
+
+    def per_query(rows):
+        return np.sqrt(np.einsum("ij,ij->i", rows, rows) / 5)
+
+    plain = farthest_points(points, per_query)
+    short = farthest_points(points, per_query, of_squares=lambda squares: np.sqrt(squares / 5))
+    np.testing.assert_array_equal(short.order, plain.order)
+    np.testing.assert_array_equal(short.radii, plain.radii)
+    assert short.rest == plain.rest
