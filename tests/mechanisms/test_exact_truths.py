@@ -1,4 +1,4 @@
-"""Interactive runs without a seed: true answers are exact rationals, choices are decided exactly."""
+"""Interactive runs without a seed: true answers are exact rationals, choices exact decisions."""
 
 from __future__ import annotations
 
@@ -147,9 +147,11 @@ def test_choices_follow_the_exponential_mechanism():
     run = construction()
     truths = run.distinguisher.exact_truths(np.array([0] * 6 + [1, 2, 3, 3]), 10)
     start = run.rule.start(run.alpha / 2)
-    noise, picks = ExactNoise(), []
-    for _ in range(4000):
-        picks.append(run.distinguisher.choose_exactly(truths, start, epsilon=3.0, noise=noise))
+    noise = ExactNoise()
+    picks = [
+        run.distinguisher.choose_exactly(truths, start, epsilon=3.0, noise=noise)
+        for _ in range(4000)
+    ]
     estimates = run.distinguisher.estimates(start)
     gaps = np.array([float(truths.gap(i, estimates[i])) for i in range(4)])
     weights = np.exp(3.0 * 10 / 2 * gaps)

@@ -20,8 +20,8 @@ from geomdp.bodies.arguments import (
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Facets
 from geomdp.bodies.point_lists import closed_under_negation, image_closed_under_negation
-from geomdp.bodies.polytopes.whole_cones import WholeCones, whole_cones
 from geomdp.bodies.polytopes.triangulation import Triangulation, can_triangulate, triangulate
+from geomdp.bodies.polytopes.whole_cones import WholeCones, whole_cones
 
 
 @dataclass(frozen=True, eq=False)

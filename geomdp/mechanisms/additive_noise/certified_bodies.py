@@ -199,9 +199,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
     return proved_bound(longest, 1.001 * error / inner, dimension) * (1 + 1e-10)
 
 
-def _product_bound(
-    body: Product, images: FloatArray, error: float, adjacency: Adjacency
-) -> float:
+def _product_bound(body: Product, images: FloatArray, error: float, adjacency: Adjacency) -> float:
     """The largest bound of a factor: the gauge of a product is the largest of its factors."""
     start, bound = 0, 0.0
     for factor in body.bodies:

@@ -229,7 +229,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             self.privacy, self.adjacency, Exact(), noise.arithmetic, seeded=rng is not None
         )
 
-        def answers() -> _Answers[AnyQuery]:
+        def answers() -> _Answers:
             if isinstance(noise, ExactNoise):
                 exact = self.distinguisher.exact_truths(records, self.n)
                 self._check_range(exact.near(), len(records))
@@ -239,7 +239,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             return _SeededAnswers(self, truths, noise)
 
         def draw(
-            start: Hypothesis[AnyQuery], private: _Answers[AnyQuery]
+            start: Hypothesis[AnyQuery], private: _Answers
         ) -> IterativeRelease[AnyQuery]:
             exchanges = self._construct(start, private)
             return IterativeRelease(start, self.accuracy, guarantee, tuple(exchanges))
@@ -264,7 +264,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
-        self, hypothesis: Hypothesis[AnyQuery], private: _Answers[AnyQuery]
+        self, hypothesis: Hypothesis[AnyQuery], private: _Answers
     ) -> list[tuple[AnyQuery, Answer]]:
         """Update `hypothesis` on the query answered worst until the test stops; the exchanges."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
@@ -280,10 +280,10 @@ class IterativeConstruction(Generic[AnyQuery]):
         return exchanges
 
 
-class _Answers(Protocol[AnyQuery]):
+class _Answers(Protocol):
     """The two private steps of a round; each call is one step of eps0-DP."""
 
-    def choose(self, hypothesis: Hypothesis[AnyQuery]) -> int:
+    def choose(self, hypothesis: Hypothesis[Any]) -> int:
         """Number of a query that the hypothesis answers badly."""
 
     def value(self, index: int) -> float:

@@ -1,4 +1,4 @@
-"""The exponential mechanism, decided for exact scores: in float64 where a margin allows, or by balls."""
+"""The exponential mechanism for exact scores: decided in float64 with a margin, else in balls."""
 
 from __future__ import annotations
 

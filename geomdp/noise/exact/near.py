@@ -27,7 +27,7 @@ Words = npt.NDArray[np.uint64]
 #: Values (m,), and bounds on their errors (m,), which may be infinite.
 Near = tuple[FloatArray, FloatArray]
 
-#: Bound on the error of `near_log`, and on that of `_turn`.
+#: Bound on the error of `near_log`, and on that of `near_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
 #: A number u of which the first word w is known lies in [w, w + 1] 2^-62, and ln u in
 #: [ln w, ln w + 1 / w] - 62 ln 2. The float nearest to w is off by a relative u, which is within
@@ -114,7 +114,7 @@ def near_gaussians(count: int, scale: float) -> NearVector:
         # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2). Below 0 both are NaN, which is undecided.
         length = np.sqrt(square)
         wrong = off / length + 4 * _unit(length)
-        sine, cosine = _turn(words[pairs:])
+        sine, cosine = near_turn(words[pairs:])
         values = scale * np.column_stack([length * sine, length * cosine]).ravel()
         errors = scale * np.repeat(wrong + (length + wrong) * 2 * TURN_ERROR, 2)
         return values[:count], errors[:count] + 4 * _unit(values[:count])
@@ -148,7 +148,7 @@ def near_log(numbers: FloatArray) -> FloatArray:
     return np.where(numbers > 0, value, -np.inf)
 
 
-def _turn(words: Words) -> tuple[FloatArray, FloatArray]:
+def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
     """sin and cos of 2 pi v to within 2^-48, for any v in [w, w + 1] 2^-62.
 
     The first three bits of v name an octant. The rest is an angle x in it, from 0 to pi / 4, to

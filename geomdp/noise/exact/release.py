@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 
 from geomdp.noise.base import Noise
+from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.near import NearVector, near_gaussians, near_laplaces
+from geomdp.noise.exact.near_elliptope import near_cone
 from geomdp.noise.exact.points import Computable
 from geomdp.noise.exact.rounding import nearest_multiples, refined
 from geomdp.noise.exact.uniforms import Entropy
@@ -86,10 +88,18 @@ class RoundedNoise(RoundedVector):
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
-        near = None
-        if isinstance(noise, LaplaceNoise):
-            near = near_laplaces(noise.dimension, noise.scale)
-        super().__init__(noise_vector(noise), grid, near)
+        super().__init__(noise_vector(noise), grid, _near(noise))
+
+
+def _near(noise: Noise) -> NearVector | None:
+    """The noise in float64 with proved errors, where that is written."""
+    match noise:
+        case LaplaceNoise():
+            return near_laplaces(noise.dimension, noise.scale)
+        case ConeNoise():
+            return near_cone(noise)
+        case _:
+            return None
 
 
 class RoundedGaussians(RoundedVector):

@@ -46,7 +46,7 @@ def test_logarithms_are_within_their_bound():
 
 
 def test_turns_are_within_their_bound():
-    sine, cosine = near._turn(words())
+    sine, cosine = near.near_turn(words())
     with mpmath.workprec(REFERENCE_BITS):
         for w, s, c in zip(words().tolist(), sine.tolist(), cosine.tolist(), strict=True):
             for place in (w, w + 1):
@@ -106,8 +106,8 @@ def test_a_bound_without_its_rounding_is_caught(monkeypatch):
 
 
 def test_a_sine_off_by_a_part_in_a_trillion_is_caught(monkeypatch):
-    right = near._turn
-    monkeypatch.setattr(near, "_turn", lambda given: tuple(x + 2.0**-40 for x in right(given)))
+    right = near.near_turn
+    monkeypatch.setattr(near, "near_turn", lambda given: tuple(x + 2.0**-40 for x in right(given)))
     with pytest.raises(AssertionError):
         check_values_are_within_their_errors("gaussians", near_gaussians)
 

@@ -1,0 +1,199 @@
+"""Cone noise over the elliptope in float64 with proved errors: a filter, see `near`.
+
+The same numbers are read in the same order as by `vectors.noise_vector`: two gamma variables, then
+two random correlation matrices from Bartlett's factor. No step rejects, so their places are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies import Elliptope
+from geomdp.noise.cone import ConeNoise
+from geomdp.noise.exact.near import (
+    CUT,
+    LOG_ERROR,
+    TURN_ERROR,
+    Near,
+    NearVector,
+    Words,
+    near_gaussians,
+    near_log,
+    near_turn,
+)
+from geomdp.noise.exact.uniforms import WORD_BITS
+
+#: Twice the largest relative error of one rounding.
+UNIT = 2.0**-52
+
+
+def near_cone(noise: ConeNoise) -> NearVector | None:
+    """The noise in float64 with proved errors; None for other bodies than an elliptope around 0."""
+    body = noise.body
+    if not isinstance(body, Elliptope) or body.order < 2 or noise.centre.any():
+        return None
+    shape = noise.effective_dimension + 1
+    first, second = np.arange(shape), shape + np.arange(shape)
+    one = _places(body.order, 2 * shape)
+    two = _places(body.order, one.stop)
+    linear = _linear(noise, body.dimension)
+    above = np.triu_indices(body.order, 1)
+
+    def evaluate(words: Words) -> Near:
+        logs, cuts = _minus_logs(words)
+        radii = [_sum(logs[places], cuts[places]) for places in (first, second)]
+        sizes = [value / noise.rate for value, _ in radii]
+        wrong = [off / noise.rate + 4 * UNIT * value for (_, off), value in zip(radii, sizes)]
+        points = [_correlations(words, logs, cuts, places) for places in (one, two)]
+        (a, b), gap = [matrix[above] for matrix, _ in points], max(off for _, off in points)
+        moved = sizes[0] * a - sizes[1] * b
+        total = sum(sizes)
+        # Correlations are at most 1, and known up to `gap`.
+        off = (total + sum(wrong)) * gap + sum(wrong) + 4 * UNIT * total
+        return linear.image(moved, off, sizes[0] - sizes[1], total, sum(wrong))
+
+    return NearVector(two.stop, evaluate)
+
+
+@dataclass(frozen=True)
+class _Linear:
+    """The map x -> matrix @ x + t constant in float64."""
+
+    matrix: sp.csr_array | None
+    constant: FloatArray | None
+    #: Sums of |entries| of the rows, and the largest number of entries of one.
+    weights: FloatArray
+    longest: int
+
+    def image(self, x: FloatArray, off: float, t: float, size: float, wrong: float) -> Near:
+        """Images of x, known up to `off` an entry and at most `size`; t is known up to `wrong`."""
+        values = x if self.matrix is None else self.matrix @ x
+        errors = self.weights * (off + (self.longest + 2) * UNIT * (size + off))
+        if self.constant is not None:
+            values = values + t * self.constant
+            errors = errors + np.abs(self.constant) * (wrong + 4 * UNIT * size)
+        return values, (errors + 2 * UNIT * np.abs(values)) * (1 + 2.0**-40)
+
+
+def _linear(noise: ConeNoise, dimension: int) -> _Linear:
+    if noise.matrix is None:
+        return _Linear(None, noise.constant, np.ones(dimension), 1)
+    matrix = sp.csr_array(noise.matrix)
+    weights = np.asarray(abs(matrix).sum(axis=1)).ravel()
+    longest = int(np.diff(matrix.indptr).max(initial=0))
+    # The sum of so many terms is rounded too; a share of it is far above that.
+    return _Linear(matrix, noise.constant, weights * (1 + 2.0**-30), longest)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the numbers of one correlation matrix stand among all that are read.
+
+    Rows i = 0, .., p - 1 of Bartlett's factor in turn: i Gaussian variables from (i + 1) // 2 pairs
+    of numbers, then a gamma variable of shape (p + 1 - i) / 2.
+    """
+
+    order: int
+    lengths: IntArray  # numbers U of the pairs
+    turns: IntArray  # numbers V of the pairs
+    pair_rows: IntArray  # row of each pair
+    pair_columns: IntArray  # column of its first variable
+    exponentials: IntArray  # numbers behind the whole parts of the gamma variables
+    exponential_rows: IntArray
+    halves: IntArray  # (h, 2): numbers of the halves
+    half_rows: IntArray
+    stop: int
+
+
+def _places(order: int, start: int) -> _Places:
+    rows = range(order)
+    lists: dict[str, list[int]] = {
+        name: [] for name in ("u", "v", "row", "column", "e", "e_row", "h", "h_row")
+    }
+    place = start
+    for i in rows:
+        pairs = (i + 1) // 2
+        lists["u"] += range(place, place + pairs)
+        lists["v"] += range(place + pairs, place + 2 * pairs)
+        lists["row"] += [i] * pairs
+        lists["column"] += range(0, 2 * pairs, 2)
+        place += 2 * pairs
+        count, odd = divmod(order + 1 - i, 2)
+        lists["e"] += range(place, place + count)
+        lists["e_row"] += [i] * count
+        place += count
+        if odd:
+            lists["h"] += [place, place + 1]
+            lists["h_row"].append(i)
+            place += 2
+    arrays = {name: np.array(values, dtype=np.int64) for name, values in lists.items()}
+    return _Places(
+        order,
+        arrays["u"],
+        arrays["v"],
+        arrays["row"],
+        arrays["column"],
+        arrays["e"],
+        arrays["e_row"],
+        arrays["h"].reshape(-1, 2),
+        arrays["h_row"],
+        place,
+    )
+
+
+def _minus_logs(words: Words) -> Near:
+    """-ln U of uniform numbers, and how far they may be off."""
+    numbers = words.astype(np.float64)
+    return WORD_BITS * math.log(2) - near_log(numbers), 2 * LOG_ERROR + CUT / numbers
+
+
+def _sum(logs: FloatArray, cuts: FloatArray) -> tuple[float, float]:
+    """A gamma variable of whole shape as a sum of exponentials, and how far it may be off."""
+    total = float(logs.sum())
+    return total, float(cuts.sum()) * (1 + 2.0**-30) + len(logs) * UNIT * total
+
+
+def _correlations(
+    words: Words, logs: FloatArray, cuts: FloatArray, places: _Places
+) -> tuple[FloatArray, float]:
+    """A correlation matrix (p, p), and how far its entries may be off."""
+    factor, errors = _factor(words, logs, cuts, places)
+    lengths = np.sqrt((factor**2).sum(axis=1))
+    units = factor / lengths[:, None]
+    # x / |x| moves by at most 2 |e| / |x| when x does by e; norm and quotient add their roundings.
+    moved = 2 * np.sqrt((errors**2).sum(axis=1)) / lengths * (1 + 2.0**-30)
+    off = float(moved.max()) + (places.order + 8) * UNIT
+    # Inner products of vectors of length 1, each off by `off`, and their own rounding.
+    return units @ units.T, (2 * off + off**2) * (1 + 2.0**-30) + (places.order + 8) * UNIT
+
+
+def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -> Near:
+    """The lower triangular factor (p, p) and the errors of its entries."""
+    order = places.order
+    # One column more, for the second variable of a pair of which a row needs only the first.
+    factor, errors = np.zeros((order, order + 1)), np.zeros((order, order + 1))
+    pairs = len(places.lengths)
+    chosen = np.concatenate([words[places.lengths], words[places.turns]])
+    values, off = near_gaussians(2 * pairs, 1.0).evaluate(chosen)
+    for half in (0, 1):
+        at = places.pair_rows, places.pair_columns + half
+        factor[at], errors[at] = values[half::2], off[half::2]
+    sums = np.bincount(places.exponential_rows, logs[places.exponentials], order)
+    wrong = np.bincount(places.exponential_rows, cuts[places.exponentials], order)
+    # Half a squared Gaussian variable: E cos^2(2 pi V), E exponential.
+    starts, ends = places.halves[:, 0], places.halves[:, 1]
+    cosine = near_turn(words[ends])[1]
+    sums[places.half_rows] += logs[starts] * cosine**2
+    wrong[places.half_rows] += cuts[starts] + 4 * TURN_ERROR * (logs[starts] + cuts[starts])
+    wrong += (order + 8) * UNIT * sums
+    diagonal = np.sqrt(2 * sums)
+    each = np.arange(order)
+    # What stands in the column of the diagonal or behind it is the unneeded half of a pair.
+    factor[each, each] = diagonal
+    errors[each, each] = 2 * wrong / diagonal * (1 + 2.0**-30) + 4 * UNIT * diagonal
+    return factor[:, :order], errors[:, :order]

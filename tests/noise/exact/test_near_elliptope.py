@@ -1,0 +1,143 @@
+"""The float64 filter of cone noise over the elliptope: its bounds hold and it changes no draw."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from flint import arb, ctx
+
+from geomdp.bodies import Ball, Elliptope
+from geomdp.mechanisms import Cone
+from geomdp.noise import ConeNoise
+from geomdp.noise.exact import RoundedNoise, RoundedVector, near_elliptope, noise_vector
+from geomdp.noise.exact.near_elliptope import near_cone
+from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Undecided, UniformBits
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import MarginalTables, Parities
+from tests.noise.exact.reference import seeded
+from tests.noise.exact.test_near import Words
+from tests.stats import LEVEL, ks_same, mean_agrees
+
+WORDS = 6
+
+
+def cone(workload, adjacency):
+    return Cone(workload, n=50, privacy=PureDP(1.0), adjacency=adjacency).noise
+
+
+NOISES = {
+    "order 2": ConeNoise(Elliptope(2), 1.0, np.zeros(1)),
+    "order 7": ConeNoise(Elliptope(7), 0.3, np.zeros(21)),
+    "mapped": ConeNoise(
+        Elliptope(4), 2.0, np.zeros(6), sp.csr_array(np.arange(-6.0, 6).reshape(2, 6)), np.ones(2)
+    ),
+    "tables": cone(MarginalTables([2] * 9, 2), Adjacency.REPLACE_ONE),
+    "tables, add/remove": cone(MarginalTables([2] * 4, 2), Adjacency.ADD_REMOVE),
+    "parities": cone(Parities(5, 2), Adjacency.ADD_REMOVE),
+}
+#: Words of which some are so small or large that errors grow.
+EXTREME = [1, 2, 2**20, 2**40 + 1, (1 << WORD_BITS) - 1, (1 << WORD_BITS) - 2**20]
+
+
+@pytest.fixture(params=NOISES)
+def noise(request):
+    return NOISES[request.param]
+
+
+def check_values_are_within_their_errors(noise):
+    """Against balls at 372 bits of the same numbers; returns how large the errors get."""
+    near, vector = near_cone(noise), noise_vector(noise)
+    rng, largest = np.random.default_rng(0), 0.0
+    for seed in range(4):
+        given = rng.integers(0, 1 << WORD_BITS, near.count, dtype=np.uint64).tolist()
+        if seed > 1:
+            for place in rng.choice(near.count, max(1, near.count // 9), replace=False).tolist():
+                given[place] = int(rng.choice(EXTREME))
+        bits = UniformBits(Words(given))
+        with np.errstate(all="ignore"):
+            values, errors = near.evaluate(bits.first_words(near.count))
+        with ctx.workprec(WORDS * WORD_BITS):
+            draw = Draw(bits, WORDS)
+            exact = vector(draw)
+            assert draw._next == near.count
+            for x, error, y in zip(values.tolist(), errors.tolist(), exact, strict=True):
+                certain = math.isfinite(x) and math.isfinite(error)
+                assert not certain or abs(arb(x) - y) <= error
+        if seed < 2:
+            largest = max(largest, float(errors.max()))
+    return largest
+
+
+def test_values_are_within_their_errors(noise):
+    deviation = float(np.sqrt(noise.variances().max()))
+    assert check_values_are_within_their_errors(noise) < 1e-9 * deviation
+
+
+def too_long(total, off):
+    return total + 1e-6, off
+
+
+#: A ten-millionth of one entry of a row, a millionth of a radius.
+DEFECTS = {
+    "_factor": lambda right: lambda *given: bent(*right(*given)),
+    "_sum": lambda right: lambda *given: too_long(*right(*given)),
+}
+
+
+def bent(factor, errors):
+    changed = factor.copy()
+    changed[-1, 0] += 1e-7
+    return changed, errors
+
+
+@pytest.mark.parametrize("function", DEFECTS)
+def test_a_defect_is_caught(monkeypatch, function):
+    right = getattr(near_elliptope, function)
+    monkeypatch.setattr(near_elliptope, function, DEFECTS[function](right))
+    with pytest.raises(AssertionError):
+        check_values_are_within_their_errors(NOISES["order 7"])
+
+
+class Refusing:
+    """A filter that reads the same words as the real one, and decides nothing."""
+
+    def __init__(self, near):
+        self._count = near.count
+
+    def rounded(self, bits, grid):
+        del grid
+        bits.first_words(self._count)
+        raise Undecided
+
+
+@pytest.mark.parametrize("grid", [0, 9, 30, 45, 90])
+def test_the_filter_never_changes_a_draw(noise, grid):
+    filtered = RoundedNoise(noise, grid)
+    plain = RoundedVector(noise_vector(noise), grid, Refusing(near_cone(noise)))
+    for seed in range(3):
+        assert filtered.draw(seeded(seed)) == plain.draw(seeded(seed))
+
+
+def test_it_decides_nearly_all_draws(monkeypatch):
+    noise = RoundedNoise(NOISES["tables"], 7)
+    monkeypatch.setattr(noise, "_vector", None)
+    assert all(len(noise.draw(seeded(seed))) == 144 for seed in range(100))
+
+
+@pytest.mark.statistical
+def test_draws_have_the_law_of_the_float64_sampler():
+    noise = NOISES["tables, add/remove"]
+    rounded, entropy = RoundedNoise(noise, 9), seeded(4)
+    draws = np.array([rounded.draw(entropy) for _ in range(3000)]) / 2**9
+    others = noise.sample(np.random.default_rng(5), 20_000)
+    for j in range(noise.dimension):
+        ks_same(draws[:, j], others[:, j], level=LEVEL / noise.dimension)
+    mean_agrees(draws[:, :, None] * draws[:, None, :], noise.covariance())
+
+
+def test_other_noises_have_no_filter():
+    assert near_cone(ConeNoise(Ball(2, 1.0), 1.0, np.zeros(2))) is None
+    assert near_cone(ConeNoise(Elliptope(3), 1.0, np.array([0.1, 0.0, 0.0]))) is None
