@@ -83,6 +83,26 @@ ADDITIVE = (
         ("tests/mechanisms/test_certified_rows.py::test_what_sticks_out_is_refused",),
     ),
     Fault(
+        "certified bodies: too small a body is accepted",
+        "exact releases claim a proof that fails",
+        "mechanisms.additive_noise.certified_bodies:core_holds",
+        "adjacency) <= 1)",
+        "adjacency) <= 1.01)",
+        (
+            "tests/mechanisms/test_certified_bodies.py::test_what_sticks_out_by_a_millionth_is_refused",
+        ),
+    ),
+    Fault(
+        "certified polytopes: a difference may lie outside",
+        "exact releases claim a proof that fails",
+        "mechanisms.additive_noise.certified_bodies:_whole_image",
+        "(widths <= offsets).all()",
+        "(widths <= 2 * offsets).all()",
+        (
+            "tests/mechanisms/test_certified_bodies.py::test_a_polytope_that_misses_a_difference_is_refused",
+        ),
+    ),
+    Fault(
         "Laplace mechanism: half the scale",
         "epsilon is twice what is claimed",
         "privacy.calibration:laplace_scale",

@@ -166,7 +166,7 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
     if pulled is None:
         return False
     images, error = pulled
-    return _gauge_bound(core, images, error, adjacency) <= 1
+    return bool(_gauge_bound(core, images, error, adjacency) <= 1)
 
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:

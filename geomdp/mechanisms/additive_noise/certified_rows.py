@@ -111,7 +111,8 @@ def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency
     if pulled is None:
         return False
     images, error = pulled
-    return bool(proved_bound(longest_difference(images, adjacency), error, len(root)) <= 1)
+    bound = proved_bound(longest_difference(images, adjacency), error, len(root))
+    return bool(bound <= 1)
 
 
 def pulled_back(

@@ -238,9 +238,7 @@ class IterativeConstruction(Generic[AnyQuery]):
             self._check_range(truths, len(records))
             return _SeededAnswers(self, truths, noise)
 
-        def draw(
-            start: Hypothesis[AnyQuery], private: _Answers
-        ) -> IterativeRelease[AnyQuery]:
+        def draw(start: Hypothesis[AnyQuery], private: _Answers) -> IterativeRelease[AnyQuery]:
             exchanges = self._construct(start, private)
             return IterativeRelease(start, self.accuracy, guarantee, tuple(exchanges))
 
