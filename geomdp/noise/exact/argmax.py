@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -11,9 +10,9 @@ from flint import arb
 
 from geomdp._typing import FloatArray
 from geomdp.noise.exact.laplace_numbers import ExactNumber, exact_ball
-from geomdp.noise.exact.near import CUT, LOG_ERROR, near_log
+from geomdp.noise.exact.near import LOG_ERROR, minus_log, near_log
 from geomdp.noise.exact.rounding import refined
-from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, UniformBits
+from geomdp.noise.exact.uniforms import Draw, Entropy, Undecided, UniformBits
 from geomdp.noise.exact.variates import exponentials
 
 
@@ -67,13 +66,11 @@ def exact_argmax(
 def _by_floats(near: FloatArray, errors: FloatArray, scale: float, bits: UniformBits) -> int:
     """The same index, from the first word of each number; `Undecided` if two keys overlap.
 
-    E = 62 ln 2 - ln w is off by at most o; ln E then by at most o / (E - o) and the error of
+    E = -ln u is off by at most o; ln E then by at most o / (E - o) and the error of
     `near_log`. A sum of two terms adds half a unit in the last place of each and of itself.
     """
     with np.errstate(all="ignore"):
-        words = bits.first_words(len(near)).astype(np.float64)
-        size = WORD_BITS * math.log(2) - near_log(words)
-        off = 2 * LOG_ERROR + CUT / words
+        size, off = minus_log(bits.first_words(len(near)))
         gumbel = -near_log(size)
         shift = near / scale
         keys = shift + gumbel

@@ -29,8 +29,10 @@ Near = tuple[FloatArray, FloatArray]
 
 #: Bound on the error of `near_log`, and on that of `near_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
-#: A number u of which the first word w is known lies in [w, w + 1] 2^-62, and ln u in
-#: [ln w, ln w + 1 / w] - 62 ln 2. The float nearest to w is off by a relative u, which is within
+#: Error of `minus_log`: a share of its value, and what the rounding of the word to a float adds.
+SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
+#: A number u of which the first word w is known lies in [w, w + 1] 2^-62, so that -ln u is below
+#: 62 ln 2 - ln w by at most 1 / w. The float nearest to w is off by a relative u, which is within
 #: this share of 1 / w.
 CUT = 1.01
 #: Whole numbers below this are floats, and so are their halves.
@@ -93,12 +95,9 @@ def near_laplaces(count: int, scale: float) -> NearVector:
     """`scale` times the variables of `variates.laplaces`: ln(U / V)."""
 
     def evaluate(words: Words) -> Near:
-        numbers = words.astype(np.float64)
-        logs, cuts = near_log(numbers), CUT / numbers
-        values = scale * (logs[:count] - logs[count:])
-        # The difference of two numbers of at most 43 is off by 43 u, far below the two logarithms.
-        errors = scale * (4 * LOG_ERROR + cuts[:count] + cuts[count:]) + 4 * _unit(values)
-        return values, errors
+        logs, off = minus_log(words)
+        values = scale * (logs[count:] - logs[:count])
+        return values, scale * (off[:count] + off[count:]) * (1 + 2.0**-40) + 4 * _unit(values)
 
     return NearVector(2 * count, evaluate)
 
@@ -108,12 +107,10 @@ def near_gaussians(count: int, scale: float) -> NearVector:
     pairs = (count + 1) // 2
 
     def evaluate(words: Words) -> Near:
-        numbers = words[:pairs].astype(np.float64)
-        square = -2 * (near_log(numbers) - WORD_BITS * math.log(2))
-        off = 2 * (2 * LOG_ERROR + CUT / numbers)
-        # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2). Below 0 both are NaN, which is undecided.
-        length = np.sqrt(square)
-        wrong = off / length + 4 * _unit(length)
+        square, off = minus_log(words[:pairs])
+        length = np.sqrt(2 * square)
+        # |a^(1/2) - b^(1/2)| <= |a - b| / b^(1/2); infinite for b = 0.
+        wrong = 2 * off / length * (1 + 2.0**-40) + 4 * _unit(length)
         sine, cosine = near_turn(words[pairs:])
         values = scale * np.column_stack([length * sine, length * cosine]).ravel()
         errors = scale * np.repeat(wrong + (length + wrong) * 2 * TURN_ERROR, 2)
@@ -127,25 +124,45 @@ def _unit(values: FloatArray) -> FloatArray:
     return np.asarray(2.0**-53 * np.abs(values) + 2.0**-1000)
 
 
+def minus_log(words: Words) -> Near:
+    """-ln u of uniform numbers u from their first words, and how far it may be off.
+
+    With w = 2^e t as in `_split`, it is (62 - e) ln 2 - ln t. Either e = 62 and only the second
+    term is left, or the sum is at least 0.34 and the terms at most 2.1 and 1.1 times as large. So
+    it is off by at most 50 u of its value. Infinite for the word 0.
+    """
+    numbers = words.astype(np.float64)
+    e, log = _split(numbers)
+    value = (WORD_BITS - e) * math.log(2) - log
+    off = SHARE_ERROR * np.abs(value) + WORD_ERROR + CUT / numbers
+    return np.where(numbers > 0, value, np.inf), off
+
+
 def near_log(numbers: FloatArray) -> FloatArray:
     """ln x of x from 2^-62 to 2^62 to within 2^-45, a relative error u of x included.
 
-    x = 2^e t with t in [2^-1/2, 2^1/2] and s = (t - 1) / (t + 1), so that |s| < 0.172 and
-    ln t = 2 (s + s^3/3 + s^5/5 + ...). What follows s^23 adds less than 2^-66. e ln 2, at most 43,
-    and the sum bring 4 roundings of 43 u, the series, at most 0.35, less than 40 of its size: in
-    all below 2^-45. -inf for x = 0.
+    With x = 2^e t as in `_split`, e ln 2, at most 43, and the sum bring 4 roundings of 43 u: in all
+    below 2^-45. -inf for x = 0.
+    """
+    e, log = _split(numbers)
+    return np.asarray(np.where(numbers > 0, e * math.log(2) + log, -np.inf))
+
+
+def _split(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The e and ln t of x = 2^e t with t in [2^-1/2, 2^1/2].
+
+    With s = (t - 1) / (t + 1), |s| < 0.172 and ln t = 2 (s + s^3/3 + s^5/5 + ...), at most 0.35.
+    What follows s^23 adds less than 2^-66 of it, and all roundings less than 40 u of it.
     """
     fraction, exponent = np.frexp(numbers)
     low = fraction < math.sqrt(0.5)
     t = np.where(low, 2 * fraction, fraction)
-    e = exponent - low
     s = (t - 1) / (t + 1)
     square = s * s
     series = np.full_like(s, 1 / 23)
     for odd in range(21, 0, -2):
         series = series * square + 1 / odd
-    value = e * math.log(2) + 2 * s * series
-    return np.where(numbers > 0, value, -np.inf)
+    return np.asarray(exponent - low, dtype=np.float64), 2 * s * series
 
 
 def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:

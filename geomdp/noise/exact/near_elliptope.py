@@ -16,17 +16,14 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Elliptope
 from geomdp.noise.cone import ConeNoise
 from geomdp.noise.exact.near import (
-    CUT,
-    LOG_ERROR,
     TURN_ERROR,
     Near,
     NearVector,
     Words,
+    minus_log,
     near_gaussians,
-    near_log,
     near_turn,
 )
-from geomdp.noise.exact.uniforms import WORD_BITS
 
 #: Twice the largest relative error of one rounding.
 UNIT = 2.0**-52
@@ -45,10 +42,13 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
     above = np.triu_indices(body.order, 1)
 
     def evaluate(words: Words) -> Near:
-        logs, cuts = _minus_logs(words)
+        logs, cuts = minus_log(words)
         radii = [_sum(logs[places], cuts[places]) for places in (first, second)]
         sizes = [value / noise.rate for value, _ in radii]
-        wrong = [off / noise.rate + 4 * UNIT * value for (_, off), value in zip(radii, sizes)]
+        wrong = [
+            off / noise.rate + 4 * UNIT * value
+            for (_, off), value in zip(radii, sizes, strict=True)
+        ]
         points = [_correlations(words, logs, cuts, places) for places in (one, two)]
         (a, b), gap = [matrix[above] for matrix, _ in points], max(off for _, off in points)
         moved = sizes[0] * a - sizes[1] * b
@@ -146,16 +146,11 @@ def _places(order: int, start: int) -> _Places:
     )
 
 
-def _minus_logs(words: Words) -> Near:
-    """-ln U of uniform numbers, and how far they may be off."""
-    numbers = words.astype(np.float64)
-    return WORD_BITS * math.log(2) - near_log(numbers), 2 * LOG_ERROR + CUT / numbers
-
-
 def _sum(logs: FloatArray, cuts: FloatArray) -> tuple[float, float]:
     """A gamma variable of whole shape as a sum of exponentials, and how far it may be off."""
-    total = float(logs.sum())
-    return total, float(cuts.sum()) * (1 + 2.0**-30) + len(logs) * UNIT * total
+    # `fsum` rounds the exact sum once.
+    total = math.fsum(logs.tolist())
+    return total, float(cuts.sum()) * (1 + 2.0**-30) + UNIT * total
 
 
 def _correlations(

@@ -45,6 +45,17 @@ def test_logarithms_are_within_their_bound():
     assert worst < LOG_ERROR / 2
 
 
+def test_logarithms_of_uniform_numbers_are_within_their_bound():
+    values, errors = near.minus_log(words()[1:])
+    with mpmath.workprec(REFERENCE_BITS):
+        given = zip(words()[1:].tolist(), values.tolist(), errors.tolist(), strict=True)
+        for w, value, error in given:
+            for place in (w, w + 1):
+                exact = mpmath.log(mpf(TOP)) - mpmath.log(place)
+                cut = near.CUT / w
+                assert abs(value - exact) <= (error - cut) / 2 + cut
+
+
 def test_turns_are_within_their_bound():
     sine, cosine = near.near_turn(words())
     with mpmath.workprec(REFERENCE_BITS):
@@ -99,7 +110,8 @@ def test_values_are_within_their_errors(kind, monkeypatch):
 
 
 def test_a_bound_without_its_rounding_is_caught(monkeypatch):
-    monkeypatch.setattr(near, "LOG_ERROR", 0.0)
+    monkeypatch.setattr(near, "SHARE_ERROR", 0.0)
+    monkeypatch.setattr(near, "WORD_ERROR", 0.0)
     monkeypatch.setattr(near, "_unit", np.zeros_like)
     with pytest.raises(AssertionError):
         check_values_are_within_their_errors("gaussians", near_gaussians)

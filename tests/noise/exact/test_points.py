@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 import geomdp.bodies
-from geomdp.bodies import Body, Ellipsoid, LpBall, NuclearBall, Product, Scaled, TableMoments
+from geomdp.bodies import (
+    Body,
+    Ellipsoid,
+    LpBall,
+    NuclearBall,
+    Product,
+    Scaled,
+    TableMoments,
+    TriangulatedPolytope,
+)
 from geomdp.noise.exact import NoExactPath
 from geomdp.noise.exact.points import LARGEST_EXPONENT, NO_EXACT_POINTS, uniform_point
 from tests.catalogue import cases_with
@@ -93,6 +102,16 @@ def test_points_have_the_second_moment_of_the_body(case):
 def test_points_lie_in_the_body(case):
     body = case.build(1.0)
     assert body.contains(floats(uniform_point(body), 50, seed=11)).all()
+
+
+@pytest.mark.statistical
+def test_simplices_of_different_volumes():
+    """Four simplices of volumes 1, 2, 3 and 1 around 0, of which each gets its share of points."""
+    body = TriangulatedPolytope(np.vstack([np.eye(3), [[-1.0, -2, -3]]]))
+    assert sorted(body.whole_cones.volumes) == [1, 1, 2, 3]
+    points = floats(uniform_point(body), 6000, seed=13)
+    mean_agrees(points[:, :, None] * points[:, None, :], body.second_moment())
+    mean_agrees(points, body.centroid())
 
 
 def test_cut_tables_violate_no_more_than_allowed():
