@@ -26,7 +26,7 @@ from geomdp.bounds import upper
 from geomdp.geometry.sampling import ExactSampler
 from geomdp.mechanisms import strategies
 from geomdp.mechanisms.strategies.design import Design
-from geomdp.noise.exact import proved_gaussian_scale
+from geomdp.noise.exact import proved_gaussian_scale, proved_shortcut_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 
 PURE, RHO, DELTA = PureDP(1.0), ZCDP(0.5), ApproxDP(1.0, 1e-6)
@@ -93,6 +93,7 @@ CALLS: list[partial[Any]] = [
     partial(privacy.zcdp_to_approx, privacy=RHO, delta=1e-6),
     partial(privacy.zcdp_to_approx_optimal_order, privacy=RHO, delta=1e-6),
     partial(proved_gaussian_scale, 1, privacy=RHO),
+    partial(proved_shortcut_scale, 1, privacy=DELTA, steps=2),
     partial(mechanisms.Laplace, SMALL, **OFFLINE),
     partial(mechanisms.Ball, SMALL, **OFFLINE),
     partial(mechanisms.Ellipsoid, SMALL, **OFFLINE),

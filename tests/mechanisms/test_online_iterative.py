@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -153,6 +154,9 @@ class Doubled(SparseQuery):
     def total(self, tally: Mapping[Hashable, int]) -> float:
         return 2 * super().total(tally)
 
+    def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
+        return 2 * super().exact_total(tally)
+
 
 class Undefined(SparseQuery):
     """A query without a true answer."""
@@ -179,18 +183,22 @@ def test_online_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) 
     assert len(online.transcript) == 0
 
 
-@pytest.mark.parametrize("kind", [Doubled, Undefined])
 @pytest.mark.parametrize("adjacency", Adjacency)
-def test_iterative_refuses_queries_with_answers_out_of_range(kind, adjacency: Adjacency) -> None:
-    """Before the ledger pays."""
+def test_iterative_refuses_queries_with_answers_out_of_range(adjacency: Adjacency) -> None:
+    """Before the ledger pays, with exact true answers and with those of a seeded run."""
     n, ledger = 400_000, Ledger(APPROX, adjacency=adjacency)
     construction = IterativeConstruction(
-        SparseMultiplicativeWeights(1), EnumeratedQueries([kind.counting("a")]), n=n,
+        SparseMultiplicativeWeights(1), EnumeratedQueries([Doubled.counting("a")]), n=n,
         privacy=APPROX, adjacency=adjacency,
     )  # fmt: skip
-    with pytest.raises(ValueError, match=r"queries must have values in \[0, 1\]"):
+    message = r"queries must have values in \[0, 1\]"
+    with pytest.raises(ValueError, match=message):
         construction.release(["a"] * n, ledger=ledger)
     assert not ledger.spends()
+    for kind in (Doubled, Undefined):
+        construction.distinguisher = EnumeratedQueries([kind.counting("a")])
+        with pytest.raises(ValueError, match=message):
+            construction.release(["a"] * n, rng=0)
 
 
 def test_listed_queries_must_share_one_tally() -> None:

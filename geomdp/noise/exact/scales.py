@@ -9,6 +9,7 @@ from flint import arb, ctx
 
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
+from geomdp.privacy.definitions import check_privacy
 
 #: Working precision in bits at which delta is enclosed: terms of it cancel to a few percent at
 #: most, and delta itself is a float64, so that hundreds of bits remain.
@@ -49,6 +50,7 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
     Laplace noise of scale b on each of `steps` numbers, which move by at most `change`, gives
     `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
     """
+    check_privacy(privacy, ApproxDP)
     scale = change / shortcut_step_epsilon(privacy, steps)
     with ctx.workprec(DELTA_BITS):
         squared = -8 * steps * arb(privacy.delta).log() * change**2 / arb(privacy.epsilon) ** 2
