@@ -68,6 +68,8 @@ def finite_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
     """Return `values` as a C-contiguous float64 array of `ndim` axes without NaN or infinity."""
     try:
         array = np.ascontiguousarray(values, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError(f"{name} must be finite, got a number beyond float64") from error
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numeric, got {type(values).__name__}") from error
     if np.ndim(values) != ndim:

@@ -24,6 +24,7 @@ from geomdp._validation import positive
 from geomdp.bodies import Body, neighbour_body
 from geomdp.bodies.gaussian_vectors import mean_gaussian_norm
 from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.bodies.shadows import shadow
 from geomdp.bounds.bound import Bound, Side
@@ -115,7 +116,7 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     ----------
     Hardt-Talwar 2010; Nikolov 2022, Lemmas 17 and 20; formula sheet JL-VR, JL-L17, JL-URY.
     """
-    if not body.symmetric:
+    if not checked_body(body).symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
     basis = body.affine_hull().basis
     rank = basis.shape[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from geomdp import bounds, gaussian_width, sample_uniform, volume
 from geomdp.bodies import (
     Ball,
     Body,
@@ -26,10 +27,12 @@ from geomdp.bodies import (
     SymmetrisedBox,
     VPolytope,
     WorkloadPolytope,
+    check_contains_neighbours,
     difference_body,
     symmetric_hull,
 )
-from geomdp.workloads import Parities
+from geomdp.privacy import Adjacency
+from geomdp.workloads import Parities, Prefixes
 from tests.catalogue import AROUND_0, BODIES, TALL, TURN, cube, gaussian
 
 
@@ -203,4 +206,48 @@ def test_a_turned_body_is_the_same_body():
 )
 def test_bad_parameters_are_refused(build, message):
     with pytest.raises(ValueError, match=message):
+        build()
+
+
+#: Operations and algorithms that take a body; a dataclass took anything, and failed much later.
+TAKERS = [
+    lambda body: Scaled(body, 2.0),
+    lambda body: Shifted(body, np.ones(3)),
+    lambda body: LinearImage(np.eye(3), body),
+    Difference,
+    SymmetricHull,
+    difference_body,
+    symmetric_hull,
+    gaussian_width,
+    volume,
+    bounds.volume_radii,
+    lambda body: sample_uniform(body, 3, rng=0),
+    lambda body: check_contains_neighbours(body, Prefixes(3), Adjacency.REPLACE_ONE),
+]
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+@pytest.mark.parametrize("operand", [None, 1.0, "ball", np.eye(3), [Ball(3)], Ball])
+def test_operands_must_be_bodies(taker, operand):
+    with pytest.raises(ValueError, match=r"body must be a Body, got "):
+        taker(operand)
+
+
+@pytest.mark.parametrize("workload", [None, 3, "marginals", np.eye(2)])
+def test_a_polytope_of_a_workload_needs_one(workload):
+    with pytest.raises(ValueError, match="workload must be a Workload"):
+        WorkloadPolytope(workload)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: Box([0.0], [10**400]),
+        lambda: Shifted(Ball(1), [10**400]),
+        lambda: Ellipsoid([[10**400]]),
+        lambda: VPolytope([[10**400], [0]]),
+    ],
+)
+def test_whole_numbers_beyond_float64_are_refused(build):
+    with pytest.raises(ValueError, match="must be finite, got a number beyond float64"):
         build()

@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.special
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
-from geomdp._validation import batch, whole
+from geomdp._validation import batch, real_number, whole
 from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import MissingOracle
@@ -70,11 +70,11 @@ class TableMoments(Body):
         checked = tuple(whole(count, "levels", minimum=2) for count in levels)
         if not checked:
             raise ValueError("levels must hold at least 1 column, got none")
-        # Unlike `violation < 0`, this also refuses NaN.
-        if not violation >= 0:
-            raise ValueError(f"violation must be at least 0, got {violation}")
+        # Unlike `violation < 0`, this also refuses NaN, which stands for what is no number.
+        if not real_number(violation) >= 0:
+            raise ValueError(f"violation must be at least 0, got {violation!r}")
         object.__setattr__(self, "levels", checked)
-        object.__setattr__(self, "violation", float(violation))
+        object.__setattr__(self, "violation", real_number(violation))
 
     def _summary(self) -> str:
         return f"{len(self.levels)} columns"

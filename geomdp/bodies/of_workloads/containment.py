@@ -13,6 +13,7 @@ from geomdp.bodies.of_workloads.sensitivity import (
     neighbour_body,
     sensitivity_polytope,
 )
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import Scaled
 from geomdp.bodies.spectral.symmetric import SymmetricSpectral
 from geomdp.privacy import Adjacency
@@ -65,13 +66,12 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
         If the body is no `Body`, has another dimension than the answers, is not known to be
         symmetric, does not contain the neighbour body, or if containment cannot be verified.
     """
-    if not isinstance(body, Body):
-        raise ValueError(f"body must be a Body, got {type(body).__name__}")
+    checked_body(body)
+    neighbours = neighbour_body(workload, adjacency)
     if body.dimension != workload.n_queries:
         raise ValueError(f"body must have dimension {workload.n_queries}, got {body.dimension}")
     if not body.symmetric:
         raise ValueError(f"body must be known to be symmetric, got {body!r}")
-    neighbours = neighbour_body(workload, adjacency)
     hull = body.affine_hull()
     wanted = neighbours.affine_hull().basis
     missing = np.linalg.norm(wanted - hull.basis @ (hull.basis.T @ wanted), 2) if wanted.size else 0

@@ -32,6 +32,10 @@ class WorkloadPolytope(PolytopeByRays):
 
     workload: Workload
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.workload, Workload):
+            raise ValueError(f"workload must be a Workload, got {type(self.workload).__name__}")
+
     @property
     def dimension(self) -> int:
         """Number of queries m."""

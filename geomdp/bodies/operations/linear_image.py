@@ -19,6 +19,7 @@ from geomdp.bodies.arguments import (
     off_span,
 )
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body, symmetric_hull
 from geomdp.bodies.oracles import Facets, MissingOracle
 
@@ -57,6 +58,7 @@ class LinearImage(Body):
     body: Body
 
     def __post_init__(self) -> None:
+        checked_body(self.body)
         matrix = frozen_array(self.matrix, "matrix", ndim=2)
         if matrix.shape[0] == 0 or matrix.shape[1] != self.body.dimension:
             raise ValueError(

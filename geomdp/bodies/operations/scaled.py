@@ -13,6 +13,7 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import positive
 from geomdp.bodies.arguments import SupportFunction, Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.symmetrised import Difference, SymmetricHull
 from geomdp.bodies.oracles import Facets, Halfspace
 
@@ -33,6 +34,7 @@ class Scaled(Body):
     factor: float
 
     def __post_init__(self) -> None:
+        checked_body(self.body)
         object.__setattr__(self, "factor", positive(self.factor, "factor"))
 
     def _summary(self) -> str:
@@ -162,9 +164,7 @@ def difference_body(body: Body) -> Body:
     The closed form of the body (`Body.difference`) where there is one; 2 K for other bodies known
     to be symmetric; the wrapper `Difference` otherwise.
     """
-    if not isinstance(body, Body):
-        raise ValueError(f"body must be a Body, got {type(body).__name__}")
-    closed = body.difference()
+    closed = checked_body(body).difference()
     if closed is not None:
         return closed
     return Scaled(body, 2.0) if body.symmetric else Difference(body)
@@ -176,9 +176,7 @@ def symmetric_hull(body: Body) -> Body:
     The closed form of the body (`Body.symmetric_hull`) where there is one; K itself if it is known
     to be symmetric; the wrapper `SymmetricHull` otherwise.
     """
-    if not isinstance(body, Body):
-        raise ValueError(f"body must be a Body, got {type(body).__name__}")
-    closed = body.symmetric_hull()
+    closed = checked_body(body).symmetric_hull()
     if closed is not None:
         return closed
     return body if body.symmetric else SymmetricHull(body)

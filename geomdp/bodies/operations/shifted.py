@@ -11,6 +11,7 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.arguments import Verb, frozen_array
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
@@ -34,6 +35,7 @@ class Shifted(Body):
     offset: FloatArray
 
     def __post_init__(self) -> None:
+        checked_body(self.body)
         offset = frozen_array(self.offset, "offset", ndim=1)
         if offset.shape != (self.body.dimension,):
             raise ValueError(f"offset must have shape ({self.body.dimension},), got {offset.shape}")

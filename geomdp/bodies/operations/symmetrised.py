@@ -16,6 +16,7 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.gauges import VertexGauge
 from geomdp.bodies.facets.on_demand import OracleShooter
 from geomdp.bodies.facets.ray_shooting import RayShooter
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.oracles import Facets, MissingOracle
 
 #: Verbs that need the list of vertices of the inner body.
@@ -34,6 +35,9 @@ class Symmetrised(Body):
     body: Body
 
     symmetric = True
+
+    def __post_init__(self) -> None:
+        checked_body(self.body)
 
     def _summary(self) -> str:
         return f"of {self.body!r}"

@@ -70,7 +70,7 @@ class BarycentricBody(Body):
         rows, columns = self.vertices.shape
         if rows != columns or not (np.diagonal(self.vertices) == 1).all():
             return False
-        return int(np.count_nonzero(self.vertices)) == rows
+        return bool(np.count_nonzero(self.vertices) == rows)
 
     @property
     def dimension(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from geomdp._validation import positive
+from geomdp._validation import positive, whole
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import cover, covering_bound
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
@@ -72,6 +72,8 @@ def random_sign_bound(
     Nikolov 2022, Theorem 24; formula sheet JL-T24.
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
+    whole(queries, "queries")
+    positive(log_universe, "log_universe")
     sizes = list(set_sizes(log_universe, problem))
     share = positive(failure, "failure") / (len(sizes) + 1)
     families = [_best_singletons(queries, log_universe, problem, share, seed)]

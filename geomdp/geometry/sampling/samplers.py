@@ -12,6 +12,7 @@ from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.bodies import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Diagnostics, Samples
@@ -192,7 +193,7 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
         For n below 1 or an unbounded body.
     """
     n, rng = whole(n, "n"), np.random.default_rng(rng)
-    if body.implements(Body.sample_uniform):
+    if checked_body(body).implements(Body.sample_uniform):
         return Samples(body.sample_uniform(n, rng), Exact())
     simplices = triangulated(body)
     if simplices is not None:

@@ -11,6 +11,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import probability, whole
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.norm_balls.unit_ball import log_unit_ball_volume
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.bodies.polytopes.triangulated import triangulated
 from geomdp.geometry.results import Estimate
@@ -69,7 +70,7 @@ def volume(
     Clopper and Pearson (1934); formula sheet GEN-4.
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
-    if body.implements(Body.volume):
+    if checked_body(body).implements(Body.volume):
         return Estimate.exact(body.volume())
     simplices = triangulated(body)
     if simplices is not None:

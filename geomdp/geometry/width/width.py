@@ -9,6 +9,7 @@ import numpy as np
 from geomdp._typing import RandomState
 from geomdp._validation import probability, whole
 from geomdp.bodies.base import Body
+from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.products import Product
 from geomdp.geometry.concentration import gaussian_deviation
 from geomdp.geometry.results import Estimate
@@ -72,7 +73,7 @@ def gaussian_width(
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     generator = np.random.default_rng(rng)
-    factor, inner = _reduced(body)
+    factor, inner = _reduced(checked_body(body))
     known, rest = _split(inner)
     if rest is None:
         return Estimate.exact(factor * known)
