@@ -5,6 +5,7 @@ from .binomial import upper_bound as upper_bound
 from .classifier import CLASSIFIER as CLASSIFIER
 from .classifier import classifier_score as classifier_score
 from .mechanism import audit_mechanism as audit_mechanism
+from .mechanism import audit_runs as audit_runs
 from .mechanism import stated_density as stated_density
 from .privacy_loss import PrivacyLoss as PrivacyLoss
 from .refutation import Pair as Pair

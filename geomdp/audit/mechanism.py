@@ -97,9 +97,7 @@ def audit_mechanism(
     """Try to refute the privacy claim of a mechanism on the worst neighbours found.
 
     Additive mechanisms are audited by the draws of their noise, see `audit_noise`, with the
-    log-density ratio where the noise states one. Any other mechanism is run on the sums of
-    neighbouring data sets: `PAIRS` pairs whose records differ most, the rest of the records random.
-    These runs are seeded: it is the float64 simulation that is audited.
+    log-density ratio where the noise states one. Any other mechanism is run, see `audit_runs`.
 
     Parameters
     ----------
@@ -139,8 +137,29 @@ def audit_mechanism(
             level=level,
             rng=rng,
         )
+    return audit_runs(
+        mechanism, trials=trials, learners=(*learners, *without_density), level=level, rng=rng
+    )
+
+
+def audit_runs(
+    mechanism: PrivateSums,
+    *,
+    trials: int,
+    learners: Sequence[Learner] = DEFAULT_LEARNERS,
+    level: float = 1e-6,
+    rng: RandomState = None,
+) -> AuditResult:
+    """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
+
+    The data sets are `PAIRS` pairs whose records differ most, the rest of the records random. All
+    steps from the sums to the answers are audited, so this also sees faults of additive mechanisms
+    that are not in their noise. It is much slower than `audit_noise`. The runs are seeded: it is
+    the float64 simulation that is audited. Parameters, the result and errors are those of
+    `audit_mechanism`; all `learners` compete.
+    """
     generator = np.random.default_rng(rng)
-    pairs = neighbouring_pairs(mechanism, (*learners, *without_density), generator)
+    pairs = neighbouring_pairs(mechanism, learners, generator)
     return audit_pairs(pairs, mechanism.guarantee, trials=trials, level=level, rng=generator)
 
 

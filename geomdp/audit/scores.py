@@ -195,7 +195,8 @@ def _keys(outputs: Outputs, unit: float) -> IntArray:
     words = rows.view(np.int64)
     # A random odd multiplier for each column, and a mix of the bits between columns.
     columns = words.shape[1]
-    factors: IntArray = 2 * np.random.default_rng(columns).integers(0, 2**62, size=columns) + 1
+    drawn = np.random.default_rng(columns).integers(0, 2**62, size=columns)
+    factors = np.asarray(2 * drawn + 1, dtype=np.int64)
     keys = np.zeros(len(words), dtype=np.int64)
     for column in range(columns):
         keys = (keys ^ (words[:, column] * factors[column])) * factors[column]

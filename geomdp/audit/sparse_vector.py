@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Protocol
 
 import numpy as np
@@ -120,7 +120,7 @@ class SparseVectorLaw:
             ]
             + [ends[-1:]]
         )
-        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        nodes, weights = _rule()
         middles, halves = (cuts[1:] + cuts[:-1]) / 2, (cuts[1:] - cuts[:-1]) / 2
         t = (middles[:, None] + halves[:, None] * nodes).ravel()
         density = np.exp(-np.abs(t) / first) / (2 * first)
@@ -130,6 +130,12 @@ class SparseVectorLaw:
         below = np.where(away < 0, tail, 1 - tail)
         above = np.where(away < 0, 1 - tail, tail)
         return weights, below, above
+
+
+@cache
+def _rule() -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of the Gauss-Legendre rule on [-1, 1]."""
+    return np.polynomial.legendre.leggauss(NODES)
 
 
 def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from geomdp.audit import CLASSIFIER, audit_mechanism, audit_noise, stated_density
+from geomdp.audit import CLASSIFIER, audit_mechanism, audit_noise, audit_runs, stated_density
 from geomdp.audit.neighbours import farthest_changes, worst_changes
 from geomdp.mechanisms import (
     Cone,
@@ -177,6 +177,21 @@ def test_other_mechanisms_run_on_neighbouring_records(adjacency):
     assert not found.refuted
     assert found.pair.startswith("record")
     assert audit_mechanism(Leaky(inner), trials=2000, rng=0).refuted
+
+
+class Forgetful(Laplace):
+    """Draws the noise but forgets to add it."""
+
+    def privatise(self, sums, rng):
+        self.noise.sample(rng, 1)
+        return sums / self.n
+
+
+@pytest.mark.statistical
+def test_runs_show_what_draws_of_the_noise_do_not():
+    assert not audit_mechanism(Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
+    assert audit_runs(Forgetful(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
+    assert not audit_runs(Laplace(SQUARE, n=10, privacy=ONE), trials=2000, rng=0).refuted
 
 
 @pytest.mark.statistical

@@ -8,6 +8,7 @@ import pytest
 from geomdp.audit import (
     CLASSIFIER,
     DEFAULT_LEARNERS,
+    Learner,
     Pair,
     audit,
     audit_pairs,
@@ -197,6 +198,14 @@ def test_the_worst_of_many_pairs_is_found(seed):
         audit_pairs([], ONE, trials=100)
     with pytest.raises(ValueError, match="trials must be a whole number, at least 32"):
         audit_pairs([near, far], ONE, trials=31)
+
+
+@pytest.mark.statistical
+def test_a_search_does_not_believe_what_it_memorised():
+    memory = Learner("memory", lambda a, b: lambda outputs: np.isin(outputs, a).astype(float))
+    same = [lambda trials, rng: rng.laplace(size=trials)] * 2
+    found = audit_pairs([Pair("same", *same, (memory,))], PureDP(0.1), trials=2000, rng=0)
+    assert not found.refuted
 
 
 @pytest.mark.statistical
