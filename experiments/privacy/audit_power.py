@@ -33,9 +33,12 @@ import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, shared_legend
+from experiments.engine.script import Needs
 from experiments.engine.statistics import LEVEL
 
 FloatArray = npt.NDArray[np.float64]
+#: The classifier learns events for noise whose density is not known.
+NEEDS = Needs(("sklearn",), extra="audit")
 PURE, CONCENTRATED = gd.PureDP(1.0), gd.ZCDP(0.5)
 #: Number of records of the mechanisms; the noise on sums does not depend on it.
 RECORDS = 100
