@@ -106,7 +106,7 @@ def test_a_script_names_every_peer_that_it_imports(name: str) -> None:
     needed = script.module.NEEDS if isinstance(script.module, ComparesWithPeers) else None
     peers = set(needed.packages) if needed is not None and needed.extra == "bench" else set()
     assert imported & modules_of("bench") == peers
-    assert needed is None or needed.extra in ("bench", "dev")
+    assert needed is None or needed.extra in ("audit", "bench", "dev")
     assert script.left_out is None
 
 
