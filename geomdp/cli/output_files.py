@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from geomdp._written_files import write_together
+from geomdp._numerics.written_files import write_together
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from geomdp._written_files import write_together
+from geomdp._numerics.written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place

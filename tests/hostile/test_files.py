@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import geomdp as gd
-from geomdp._array_files import read_arrays
-from geomdp._written_files import write_together
+from geomdp._numerics.array_files import read_arrays
+from geomdp._numerics.written_files import write_together
 from geomdp.bounds import check_certificate
 from geomdp.data import Schema, read_chunks
 from geomdp.mechanisms import SmoothRelease, SparseSummary
@@ -215,7 +215,7 @@ def test_a_zip_bomb_is_not_unpacked(
 ) -> None:
     path = tmp_path / "bomb.npz"
     path.write_bytes(bomb(8 << 20))
-    monkeypatch.setattr("geomdp._array_files.MOST_BYTES", 4 << 20)
+    monkeypatch.setattr("geomdp._numerics.array_files.MOST_BYTES", 4 << 20)
     names = {"smooth summary": ("record", "moments", "noise_std"), "sparse summary": ("vector",)}
     with pytest.raises(ValueError, match=r"must hold the arrays"):
         read_arrays(path, names[name])

@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._written_files import write_together
+from geomdp._numerics.written_files import write_together
 
 FORMAT = "geomdp packing certificate"
 VERSION = 1

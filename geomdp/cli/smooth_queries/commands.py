@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from geomdp._written_files import write_together
+from geomdp._numerics.written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.errors import check_together
 from geomdp.cli.options import (

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from geomdp._array_files import parsed, read_arrays
+from geomdp._numerics.array_files import parsed, read_arrays
+from geomdp._numerics.written_files import write_together
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, whole
-from geomdp._written_files import write_together
 from geomdp.data import Schema
 from geomdp.mechanisms.smooth.moment_projection import MomentProjection
 from geomdp.privacy import Guarantee

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geomdp._array_files import parsed, read_arrays
+from geomdp._numerics.array_files import parsed, read_arrays
+from geomdp._numerics.written_files import write_together
 from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, positive, whole
-from geomdp._written_files import write_together
 from geomdp.mechanisms.sparse.elements import DigestedElements, ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
