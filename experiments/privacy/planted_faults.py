@@ -1,6 +1,6 @@
 """Planted faults: which test notices each of them.
 
-No paper; the question is whether the tests of this library would see the faults that break privacy.
+No paper: would the tests of this library see the faults that break privacy (GEN-1)?
 
 Every fault is one edit of one function: a wrong sensitivity, half the noise, one draw for two
 purposes, a missing composition, a wrong dimension or exponent, a ledger that is paid too late. It
@@ -45,8 +45,8 @@ LIMIT = 600
 #: What is run in a few seconds.
 SAMPLE = (
     "ledger: the new spend is not counted",
-    "groups: rho grows linearly",
-    "Covariance: epsilon for both parts",
+    "ledger: pure spends cost half under zCDP",
+    "ledger: deltas cost nothing",
 )
 
 
@@ -109,14 +109,14 @@ def claims(table: pd.DataFrame) -> list[Claim]:
             f"{int(planted.failed.sum())} of {len(planted)} by a failing test"
             + (f"; not {', '.join(missed)}" if missed else ""),
             "all",
-            "SAM-6",
+            "GEN-1",
         ),
         Claim(
             "without a fault no test fails",
             not alarms,
             f"{len(alarms)} of {len(control)} parts with a failing test",
             "none",
-            "SAM-6",
+            "GEN-1",
         ),
     ]
 
