@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def test_no_coordinate_lacks_noise(name, draws):
     moving = NOISES[name].variances() > 0
     assert (draws[:, moving] != 0).all()
     assert (draws[:, ~moving] == 0).all()
+
+
+def test_draws_come_from_the_generator_given(name):
+    """Other generators give other noise in every coordinate; a fixed seed would be public."""
+    noise = NOISES[name]
+    first, again, other = (noise.sample(np.random.default_rng(seed), 3) for seed in (1, 1, 2))
+    moving = noise.variances() > 0
+    np.testing.assert_array_equal(first, again)
+    assert (first[:, moving] != other[:, moving]).all()
 
 
 def test_rows_are_independent(draws):
@@ -133,3 +143,15 @@ def test_rounded_rows_have_the_noise_of_seeded_ones(kind, privacy, monkeypatch):
     mean_agrees(draws**2, 1.0)
     mean_agrees(draws[:, :-1] * draws[:, 1:], 0.0)
     mean_agrees(draws[:, :-16] * draws[:, 16:], 0.0)  # the same places of two parts
+
+
+def test_levels_of_recursive_noise_are_independent():
+    """Neither the coordinates of two levels nor their sizes are correlated."""
+    noise = NOISES["recursive levels"]
+    draws = noise.sample(np.random.default_rng(6), PAIRS)
+    parts = [draws @ level.basis for level in noise.levels]
+    sizes = [np.log((part**2).sum(axis=1)) for part in parts]
+    assert len(parts) >= 2
+    for i, j in itertools.combinations(range(len(parts)), 2):
+        mean_agrees(parts[i][:, :, None] * parts[j][:, None, :], 0.0)
+        mean_agrees((sizes[i] - sizes[i].mean()) * (sizes[j] - sizes[j].mean()), 0.0)

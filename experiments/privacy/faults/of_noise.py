@@ -155,8 +155,8 @@ NOISE = (
         ("tests/noise/test_recursive_noise.py::test_box_of_four_sides",),
     ),
     Fault(
-        "Recursive: one radius for all levels",
-        "levels are drawn from the same random stream",
+        "Recursive: a fixed seed",
+        "every release has the same noise, which anybody can compute",
         "noise.recursive:RecursiveNoise.sample",
         "part.sample(rng, size) @ level.keep.T",
         "part.sample(np.random.default_rng(1), size) @ level.keep.T",
