@@ -93,7 +93,7 @@ NOISE = (
     Fault(
         "Cone: wrong dimension in the Gamma law",
         "radii are those of a cone of one dimension less",
-        "noise.cone:ConeNoise.sample",
+        "noise.cone:ConeNoise._radii",
         "self.effective_dimension + 1, 1 / self.rate",
         "self.effective_dimension, 1 / self.rate",
         LAWS,
@@ -101,7 +101,7 @@ NOISE = (
     Fault(
         "Cone: one radius for both vectors",
         "the difference of two dependent vectors",
-        "noise.cone:ConeNoise.sample",
+        "noise.cone:ConeNoise._at",
         "radii[0] * points[:size] - radii[1] * points[size:]",
         "radii[0] * points[:size] - radii[0] * points[size:]",
         LAWS,
@@ -109,7 +109,7 @@ NOISE = (
     Fault(
         "Cone: one point for both vectors",
         "noise along one direction only",
-        "noise.cone:ConeNoise.sample",
+        "noise.cone:ConeNoise._at",
         "radii[1] * points[size:]",
         "radii[1] * points[:size]",
         LAWS,
@@ -117,7 +117,7 @@ NOISE = (
     Fault(
         "Cone: noise on the count forgotten",
         "the number of records is exact under add/remove",
-        "noise.cone:ConeNoise.sample",
+        "noise.cone:ConeNoise._at",
         "(radii[0] - radii[1]) * self.constant",
         "0 * self.constant",
         LAWS,
@@ -125,7 +125,7 @@ NOISE = (
     Fault(
         "Paired: wrong dimension in the Gamma law",
         "radii are those of a cone of one dimension less",
-        "noise.paired:PairedNoise.sample",
+        "noise.paired:PairedNoise._radii",
         "2 * self.body.dimension + 1",
         "2 * self.body.dimension",
         LAWS,
@@ -133,9 +133,9 @@ NOISE = (
     Fault(
         "Paired: one point in place of two",
         "covers the new record but not the old one",
-        "noise.paired:PairedNoise.sample",
-        "radii * (points[:size] - points[size:])",
-        "radii * points[:size]",
+        "noise.paired:PairedNoise._at",
+        "radii * (first - second)",
+        "radii * first",
         LAWS,
     ),
     Fault(
