@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from geomdp.bodies import Body, Simplex, SimplexDifference, TriangulatedPolytope
+from geomdp.bodies import (
+    Body,
+    MissingOracle,
+    Product,
+    Simplex,
+    SimplexDifference,
+    TriangulatedPolytope,
+)
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise
 from tests.stats import ks_uniform, mean_agrees
@@ -119,3 +126,16 @@ def test_counts_of_thousands_of_cells_need_no_decomposition(monkeypatch):
     each = 4 * (2 * 4095 + 1) / 4097
     assert noise.second_moment().value == pytest.approx(4095 * each, rel=1e-12)
     assert np.abs(noise.sample(np.random.default_rng(0), 2).sum(axis=1)).max() < 1e-6
+
+
+def test_projections_on_products_of_unit_simplices_are_closed_and_nearest():
+    body = Product([Simplex(np.eye(3)), Simplex(np.eye(1)), Simplex(np.eye(4))])
+    targets = 2 * np.random.default_rng(0).normal(size=(20, 8))
+    found = body.project(targets)
+    # <t - y, x - y> <= 0 for all x of the body: its support along t - y is attained at y.
+    rest = targets - found
+    np.testing.assert_allclose(body.support(rest), (rest * found).sum(axis=1), atol=1e-12)
+    assert body.contains(found).all()
+    assert not Simplex(2 * np.eye(3)).implements(Body.project)
+    with pytest.raises(MissingOracle, match="unit vectors"):
+        Simplex(2 * np.eye(3)).project(np.zeros((1, 3)))

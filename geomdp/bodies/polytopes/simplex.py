@@ -1,4 +1,4 @@
-"""The simplex: every verb but projection in closed form, by barycentric coordinates."""
+"""The simplex: verbs in closed form by barycentric coordinates; projection at unit vectors."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 
 from geomdp._numerics.linalg import RANK_TOLERANCE, AffineHull
 from geomdp._typing import BoolArray, FloatArray
-from geomdp.bodies.arguments import holds_origin, off_hull, off_span, ratio_test
+from geomdp.bodies.arguments import Verb, holds_origin, off_hull, off_span, ratio_test
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.gaussian_vectors import regular_simplex_width
 from geomdp.bodies.norm_balls.balls import CrossPolytope
+from geomdp.bodies.norm_balls.positive_parts import nearest_in_simplex
 from geomdp.bodies.operations.linear_image import LinearImage
 from geomdp.bodies.operations.symmetrised import SymmetricHull
-from geomdp.bodies.oracles import Facets, Halfspace
+from geomdp.bodies.oracles import Facets, Halfspace, MissingOracle
 from geomdp.bodies.polytopes.barycentric import BarycentricBody, log_simplex_volume
 from geomdp.bodies.polytopes.simplex_difference import SimplexDifference
 from geomdp.bodies.polytopes.vpolytope import VPolytope
@@ -94,6 +95,17 @@ class Simplex(BarycentricBody):
         weights = np.maximum(self._map.weights(points), 0.0)
         slopes = -directions @ self._map.linear.T
         return ratio_test(weights, slopes, off_span(directions, self._map.basis))
+
+    def implements(self, verb: Verb) -> bool:
+        """Projection has a closed form only if the vertices are the unit vectors."""
+        own = super().implements(verb)
+        return own and (verb is not Body.project or self._at_units)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """(x - tau)_+ with the tau that makes it sum to 1, if the vertices are the unit vectors."""
+        if not self._at_units:
+            raise MissingOracle(self, "project", "unit vectors as vertices (see geomdp.project)")
+        return nearest_in_simplex(points, 1.0)
 
     def radius(self) -> float:
         """Largest norm of a vertex."""
