@@ -19,6 +19,8 @@ BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.
 FILES: dict[str, str] = dict(
     re.findall(r"^`([\w.]+)`[^\n]*:\n\n```\w+\n(.*?)^```$", README, re.M | re.S)
 )
+#: Programs of the commands that are examples; those of pip set up.
+EXAMPLES = ("geomdp", "python")
 
 
 def blocks(language: str) -> list[str]:
@@ -26,10 +28,10 @@ def blocks(language: str) -> list[str]:
     return [text for name, text in BLOCKS if name == language]
 
 
-def commands(program: str) -> list[str]:
-    """All shell commands that begin with the name of a program, in order."""
+def commands(*programs: str) -> list[str]:
+    """All shell commands that begin with the name of one of the programs, in order."""
     lines = "".join(blocks("")).splitlines()
-    return [line for line in lines if line.split(" ")[0] == program]
+    return [line for line in lines if line.split(" ")[0] in programs]
 
 
 def write_examples(folder: Path) -> None:
@@ -37,7 +39,7 @@ def write_examples(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "commands.sh").write_text("\n".join(["set -eux", *commands("geomdp"), ""]))
+    (folder / "commands.sh").write_text("\n".join(["set -eux", *commands(*EXAMPLES), ""]))
     for number, text in enumerate(blocks("python"), start=1):
         (folder / f"example_{number}.py").write_text(text, encoding="utf-8")
 

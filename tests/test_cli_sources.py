@@ -1,7 +1,9 @@
 """The command `release` on folders, queries and a cluster."""
 
 import json
+import os
 import sys
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -32,12 +34,14 @@ def release(tmp_path, monkeypatch, capsys):
     (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
 
     def call(*flags):
-        arguments = ["geomdp", "release", *flags, *FLAGS, "--out", "a.csv", "--force"]
+        flags = flags if "--out" in flags else (*flags, "--out", "a.csv")
+        arguments = ["geomdp", "release", *flags, *FLAGS, "--force"]
         monkeypatch.setattr(sys, "argv", arguments)
         with pytest.raises(SystemExit) as exited:
             main()
         err = capsys.readouterr().err
-        return exited.value.code, err, pd.read_csv("a.csv") if exited.value.code == 0 else None
+        answers = pd.read_csv(flags[-1]) if exited.value.code == 0 else None
+        return exited.value.code, err, answers
 
     return call
 
@@ -76,3 +80,40 @@ def test_wrong_sources_fail_in_one_line(release, flags, message):
     assert code == 2
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("where", ["parts", "parts/*.parquet", "*/?.parquet", "**/*.parquet"])
+def test_no_output_goes_to_an_input_of_a_folder_or_a_pattern(release, where):
+    os.link("parts/1.parquet", "link.parquet")
+    os.symlink("parts/2.parquet", "symbolic.parquet")
+    before = {path: path.read_bytes() for path in Path("parts").iterdir()}
+    for out in ("parts/0.parquet", "link.parquet", "symbolic.parquet", "parts/9.parquet"):
+        code, err, _ = release(where, "--out", out)
+        assert code == 2
+        assert f"--out would overwrite the input '{where}' by '{out}'" in err
+    assert {path: path.read_bytes() for path in Path("parts").iterdir()} == before
+    code, err, _ = release("parts/*.parquet", "--out", "parts/a.csv")  # no part of the pattern
+    assert code == 0, err
+
+
+def test_a_schema_is_drafted_for_a_folder(release, monkeypatch, capsys):
+    def drafted(*flags):
+        monkeypatch.setattr(sys, "argv", ["geomdp", "schema", *flags])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        return exited.value.code, capsys.readouterr()
+
+    for where in ("parts", "parts/*.parquet"):
+        code, printed = drafted(where)
+        assert code == 0
+        names = [column["name"] for column in json.loads(printed.out)["columns"]]
+        assert names == ["region", "smoker"]
+        code, printed = drafted(where, "--look")
+        assert json.loads(printed.out)["columns"][0]["categories"] == ["north", "south"]
+    pd.DataFrame({"region": ["north"], "age": [3]}).to_csv("parts/3.csv", index=False)
+    code, printed = drafted("parts")
+    assert code == 2
+    assert "files must have the same columns: " in printed.err
+    assert "parts/3.csv differ in ['age', 'smoker']" in printed.err
+    code, printed = drafted("no/*.csv")
+    assert (code, "no such file of records" in printed.err) == (2, True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme import FILES, README, blocks, commands, write_examples
+from tests.readme import EXAMPLES, FILES, README, blocks, commands, write_examples
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,7 +26,7 @@ def test_tables_example(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     example = blocks("python")[0]
-    assert len([line for line in example.splitlines() if line]) <= 6
+    assert len([line for line in example.splitlines() if line]) <= 5
     printed = printed_by(example, capsys)
     assert printed.startswith("45 2-way tables of 10 columns: 1-DP, replace-one")
     assert "[30, 60]" in printed
@@ -53,15 +53,15 @@ def test_smooth_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_command_line_example(tmp_path: Path) -> None:
     write_examples(tmp_path)
-    assert len(commands("geomdp")) == 7
-    for command in commands("geomdp"):
+    assert len(commands("geomdp")) == 8
+    for command in commands(*EXAMPLES):
         program, *arguments = shlex.split(command)
         installed = Path(sys.executable).with_name(program)
         result = subprocess.run(
             [installed, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert (result.returncode, result.stderr) == (0, ""), command
-    for name in ("answers.csv", "rand.parquet"):
+    for name in ("answers.csv", "rand.parquet", "parts.csv"):
         answers = tmp_path / name
         assert answers.exists()
         assert answers.with_suffix(".privacy.json").exists()

@@ -23,7 +23,7 @@ from geomdp.cli.planning.curve import curve
 from geomdp.cli.planning.lists import mechanisms, workloads
 from geomdp.cli.planning.width import width
 from geomdp.cli.progress import logged_to
-from geomdp.cli.release import release
+from geomdp.cli.releasing.command import release
 from geomdp.cli.schema import schema
 from geomdp.cli.smooth_queries.commands import app as smooth
 

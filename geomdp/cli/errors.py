@@ -24,16 +24,22 @@ def check_together(
 ) -> tuple[First, Second]:
     """Run all parts of reading a command's flags, so that one run shows everything wrong with them.
 
-    Returns the results of the first two parts, once none of the parts has raised ``ValueError``;
-    one such error is raised itself, several as a group.
+    Returns the results of the first two parts, once none of the parts has raised ``ValueError`` or
+    a group of them; one such error is raised itself, several as one group. A part may be a call of
+    this function.
     """
     results: list[object] = []
-    errors: list[ValueError] = []
+    errors: list[Exception] = []
     for part in (first, second, *checks):
         try:
             results.append(part())
         except ValueError as error:
             errors.append(error)
+        except ExceptionGroup as group:
+            ours, theirs = group.split(ValueError)
+            if ours is None or theirs is not None:
+                raise
+            errors += ours.exceptions
     if len(errors) > 1:
         raise ExceptionGroup("bad input", errors)
     if errors:

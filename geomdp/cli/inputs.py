@@ -82,61 +82,69 @@ class RecordSource:
         return encode_source(self.table, schema, task.workload.universe)
 
 
-def asked_records(
-    data: Path | None,
-    sample: str | None,
-    schema: Path | None,
-    infer: bool,
-    question: Question,
-    query: Query | None = None,
-) -> tuple[RecordSource, Task]:
-    """The records that DATA, --sample or --sql names, and what is asked about them."""
-    source = record_source(data, sample, schema, infer, question.columns, query)
-    return source, question.task(source.described.schema)
+@dataclass(frozen=True)
+class RecordFlags:
+    """Where the flags of a command say that records and their schema are.
+
+    Parameters
+    ----------
+    data : Path, optional
+        DATA: a file, a folder or a pattern.
+    sample : str, optional
+        --sample.
+    schema : Path, optional
+        --schema.
+    infer : bool
+        --infer-schema.
+    sql, database : str, optional
+        --sql and --database.
+    """
+
+    data: Path | None
+    sample: str | None
+    schema: Path | None
+    infer: bool = False
+    sql: str | None = None
+    database: str | None = None
+
+    def source(self, columns: Sequence[str] | None) -> RecordSource:
+        """The records; an inferred schema describes `columns`, by default all.
+
+        Raises
+        ------
+        ValueError
+            If the flags contradict each other or leave the schema open.
+        """
+        if self.sql is not None:
+            return self._queried(self.sql)
+        if self.database is not None:
+            raise ValueError("--database goes with --sql, got it alone")
+        if self.sample is not None:
+            return self._bundled(self.sample)
+        if self.data is None:
+            raise ValueError("give either a DATA file or --sample, got neither")
+        table = source_of(self.data)
+        described = _schema_of_file(self.data, self.schema, self.infer, columns)
+        return RecordSource(described, table.name, table)
+
+    def _queried(self, sql: str) -> RecordSource:
+        if self.infer or self.data is not None or self.sample is not None:
+            raise ValueError("--sql goes with --schema, not with DATA, --sample or --infer-schema")
+        query = Query(sql, self.database)
+        return RecordSource(described_schema(None, self.schema), query.name, query)
+
+    def _bundled(self, sample: str) -> RecordSource:
+        if self.data is not None:
+            raise ValueError("give either a DATA file or --sample, got both")
+        if self.infer:
+            raise ValueError("--infer-schema does not go with --sample, which has a schema")
+        described = described_schema(sample, self.schema)
+        return RecordSource(described, f"sample {sample}", source_of(_sample(sample).frame))
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
     """What is asked about the columns of a bundled sample or a schema file."""
     return question.task(described_schema(sample, schema).schema)
-
-
-def record_source(
-    data: Path | None,
-    sample: str | None,
-    schema: Path | None,
-    infer: bool,
-    columns: Sequence[str] | None,
-    query: Query | None = None,
-) -> RecordSource:
-    """The records that DATA, --sample or --sql names.
-
-    Raises
-    ------
-    ValueError
-        If the flags contradict each other or leave the schema open.
-    """
-    if query is not None:
-        if infer or data is not None or sample is not None:
-            raise ValueError("--sql goes with --schema, not with DATA, --sample or --infer-schema")
-        return RecordSource(described_schema(None, schema), query.name, query)
-    if (data is None) == (sample is None):
-        given = "neither" if data is None else "both"
-        raise ValueError(f"give either a DATA file or --sample, got {given}")
-    if sample is not None:
-        if infer:
-            raise ValueError("--infer-schema does not go with --sample, which has a schema")
-        described, frame = described_schema(sample, schema), _sample(sample).frame
-        return RecordSource(described, f"sample {sample}", source_of(frame))
-    assert data is not None
-    table = source_of(data)
-    return RecordSource(_schema_of_file(data, schema, infer, columns), table.name, table)
-
-
-def sql_query(sql: str | None, database: str | None) -> Query | None:
-    """The query of --sql and --database, if any."""
-    if sql is None and database is not None:
-        raise ValueError("--database goes with --sql, got it alone")
-    return None if sql is None else Query(sql, database)
 
 
 @contextmanager

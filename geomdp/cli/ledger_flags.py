@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from geomdp.cli.privacy_flags import parse_privacy
@@ -67,32 +68,49 @@ def parse_budget(text: str) -> Privacy:
         raise ValueError(f"--budget {text}: {error}") from error
 
 
-def check_payment(path: Path | None, budget: str | None, *, provable: bool) -> None:
-    """Raise ``ValueError`` for --budget without --ledger, or a release that cannot be paid for.
+@dataclass(frozen=True)
+class Payment:
+    """What --ledger and --budget say: which privacy budget pays for a release, if any.
 
-    `provable` says whether the release will have a privacy claim.
+    Parameters
+    ----------
+    path : Path or None
+        --ledger.
+    budget : str or None
+        --budget.
     """
-    if path is None and budget is not None:
-        raise ValueError(f"--budget goes with --ledger, got {budget!r} alone")
-    if budget is not None:
-        parse_budget(budget)
-    if path is not None and not provable:
-        raise ValueError(
-            "--ledger does not go with --seed, --infer-schema or --allow-heuristic: such a release "
-            "has no proved cost"
-        )
+
+    path: Path | None
+    budget: str | None
+
+    def check(self, *, provable: bool) -> None:
+        """Raise ``ValueError`` for --budget alone, or a release that cannot be paid for.
+
+        `provable` says whether the release will have a privacy claim.
+        """
+        if self.path is None and self.budget is not None:
+            raise ValueError(f"--budget goes with --ledger, got {self.budget!r} alone")
+        if self.budget is not None:
+            parse_budget(self.budget)
+        if self.path is not None and not provable:
+            raise ValueError(
+                "--ledger does not go with --seed, --infer-schema or --allow-heuristic: such a "
+                "release has no proved cost"
+            )
+
+    @contextmanager
+    def opened(self, adjacency: Adjacency) -> Iterator[Ledger | None]:
+        """The ledger while a command runs; None without --ledger."""
+        if self.path is None:
+            yield None
+            return
+        with open_ledger(self.path, self.budget, adjacency) as ledger:
+            yield ledger
 
 
-@contextmanager
-def opened_ledger(
-    path: Path | None, budget: str | None, adjacency: Adjacency
-) -> Iterator[Ledger | None]:
-    """The ledger of --ledger while a command runs; None without that flag."""
-    if path is None:
-        yield None
-        return
-    with open_ledger(path, budget, adjacency) as ledger:
-        yield ledger
+def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
+    """The row that says what is left of a ledger; none without a ledger."""
+    return [] if ledger is None else [("budget", in_words(ledger))]
 
 
 def in_words(ledger: Ledger) -> str:

@@ -1,13 +1,23 @@
-"""Mechanisms by the names of `--mechanism`, which are those of the advisor's table."""
+"""The mechanism that the flags choose: by the least predicted error, by its name, or by a plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Protocol
 
+from geomdp._validation import positive
 from geomdp.advice.advisor import advise_on
 from geomdp.advice.candidate import Candidate
 from geomdp.advice.candidates import CANDIDATES
-from geomdp.advice.setting import UNLIMITED, InapplicableError, Setting
+from geomdp.advice.plan import Plan, load_plan
+from geomdp.advice.setting import (
+    DEFAULT_BUDGET,
+    UNLIMITED,
+    Budget,
+    InapplicableError,
+    Setting,
+)
 from geomdp.advice.steps import FITTED, PROJECTED, SHRUNK, STEPS, Step
 from geomdp.cli.options import AUTO
 from geomdp.mechanisms import AdditiveMechanism, Mechanism
@@ -15,14 +25,51 @@ from geomdp.privacy import Adjacency, Exact, Privacy
 from geomdp.workloads import Workload
 
 
+class Choice(Protocol):
+    """What chooses the mechanism, once the number of records is known."""
+
+    @property
+    def by(self) -> str:
+        """Who chooses, in words."""
+
+    def __call__(
+        self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
+    ) -> Mechanism:
+        """The mechanism for these."""
+
+
 @dataclass(frozen=True)
-class Choice:
-    """The mechanism that --mechanism names, built when the number of records is known.
+class LeastError:
+    """--mechanism auto: the least predicted error.
+
+    Parameters
+    ----------
+    exact : bool
+        Whether only exact samplers will do.
+    budget : Budget
+        The most that one candidate may cost, from --effort.
+    """
+
+    exact: bool
+    budget: Budget
+
+    by: ClassVar[str] = "least predicted error"
+
+    def __call__(
+        self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
+    ) -> Mechanism:
+        """The mechanism that is advised."""
+        return advise_on(Setting(workload, n, privacy, adjacency, self.exact, self.budget)).best
+
+
+@dataclass(frozen=True)
+class Named:
+    """--mechanism NAME; ``ValueError`` for an unknown name.
 
     Parameters
     ----------
     flag : str
-        Its name, or auto for the least predicted error; ``ValueError`` for an unknown one.
+        The name.
     exact : bool
         Whether only exact samplers will do.
     """
@@ -30,23 +77,80 @@ class Choice:
     flag: str
     exact: bool
 
-    def __post_init__(self) -> None:
-        if self.flag != AUTO:
-            _parsed(self.flag)
+    by: ClassVar[str] = "the user"
 
-    @property
-    def by(self) -> str:
-        """Who chooses."""
-        return "the user" if self.flag != AUTO else "least predicted error"
+    def __post_init__(self) -> None:
+        _parsed(self.flag)
 
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The mechanism for these."""
-        setting = Setting(workload, n, privacy, adjacency, self.exact)
-        if self.flag == AUTO:
-            return advise_on(setting).best
-        return build_mechanism(self.flag, setting)
+        """The mechanism of that name."""
+        return build_mechanism(self.flag, Setting(workload, n, privacy, adjacency, self.exact))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """--plan FILE: what `geomdp advise --save-plan FILE` chose.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    plan : Plan
+        Its content.
+    exact : bool
+        Whether only exact samplers will do.
+    """
+
+    path: Path
+    plan: Plan
+    exact: bool
+
+    @property
+    def by(self) -> str:
+        """The file."""
+        return f"the plan in {self.path}"
+
+    def __call__(
+        self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
+    ) -> Mechanism:
+        """The planned mechanism; ``ValueError`` if it was planned for another question."""
+        try:
+            mechanism = self.plan(workload, n=n, privacy=privacy, adjacency=adjacency)
+        except ValueError as error:
+            raise ValueError(f"--plan {self.path}: {error}") from error
+        _check_sampler(mechanism, self.exact, f"--plan {self.path}")
+        return mechanism
+
+
+def choice_of(
+    mechanism: str, exact: bool, effort: float | None = None, plan: Path | None = None
+) -> Choice:
+    """The choice that --mechanism, --effort and --plan ask for.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mechanism, a file that holds no plan, an effort out of range, or flags that
+        exclude each other.
+    """
+    if plan is not None and (mechanism != AUTO or effort is not None):
+        raise ValueError("--plan goes without --mechanism and --effort: it has chosen already")
+    if plan is not None:
+        return Planned(plan, load_plan(plan), exact)
+    if mechanism == AUTO:
+        return LeastError(exact, budget_of(effort))
+    if effort is not None:
+        raise ValueError(f"--effort goes with --mechanism {AUTO}, got --mechanism {mechanism}")
+    return Named(mechanism, exact)
+
+
+def budget_of(effort: float | None) -> Budget:
+    """The most that one candidate may cost; ``ValueError`` for an --effort not above 0."""
+    if effort is None:
+        return DEFAULT_BUDGET
+    return Budget.of_seconds(positive(effort, "--effort"))
 
 
 def build_mechanism(flag: str, setting: Setting) -> Mechanism:
@@ -67,12 +171,16 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     if step is not None:
         assert isinstance(mechanism, AdditiveMechanism)
         mechanism = step.kind(mechanism)
-    if setting.exact_only and not isinstance(mechanism.guarantee.sampler, Exact):
-        raise ValueError(
-            f"--mechanism {flag} needs --allow-heuristic here: its sampler is "
-            f"{mechanism.guarantee.sampler}"
-        )
+    _check_sampler(mechanism, setting.exact_only, f"--mechanism {flag}")
     return mechanism
+
+
+def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
+    """Raise ``ValueError``, in the words of the flag, if only exact samplers will do."""
+    if exact and not isinstance(mechanism.guarantee.sampler, Exact):
+        raise ValueError(
+            f"{flag} needs --allow-heuristic here: its sampler is {mechanism.guarantee.sampler}"
+        )
 
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:

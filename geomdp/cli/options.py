@@ -175,14 +175,6 @@ DataArgument: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-InferSchemaOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--infer-schema",
-        help="Read the schema off the records instead: for trying out, not private.",
-        rich_help_panel=RECORDS,
-    ),
-]
 CountOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
@@ -210,45 +202,20 @@ MechanismOption: TypeAlias = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
-OutOption: TypeAlias = Annotated[
-    Path,
+EffortOption: TypeAlias = Annotated[
+    float | None,
     typer.Option(
-        "--out",
-        metavar="FILE",
-        help="Where the answers go (.csv or .parquet), one row a cell; the privacy record goes to "
-        "FILE.privacy.json.",
-        rich_help_panel=RESULT,
+        "--effort",
+        parser=real,
+        metavar="SECONDS",
+        help="The most that setting up one mechanism may cost, to find a better one. Counted in "
+        "operations of a usual processor, so every machine chooses alike.  [default: 2]",
+        rich_help_panel=PRIVACY,
+        show_default=False,
     ),
 ]
 ForceOption: TypeAlias = Annotated[
     bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=RESULT)
-]
-UnbiasedOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--consistent/--unbiased",
-        help="Move answers so that no cell is negative and tables add up, or leave the noise as it "
-        "is.",
-        rich_help_panel=RESULT,
-    ),
-]
-IntegersOption: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--integers",
-        help="Round counts to whole ones; consistent tables still add up.",
-        rich_help_panel=RESULT,
-    ),
-]
-ConfidenceOption: TypeAlias = Annotated[
-    float,
-    typer.Option(
-        "--confidence",
-        parser=real,
-        metavar="C",
-        help="Probability with which the interval of each answer holds the truth.",
-        rich_help_panel=RESULT,
-    ),
 ]
 LedgerOption: TypeAlias = Annotated[
     Path | None,
@@ -284,16 +251,6 @@ DatabaseOption: TypeAlias = Annotated[
         "--database",
         metavar="WHERE",
         help="Where --sql runs: postgresql://USER@HOST/NAME, or a DuckDB file.",
-        rich_help_panel=RECORDS,
-    ),
-]
-SchedulerOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Count files on a Dask cluster, for instance tcp://host:8786; its workers must reach "
-        "them under the same paths.",
         rich_help_panel=RECORDS,
     ),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import io
 import os
 from collections.abc import Iterable
@@ -75,20 +76,42 @@ def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | N
         if path.is_dir():
             raise ValueError(f"--out needs the file {str(path)!r}, which is a folder")
         for other in given:
-            if is_same_file(path, other):
+            if is_input(path, other):
                 raise ValueError(
-                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}; not even "
-                    "--force allows that"
+                    f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add to "
+                    "it; not even --force allows that"
                 )
         if path.exists() and not overwrite:
             raise ValueError(f"--out would overwrite {str(path)!r}; say --force to allow it")
 
 
-def is_same_file(path: Path, other: Path) -> bool:
-    """Whether two names lead to one file, or `path` to a file in the folder `other`."""
+def is_input(path: Path, given: Path) -> bool:
+    """Whether `path` is one of the files that `given` stands for, or would become one.
+
+    Parameters
+    ----------
+    path : Path
+        A file to be written, which may exist under several names.
+    given : Path
+        A file, a folder with all files in it at any depth, or a pattern.
+    """
+    from geomdp.data.sources.files import paths_at
+
+    place = path.resolve()
+    if given.is_dir() and any(_is_same(folder, given) for folder in place.parents):
+        return True
+    inputs = paths_at(given)
+    if any(_is_same(path, file) for file in inputs):
+        return True
+    # A pattern may match a file that is not there yet, in a folder from which it takes files.
+    beside = any(_is_same(place.parent, file.parent) for file in inputs)
+    pattern = not given.is_file() and not given.is_dir()
+    return pattern and beside and fnmatch.fnmatchcase(path.name, given.name)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names lead to one file or folder."""
     try:
-        if other.is_dir():
-            return any(os.path.samefile(folder, other) for folder in path.resolve().parents)
         return os.path.samefile(path, other)
     except OSError:  # one of them does not exist
         return False

@@ -12,12 +12,12 @@ from .encoding import numeric_chunks as numeric_chunks
 from .inference import INFERENCE_WARNING as INFERENCE_WARNING
 from .inference import InferredSchema as InferredSchema
 from .inference import infer_schema as infer_schema
-from .readers import column_names as column_names
 from .readers import read_chunks as read_chunks
 from .samples import Sample as Sample
 from .samples import fair_affairs as fair_affairs
 from .samples import rand_health_insurance as rand_health_insurance
 from .schema import Schema as Schema
 from .sources.choice import source_of as source_of
+from .sources.files import column_names as column_names
 from .sources.queries import Query as Query
 from .sources.source import Source as Source

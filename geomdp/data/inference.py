@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from geomdp.data.columns import (
 )
 from geomdp.data.readers import CHUNK_ROWS, read_chunks
 from geomdp.data.schema import Schema
+from geomdp.data.sources.files import column_names, record_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +68,7 @@ def infer_schema(
     Parameters
     ----------
     path : str or path
-        CSV or Parquet file, as `read_chunks`.
+        CSV or Parquet file, a folder of them or a pattern, as `files_at`.
     columns : sequence of str, optional
         Columns to describe; by default all.
     max_categories : int
@@ -84,18 +86,20 @@ def infer_schema(
     Raises
     ------
     ValueError
-        As `read_chunks`; no rows; a missing value; or a column with more distinct values than
-        `max_categories` that are not all finite numbers. Names file, row and column as far as
-        they apply, never a value.
+        As `read_chunks` and `files_at`; no rows; a missing value; or a column with more distinct
+        values than `max_categories` that are not all finite numbers. Names file, row and column as
+        far as they apply, never a value.
     """
     max_categories, bins = whole(max_categories, "max_categories"), whole(bins, "bins")
+    names = column_names(path) if columns is None else columns
     summaries: dict[str, _Summary] = {}
-    first_row = 0
-    for chunk in read_chunks(path, columns, rows):
-        for name in chunk.columns:
-            summary = summaries.setdefault(str(name), _Summary(str(name), max_categories))
-            summary.update(chunk[name], first_row)
-        first_row += len(chunk)
+    for file in record_files(path):
+        first_row = 0
+        for chunk in read_chunks(file, names, rows):
+            for name in chunk.columns:
+                summary = summaries.setdefault(str(name), _Summary(str(name), max_categories))
+                summary.update(chunk[name], first_row, file)
+            first_row += len(chunk)
     if not summaries:
         raise ValueError(f"{os.fspath(path)}: a schema cannot be inferred from 0 rows")
     return InferredSchema(Schema(tuple(summary.column(bins) for summary in summaries.values())))
@@ -112,13 +116,13 @@ class _Summary:
     high: float = -math.inf
     all_numbers: bool = True
 
-    def update(self, series: pd.Series[Any], first_row: int) -> None:
-        """Take in one chunk of the column."""
+    def update(self, series: pd.Series[Any], first_row: int, file: Path) -> None:
+        """Take in one chunk of the column, from `first_row` of a file on."""
         missing = BadValues()
         rows = np.arange(first_row, first_row + len(series))
         missing.add(series.isna().to_numpy(dtype=bool), PRESENT, self.name, rows)
         if missing:
-            raise missing.error()
+            raise ValueError(f"{file}: {missing.error()}")
         _, texts = distinct_texts(series)
         if len(self.texts) <= self.max_categories:
             self.texts.update(texts)

@@ -76,6 +76,11 @@ def header(path: Path) -> list[str]:
     raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")
 
 
+def checked_header(path: Path) -> list[str]:
+    """`header`, each name once and none empty; ``ValueError`` otherwise."""
+    return _chosen(path, header(path), None)
+
+
 def _chosen(path: Path, names: list[str], columns: Sequence[str] | None) -> list[str]:
     """The columns to read, checked against the header."""
     empty = [position for position, name in enumerate(names) if not name]
@@ -187,19 +192,3 @@ def _parquet_chunks(path: Path, columns: list[str], rows: int) -> Iterator[pd.Da
                     yield chunk
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path}: the Parquet file cannot be read: {error}") from error
-
-
-def column_names(path: str | os.PathLike[str]) -> list[str]:
-    """Names of the columns of a CSV or Parquet file, from its header; no record is read.
-
-    Raises as `read_chunks` does at once.
-    """
-    path = Path(path)
-    if path.is_dir() or not path.exists():
-        raise FileNotFoundError(errno.ENOENT, "no such file of records", str(path))
-    if path.name.endswith(CSV_ENDINGS):
-        return _chosen(path, _csv_header(path), None)
-    if path.name.endswith(PARQUET_ENDINGS):
-        return _chosen(path, _parquet_header(path), None)
-    endings = ", ".join(CSV_ENDINGS + PARQUET_ENDINGS)
-    raise ValueError(f"{path}: the name of a file of records must end in one of {endings}")

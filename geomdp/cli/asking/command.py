@@ -120,8 +120,8 @@ def ask(
     state: StateOption,
 ) -> None:
     """Answer adaptive questions about the records in DATA, one by one, within one budget."""
-    from geomdp.cli.inputs import record_source, sql_query
-    from geomdp.cli.ledger_flags import check_payment, opened_ledger
+    from geomdp.cli.inputs import RecordFlags
+    from geomdp.cli.ledger_flags import Payment
     from geomdp.cli.questions import split_columns
     from geomdp.data import CountedRecords, count_records
     from geomdp.workloads import Histogram
@@ -129,16 +129,17 @@ def ask(
     relation, privacy = adjacency.relation(), parse_privacy(epsilon, delta, None)
     assert isinstance(privacy, PureDP | ApproxDP)  # without --rho
     check_normaliser(n, relation)
-    check_payment(ledger, budget, provable=True)
+    payment = Payment(ledger, budget)
+    payment.check(provable=True)
     setting = Setting(technique, threshold, cutoff, questions, privacy, relation)
     names = None if columns is None else split_columns(columns)
-    source = record_source(data, sample, schema, False, names, sql_query(sql, database))
+    source = RecordFlags(data, sample, schema, False, sql, database).source(names)
     declared = source.described.schema
     declared = declared.select(list(declared.levels) if names is None else names)
     table = Table(declared.labels)
     with (
         questions_of(queries, table) as lines,
-        opened_ledger(ledger, budget, relation) as account,
+        payment.opened(relation) as account,
         exclusive(state) as record,
     ):
         if account is not None:
@@ -146,14 +147,20 @@ def ask(
         with working("reading records"):
             workload = Histogram(table.size)
             counted = count_records(source.table, declared, workload)
-        if relation is Adjacency.REPLACE_ONE:
-            if n not in (None, counted.count):
-                raise ValueError(f"--n must be the number of records, {counted.count}, got {n}")
-            n = counted.count
-        assert n is not None
-        if n == 0:
-            raise ValueError(f"{source.name} must hold at least 1 record, got 0")
+        n = _number_of_records(n, relation, counted.count)
         assert isinstance(counted, CountedRecords)
         histogram = counted.totals(workload).sums.astype(np.int64)
         mechanism = setting.mechanism(table.size, n, account)
         answer_all(lines, mechanism, histogram, n, record)
+
+
+def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
+    """What answers are divided by: the records counted, or under add-remove the declared --n."""
+    if relation is Adjacency.ADD_REMOVE:
+        assert n is not None  # check_normaliser
+        return n
+    if n not in (None, counted):
+        raise ValueError(f"--n must be the number of records, {counted}, got {n}")
+    if counted == 0:
+        raise ValueError("DATA must hold at least 1 record, got 0")
+    return counted

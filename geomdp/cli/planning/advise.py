@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
@@ -15,6 +16,7 @@ from geomdp.cli.options import (
     AdjacencyOption,
     ColumnsOption,
     DeltaOption,
+    EffortOption,
     EpsilonOption,
     ExactOption,
     PlannedCountOption,
@@ -47,6 +49,15 @@ VerboseOption: TypeAlias = Annotated[
         rich_help_panel=RESULT,
     ),
 ]
+SavePlanOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-plan",
+        metavar="FILE",
+        help="Write the choice to a new file, for `geomdp release --plan FILE`.",
+        rich_help_panel=RESULT,
+    ),
+]
 
 
 def advise(
@@ -63,28 +74,55 @@ def advise(
     rho: RhoOption = None,
     adjacency: AdjacencyOption = AdjacencyFlag.REPLACE_ONE,
     exact: ExactOption = True,
+    effort: EffortOption = None,
+    save_plan: SavePlanOption = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Compare the mechanisms for a workload, without any records."""
     from geomdp.advice.advisor import advise_on
     from geomdp.advice.setting import Setting
     from geomdp.cli.inputs import planned_task
+    from geomdp.cli.mechanism_flags import budget_of
     from geomdp.cli.questions import parse_question
 
-    privacy, question = check_together(
-        lambda: parse_privacy(epsilon, delta, rho),
-        lambda: parse_question(workload, tables, weight, columns),
+    (privacy, question), cost = check_together(
+        lambda: check_together(
+            lambda: parse_privacy(epsilon, delta, rho),
+            lambda: parse_question(workload, tables, weight, columns),
+        ),
+        lambda: budget_of(effort),
         lambda: check_whole("--n", n, minimum=1),
+        lambda: _check_plan(save_plan),
     )
     task = planned_task(question, sample, schema)
     with working("comparing the mechanisms"):
-        advice = advise_on(Setting(task.workload, n, privacy, adjacency.relation(), exact))
+        advice = advise_on(Setting(task.workload, n, privacy, adjacency.relation(), exact, cost))
         half = records_for_half(advice.best)
-    display.print_rows([task.row, *_summary(advice, task, half)])
+    display.print_rows([task.row, *_summary(advice, task, half), *_saved(advice, save_plan)])
     if verbose:
         _print_details(advice)
     else:
         print("\n--verbose lists all mechanisms and says why.")
+
+
+def _check_plan(path: Path | None) -> None:
+    """Raise ``ValueError`` if a plan cannot be written to --save-plan."""
+    if path is None:
+        return
+    if path.exists():
+        raise ValueError(f"--save-plan must name a new file, got {str(path)!r}, which exists")
+    if not path.parent.is_dir():
+        raise ValueError(f"--save-plan must be in an existing folder, got {str(path)!r}")
+
+
+def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
+    """The row about the plan, written to --save-plan, if that is given."""
+    from geomdp.advice import plan_of, save_plan
+
+    if path is None:
+        return []
+    save_plan(plan_of(advice), path)
+    return [("plan", f"{path}, for geomdp release --plan")]
 
 
 def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, str]]:

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from geomdp.cli.inputs import RecordSource
+    from geomdp.cli.inputs import RecordFlags, RecordSource
+    from geomdp.cli.questions import Question
     from geomdp.tabulation.specs import Task
 
 #: Numbers of records per decade at which errors are predicted, both ends included.
@@ -101,29 +102,21 @@ def curve(
     force: ForceOption = False,
 ) -> None:
     """Draw predicted error against n for every mechanism, above what none of them can reach."""
-    from geomdp.cli.inputs import asked_records, planned_task
+    from geomdp.cli.inputs import RecordFlags
     from geomdp.cli.questions import parse_question
     from geomdp.plotting import error_curve
 
     paths = {end: out.with_suffix(end) for end in (".png", ".svg", ".csv")}
-    privacy, question = check_together(
-        lambda: parse_privacy(epsilon, delta, rho),
-        lambda: parse_question(workload, tables, weight, columns),
+    (privacy, question), ns = check_together(
+        lambda: check_together(
+            lambda: parse_privacy(epsilon, delta, rho),
+            lambda: parse_question(workload, tables, weight, columns),
+        ),
         lambda: parse_range(n),
         lambda: check_place(out, ".png"),
         lambda: check_free(paths.values(), force, inputs=(data, schema)),
     )
-    ns = parse_range(n)
-    if measure and data is None and sample is None:
-        raise ValueError("--measure goes with --sample; for records of your own, name their file")
-    records = None
-    if data is None and not measure:
-        task = planned_task(question, sample, schema)
-    else:
-        source, task = asked_records(data, sample, schema, False, question)
-        display.warn(NOT_PRIVATE)
-        with working("reading records"):
-            records = _all_records(source, task)
+    task, records = _asked(question, RecordFlags(data, sample, schema), measure)
     with working("preparing the mechanisms"):
         drawn = error_curve(
             task.workload,
@@ -136,15 +129,34 @@ def curve(
         )
     encoded = drawn.encoded()
     write_together({path: encoded[end] for end, path in paths.items()})
-    least = [_least(drawn.table, number) for number in (ns[0], ns[-1])]
-    display.print_rows(
-        [
-            task.row,
-            ("least error", "; ".join(least)),
-            ("figure", f"{paths['.png']}, {paths['.svg']}"),
-            ("numbers", str(paths[".csv"])),
-        ]
-    )
+    display.print_rows([task.row, *_summary(drawn.table, ns, paths)])
+
+
+def _asked(
+    question: Question, given: RecordFlags, measure: bool
+) -> tuple[Task, npt.NDArray[Any] | None]:
+    """What is asked, and the records to measure errors on, if any."""
+    from geomdp.cli.inputs import planned_task
+
+    if measure and given.data is None and given.sample is None:
+        raise ValueError("--measure goes with --sample; for records of your own, name their file")
+    if given.data is None and not measure:
+        return planned_task(question, given.sample, given.schema), None
+    source = given.source(question.columns)
+    task = question.task(source.described.schema)
+    display.warn(NOT_PRIVATE)
+    with working("reading records"):
+        return task, _all_records(source, task)
+
+
+def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
+    """The best at both ends, and where the curve stands."""
+    least = [_least(table, number) for number in (ns[0], ns[-1])]
+    return [
+        ("least error", "; ".join(least)),
+        ("figure", f"{paths['.png']}, {paths['.svg']}"),
+        ("numbers", str(paths[".csv"])),
+    ]
 
 
 def parse_range(text: str) -> list[int]:

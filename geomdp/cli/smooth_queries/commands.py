@@ -10,6 +10,7 @@ import typer
 from geomdp._numerics.written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.errors import check_together
+from geomdp.cli.ledger_flags import Payment
 from geomdp.cli.options import (
     PRIVACY,
     QUERIES,
@@ -30,7 +31,6 @@ from geomdp.cli.options import (
 )
 from geomdp.cli.output_files import CSV, PARQUET, check_free, check_place, encoded
 from geomdp.cli.privacy_flags import AdjacencyFlag, parse_privacy
-from geomdp.cli.progress import working
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,50 +157,22 @@ def summarize(
     force: ForceOption = False,
 ) -> None:
     """Release noisy Chebyshev moments of the records in DATA as one file."""
-    from geomdp.cli.ledger_flags import check_payment, in_words, opened_ledger
-    from geomdp.cli.smooth_queries.inputs import counted, parse_bounds
-    from geomdp.data import encode, read_chunks
-    from geomdp.mechanisms import SmoothSummary
-    from geomdp.privacy import Exact, Guarantee
+    from geomdp.cli.smooth_queries.inputs import parse_bounds
+    from geomdp.cli.smooth_queries.request import Request, carry_out
 
-    relation = adjacency.relation()
+    relation, payment = adjacency.relation(), Payment(ledger, budget)
     schema, privacy = check_together(
         lambda: parse_bounds(bounds),
         lambda: parse_privacy(epsilon, delta, rho),
         lambda: check_whole("--smoothness", smoothness, minimum=1),
         lambda: check_whole("--seed", seed, minimum=0),
         lambda: check_normaliser(n, relation),
-        lambda: check_payment(ledger, budget, provable=seed is None),
+        lambda: payment.check(provable=seed is None),
         lambda: check_place(out, ".npz"),
         lambda: check_free([out], force, inputs=(data, ledger)),
     )
-    source = "declared" if n is not None else "counted"
-    with opened_ledger(ledger, budget, relation) as account, working("reading records"):
-        if account is not None:
-            account.require(Guarantee(privacy, relation, Exact()), "SmoothSummary")
-        summary = SmoothSummary(
-            len(schema.columns),
-            n=counted(data, schema) if n is None else n,
-            smoothness=smoothness,
-            privacy=privacy,
-            degree=degree,
-            adjacency=relation,
-            schema=schema,
-        )
-        points = encode(read_chunks(data, schema.names), schema, summary.workload.universe)
-        released = summary.release(points, rng=seed, ledger=account)
-        write_together({out: released.to_bytes()})
-        left = [] if account is None else [("budget", in_words(account))]
-    display.print_rows(
-        [
-            ("records", f"{released.n} ({source}), {data}"),
-            ("moments", f"{released.moments.size - 1}: {_degrees(released)}"),
-            ("privacy", str(released.guarantee)),
-            ("noise", _noise(released)),
-            ("summary", str(out)),
-            *left,
-        ]
-    )
+    request = Request(schema, privacy, relation, n, smoothness, degree, seed)
+    carry_out(request, data, out, payment)
 
 
 @app.command(epilog=FORMAT_HELP)
@@ -214,6 +186,7 @@ def answer(
 ) -> None:
     """Answer the queries in a file from a summary; the records are not needed."""
     from geomdp.cli.smooth_queries.inputs import read_queries
+    from geomdp.cli.smooth_queries.request import degrees
     from geomdp.mechanisms import SmoothRelease
 
     release, queries = check_together(
@@ -225,7 +198,7 @@ def answer(
     names = [] if release.schema is None else list(release.schema.names)
     display.print_rows(
         [
-            ("summary", f"{release.n} records, {_degrees(release)}"),
+            ("summary", f"{release.n} records, {degrees(release)}"),
             ("variables", ", ".join(names) if names else str(release.d)),
             ("privacy", str(release.guarantee)),
             ("moments", _state(release)),
@@ -272,17 +245,6 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
     # The number of records is n under replace-one: none can be missing.
     known = release.guarantee.adjacency is Adjacency.REPLACE_ONE
     return frame.drop(columns="missing_record") if known else frame
-
-
-def _noise(release: SmoothRelease) -> str:
-    deviations = release.noise_std.ravel()[1:]
-    low, high = map(display.number, (float(deviations.min()), float(deviations.max())))
-    return f"standard deviation from {low} to {high} a moment"
-
-
-def _degrees(release: SmoothRelease) -> str:
-    variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
-    return f"degrees 0 to {release.degree - 1} in {variables}"
 
 
 def _counted(release: SmoothRelease) -> list[tuple[str, str]]:

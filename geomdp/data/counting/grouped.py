@@ -45,7 +45,8 @@ def tally_groups(
         f"GROUP BY GROUPING SETS ({', '.join(f'({name})' for name in names)})",
     )
     assert groups is not None  # a SELECT has a result
-    cells = {(i,): np.zeros(len(column.labels), np.int64) for i, column in enumerate(columns)}
+    levels = tuple(len(column.labels) for column in columns)
+    cells: dict[Table, IntArray] = {(i,): np.zeros(n, np.int64) for i, n in enumerate(levels)}
     for batch in groups.to_arrow_reader(BATCH_GROUPS):
         *values, numbers, grouping = batch.columns
         # The bit of a column in GROUPING is 0 in the rows that count its values.
@@ -58,7 +59,6 @@ def tally_groups(
             if found is None:
                 return None
             np.add.at(cells[i,], found, numbers.to_numpy()[mine])
-    levels = tuple(len(column.labels) for column in columns)
     return Tallies(levels, int(cells[0,].sum()), cells)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from geomdp.data.readers import (
     CSV_ENDINGS,
     PARQUET_ENDINGS,
+    checked_header,
     header,
     read_chunks,
 )
@@ -101,22 +102,67 @@ def files_at(path: str | os.PathLike[str]) -> Source:
     ValueError
         A file with another ending.
     """
+    files = record_files(path)
+    return File(files[0]) if files == (Path(path),) else Files(os.fspath(path), files)
+
+
+def record_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files that `files_at` reads, at least one, in order; raises as it does."""
     place = Path(path)
-    if place.is_file():
-        return File(place)
-    if place.is_dir():
-        found = [f for f in place.rglob("*") if f.is_file() and not f.name.startswith((".", "_"))]
-    else:
-        found = [Path(f) for f in glob.glob(str(place), recursive=True) if Path(f).is_file()]
+    found = paths_at(place)
     if not found:
         raise FileNotFoundError(errno.ENOENT, "no such file of records", str(place))
     endings = CSV_ENDINGS + PARQUET_ENDINGS
-    other = sorted(str(f) for f in found if not f.name.endswith(endings))
-    if other:
+    other = [str(file) for file in found if not file.name.endswith(endings)]
+    if other and found != (place,):
         raise ValueError(
             f"files of records must end in one of {', '.join(endings)}, not {other[0]}"
         )
-    return Files(str(place), tuple(sorted(found)))
+    return found
+
+
+def paths_at(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The file, the files of the folder, or those that match the pattern, in order; maybe none."""
+    place = Path(path)
+    if place.is_file():
+        return (place,)
+    if place.is_dir():
+        inside = (file for file in place.rglob("*") if not file.name.startswith((".", "_")))
+    else:
+        inside = (Path(name) for name in glob.iglob(str(place), recursive=True))
+    return tuple(sorted(file for file in inside if file.is_file()))
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Names of the columns of records in files, from their headers; no record is read.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, a folder or a pattern, as `files_at`.
+
+    Returns
+    -------
+    list of str
+        In the order of the first file.
+
+    Raises
+    ------
+    FileNotFoundError
+        As `files_at`.
+    ValueError
+        As `files_at`; a header that is missing or has an empty or repeated name; or files with
+        different columns.
+    """
+    first, *others = record_files(path)
+    names = checked_header(first)
+    for other in others:
+        if set(checked_header(other)) != set(names):
+            different = sorted(set(checked_header(other)) ^ set(names))
+            raise ValueError(
+                f"files must have the same columns: {first} and {other} differ in {different}"
+            )
+    return names
 
 
 def _reader(path: Path) -> str | None:

@@ -1,0 +1,118 @@
+"""A release as the flags ask for it: made, written to files and told in a few rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from geomdp.cli import display
+from geomdp.cli.errors import naming_flags
+from geomdp.cli.inputs import RecordSource, connected
+from geomdp.cli.ledger_flags import Payment, left_in
+from geomdp.cli.mechanism_flags import Choice
+from geomdp.cli.output_files import OutputFiles
+from geomdp.cli.progress import working
+from geomdp.cli.questions import Question
+from geomdp.cli.releasing.record import Provenance, mechanism_name
+from geomdp.privacy import Adjacency, Privacy
+from geomdp.tabulation import Tabulation
+from geomdp.tabulation import release as released
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be released, how private, and in which form.
+
+    Parameters
+    ----------
+    privacy : Privacy
+        --epsilon, --delta and --rho.
+    question : Question
+        --workload, --tables, --weight and --columns.
+    choice : Choice
+        --mechanism, --plan and --effort.
+    adjacency : Adjacency
+        --adjacency.
+    n : int or None
+        --n.
+    unbiased, integers : bool
+        --unbiased and --integers.
+    confidence : float
+        --confidence.
+    seed : int or None
+        --seed.
+    """
+
+    privacy: Privacy
+    question: Question
+    choice: Choice
+    adjacency: Adjacency
+    n: int | None
+    unbiased: bool
+    integers: bool
+    confidence: float
+    seed: int | None
+
+
+def carry_out(
+    request: Request,
+    source: RecordSource,
+    files: OutputFiles,
+    payment: Payment,
+    scheduler: str | None,
+) -> None:
+    """Release what is asked for, write it and say what was done."""
+    described = source.described
+    if described.caveat is not None:
+        display.warn(described.caveat)
+    question = request.question
+    question.task(described.schema)  # if the schema has no answer, this error names the flag
+    provenance = Provenance(
+        question.spec, described, request.choice.by, request.n, request.seed, request.confidence
+    )
+    with (
+        connected(scheduler) as client,
+        payment.opened(request.adjacency) as account,
+        working("checking the request"),
+        naming_flags("n"),
+    ):
+        answers = released(
+            source.table,
+            described.schema,
+            question.asked,
+            privacy=request.privacy,
+            n=request.n,
+            adjacency=request.adjacency,
+            columns=question.columns,
+            weights=question.weights,
+            mechanism=request.choice,
+            unbiased=request.unbiased,
+            integers=request.integers,
+            ledger=account,
+            client=client,
+            rng=request.seed,
+        )
+        files.write(answers.to_frame(request.confidence), provenance.record(answers))
+        left = left_in(account)
+    display.print_rows([*_summary(answers, provenance, source.name, files), *left])
+
+
+def _summary(
+    answers: Tabulation, provenance: Provenance, source: str, files: OutputFiles
+) -> list[tuple[str, str]]:
+    """What was released, by whom, how private and how exact it is, and where it stands."""
+    weights = answers.task.weights
+    equal = weights is None or bool((weights == 1).all())
+    weighted = "" if equal else ", each error times its weight"
+    intervals = (
+        f", with {100 * provenance.confidence:.6g}% intervals" if answers.has_intervals else ""
+    )
+    return [
+        ("records", f"{answers.mechanism.n} ({provenance.n_source}), {source}"),
+        answers.task.row,
+        ("mechanism", f"{mechanism_name(answers.mechanism)}, chosen by {provenance.chosen_by}"),
+        ("privacy", provenance.claim(answers)),
+        ("rmse", display.in_words(answers.predicted_rmse) + weighted),
+        ("answers", answers.statement),
+        ("written to", f"{files.answers}{intervals}"),
+        ("record", str(files.record)),
+    ]

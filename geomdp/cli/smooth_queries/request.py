@@ -1,0 +1,91 @@
+"""A summary as the flags of `smooth summarize` ask for it: made, written and told in a few rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from geomdp.cli import display
+from geomdp.cli.ledger_flags import Payment, left_in
+from geomdp.cli.output_files import write_together
+from geomdp.cli.progress import working
+from geomdp.cli.smooth_queries.inputs import counted
+from geomdp.data import Schema, encode, read_chunks
+from geomdp.mechanisms import SmoothRelease, SmoothSummary
+from geomdp.privacy import Adjacency, Exact, Guarantee, Privacy
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be released.
+
+    Parameters
+    ----------
+    schema : Schema
+        --bounds.
+    privacy : Privacy
+        --epsilon, --delta and --rho.
+    adjacency : Adjacency
+        --adjacency.
+    n : int or None
+        --n; None counts the records.
+    smoothness : int
+        --smoothness.
+    degree : int or None
+        --degree.
+    seed : int or None
+        --seed.
+    """
+
+    schema: Schema
+    privacy: Privacy
+    adjacency: Adjacency
+    n: int | None
+    smoothness: int
+    degree: int | None
+    seed: int | None
+
+
+def carry_out(request: Request, data: Path, out: Path, payment: Payment) -> None:
+    """Release the summary of the records in a file, write it and say what was done."""
+    schema, n = request.schema, request.n
+    with payment.opened(request.adjacency) as account, working("reading records"):
+        if account is not None:
+            claim = Guarantee(request.privacy, request.adjacency, Exact())
+            account.require(claim, "SmoothSummary")
+        summary = SmoothSummary(
+            len(schema.columns),
+            n=counted(data, schema) if n is None else n,
+            smoothness=request.smoothness,
+            privacy=request.privacy,
+            degree=request.degree,
+            adjacency=request.adjacency,
+            schema=schema,
+        )
+        points = encode(read_chunks(data, schema.names), schema, summary.workload.universe)
+        released = summary.release(points, rng=request.seed, ledger=account)
+        write_together({out: released.to_bytes()})
+        left = left_in(account)
+    counting = "declared" if n is not None else "counted"
+    display.print_rows(
+        [
+            ("records", f"{released.n} ({counting}), {data}"),
+            ("moments", f"{released.moments.size - 1}: {degrees(released)}"),
+            ("privacy", str(released.guarantee)),
+            ("noise", _noise(released)),
+            ("summary", str(out)),
+            *left,
+        ]
+    )
+
+
+def degrees(release: SmoothRelease) -> str:
+    """Which moments a summary holds."""
+    variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
+    return f"degrees 0 to {release.degree - 1} in {variables}"
+
+
+def _noise(release: SmoothRelease) -> str:
+    deviations = release.noise_std.ravel()[1:]
+    low, high = map(display.number, (float(deviations.min()), float(deviations.max())))
+    return f"standard deviation from {low} to {high} a moment"
