@@ -29,6 +29,8 @@ from geomdp.cli.smooth_queries.commands import app as smooth
 
 app = typer.Typer(
     help="Private answers to a fixed set of queries about a table of records.",
+    epilog="First: geomdp schema DATA --out schema.json, then edit that file. To try it at once: "
+    "geomdp release --sample rand --workload marginals:2 --epsilon 1 --out tables.csv",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -47,7 +49,11 @@ def geomdp(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
+            "--version",
+            metavar="",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version.",
         ),
     ] = False,
     log: Annotated[
@@ -62,17 +68,20 @@ def geomdp(
     context.with_resource(logged_to(log))
 
 
-app.command()(release)
-app.command()(advise)
-app.command()(ask)
-app.command()(bracket)
-app.command()(curve)
-app.command()(check_bound)
-app.command()(audit)
-app.add_typer(smooth, name="smooth")
-app.command()(ledger)
-app.command()(schema)
-app.command()(width)
-app.command()(mechanisms)
-app.command()(workloads)
-app.command()(cache)
+#: Headings of the help, in the order in which they appear there.
+RECORDS, PLANS, LISTS = "With records", "Without records", "Lists and files"
+
+app.command(rich_help_panel=RECORDS)(release)
+app.command(rich_help_panel=RECORDS)(ask)
+app.add_typer(smooth, name="smooth", rich_help_panel=RECORDS)
+app.command(rich_help_panel=RECORDS)(schema)
+app.command(rich_help_panel=PLANS)(advise)
+app.command(rich_help_panel=PLANS)(audit)
+app.command(rich_help_panel=PLANS)(bracket)
+app.command(rich_help_panel=PLANS)(check_bound)
+app.command(rich_help_panel=PLANS)(curve)
+app.command(rich_help_panel=PLANS)(width)
+app.command(rich_help_panel=LISTS)(workloads)
+app.command(rich_help_panel=LISTS)(mechanisms)
+app.command(rich_help_panel=LISTS)(ledger)
+app.command(rich_help_panel=LISTS)(cache)

@@ -8,7 +8,9 @@ import typer
 
 from geomdp.cli import display
 
-ClearOption = Annotated[bool, typer.Option("--clear", help="Delete them; they are computed again.")]
+ClearOption = Annotated[
+    bool, typer.Option("--clear", metavar="", help="Delete them; they are computed again.")
+]
 
 
 def cache(*, clear: ClearOption = False) -> None:

@@ -29,7 +29,7 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
     grid.add_column(overflow="fold")
     for name, value in rows:
         grid.add_row(name, Text(value))
-    console().print(grid)
+    _print(grid)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -40,7 +40,18 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table.add_column(headings[-1], overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    console().print(table)
+    _print(table)
+
+
+def _print(table: Table) -> None:
+    """A table on standard output; in a log or a pipe without the blanks that fill its lines."""
+    shown = console()
+    if shown.is_terminal:
+        shown.print(table)
+        return
+    with shown.capture() as lines:
+        shown.print(table)
+    print("\n".join(line.rstrip() for line in lines.get().splitlines()))
 
 
 def warn(message: str) -> None:

@@ -16,7 +16,7 @@ LedgerArgument = Annotated[
 
 def ledger(file: LedgerArgument) -> None:
     """List the spends of the privacy budget in FILE; every entry is verified."""
-    from geomdp.cli.ledger_flags import in_words
+    from geomdp.cli.ledger_flags import remaining
     from geomdp.privacy import Ledger
 
     if not file.exists():
@@ -26,14 +26,14 @@ def ledger(file: LedgerArgument) -> None:
         display.print_rows(
             [
                 ("budget", f"{opened.budget}, {opened.adjacency.value}"),
-                ("left", in_words(opened)),
+                ("left", remaining(opened)),
                 ("spends", str(len(spends))),
             ]
         )
     if spends:
         print()
         display.print_table(
-            ["", "when (UTC)", "cost", "for"],
+            ["no.", "when (UTC)", "cost", "mechanism"],
             [
                 (str(number), spend.time[:19].replace("T", " "), str(spend.privacy), spend.label)
                 for number, spend in enumerate(spends, start=1)

@@ -110,11 +110,10 @@ class Payment:
 
 def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
     """The row that says what is left of a ledger; none without a ledger."""
-    return [] if ledger is None else [("budget", in_words(ledger))]
+    return [] if ledger is None else [("budget", f"{remaining(ledger)} left ({ledger.path})")]
 
 
-def in_words(ledger: Ledger) -> str:
-    """What is left of a ledger, such as ``epsilon 0.5 of 3 left (survey.ledger)``."""
+def remaining(ledger: Ledger) -> str:
+    """What is left of the total, such as ``epsilon 0.5 of 3``."""
     left, limits = ledger.left(), ledger.budget.parameters()
-    parts = [f"{name} {left[name]:.6g} of {limit:g}" for name, limit in limits.items()]
-    return f"{', '.join(parts)} left ({ledger.path})"
+    return ", ".join(f"{name} {left[name]:.6g} of {limit:g}" for name, limit in limits.items())

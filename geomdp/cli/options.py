@@ -124,6 +124,7 @@ ExactOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--exact/--allow-heuristic",
+        metavar="",
         help="Exact samplers only, or also Markov chains, which carry no privacy guarantee.",
         rich_help_panel=PRIVACY,
     ),
@@ -215,7 +216,8 @@ EffortOption: TypeAlias = Annotated[
     ),
 ]
 ForceOption: TypeAlias = Annotated[
-    bool, typer.Option("--force", help="Overwrite existing files.", rich_help_panel=RESULT)
+    bool,
+    typer.Option("--force", metavar="", help="Overwrite existing files.", rich_help_panel=RESULT),
 ]
 LedgerOption: TypeAlias = Annotated[
     Path | None,

@@ -23,13 +23,17 @@ LOOKED = (
 RecordsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="Records with a header: .csv, .csv.gz or .parquet.", show_default=False
+        metavar="DATA",
+        help="Records with a header: .csv, .csv.gz or .parquet; a folder of such files, or a "
+        "quoted pattern.",
+        show_default=False,
     ),
 ]
 LookOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--look",
+        metavar="",
         help="Look at the values as well, and propose categories and bin edges: NOT private.",
     ),
 ]

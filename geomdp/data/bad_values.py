@@ -57,7 +57,7 @@ class BadValues:
         counted = "rows count from 0, the header does not count"
         if len(self.places) > NAMED:
             counted += f"; there are more, the first {NAMED} are named"
-        return ValueError(f"records must be {'; '.join(parts)} ({counted})")
+        return ValueError(f"records must be {'; must be '.join(parts)} ({counted})")
 
 
 def _nor(rows: list[int]) -> str:

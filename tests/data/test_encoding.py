@@ -306,9 +306,9 @@ def test_several_bad_values_are_named_at_once():
         list(encode(iter([good, bad, good, worse]), schema, schema.universe()))
     assert str(error.value) == (
         "records must be one of the declared categories: row 4, column 'region' is not, nor is "
-        "row 5; present: row 4, column 'age' is not; 0, 1, true or false: row 5, column 'smoker' "
-        "is not; present: row 9, column 'region' is not (rows count from 0, the header does not "
-        "count)"
+        "row 5; must be present: row 4, column 'age' is not; must be 0, 1, true or false: row 5, "
+        "column 'smoker' is not; must be present: row 9, column 'region' is not (rows count from "
+        "0, the header does not count)"
     )
 
 
@@ -317,14 +317,17 @@ def test_what_is_wrong_beside_a_missing_value_is_named_too():
         {"region": [None, SECRET, "north", None], "income": [None, "5", "x", "-1"]}
     )
     schema = WHOLE.select(["region"])
-    with pytest.raises(ValueError, match=r"present: row 0, .* nor is row 3; one of .*: row 1, "):
+    with pytest.raises(
+        ValueError, match=r"present: row 0, .* is row 3; must be one of .*: row 1, "
+    ):
         list(encode(frame, schema, schema.universe()))
     schema = WHOLE.select(["income"])
     with pytest.raises(
-        ValueError, match=r"present: row 0, .*; a number: row 2, .*; between 0 and 10: row 3, "
+        ValueError,
+        match=r"present: row 0, .*; must be a number: row 2, .*; must be between 0 and 10: row 3, ",
     ):
         list(encode(frame, schema, SymmetricCube(1)))
-    with pytest.raises(ValueError, match=r"a number: row 2, .*; present: row 3, column 'x'"):
+    with pytest.raises(ValueError, match=r"a number: row 2, .*; must be present: row 3, "):
         list(numeric_chunks(pd.DataFrame({"x": ["1", "2", "y", None]})))
 
 

@@ -45,6 +45,7 @@ VerboseOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--verbose",
+        metavar="",
         help="Also say why, and list every mechanism with its error or why it was left out.",
         rich_help_panel=RESULT,
     ),

@@ -61,6 +61,7 @@ MeasureOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--measure",
+        metavar="",
         help="Measure errors on the records of --sample, as on DATA.",
         rich_help_panel=RECORDS,
     ),

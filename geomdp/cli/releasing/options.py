@@ -13,6 +13,7 @@ InferSchemaOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--infer-schema",
+        metavar="",
         help="Read the schema off the records instead: for trying out, not private.",
         rich_help_panel=RECORDS,
     ),
@@ -41,6 +42,7 @@ UnbiasedOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--consistent/--unbiased",
+        metavar="",
         help="Move answers so that no cell is negative and tables add up, or leave the noise as it "
         "is.",
         rich_help_panel=RESULT,
@@ -50,6 +52,7 @@ IntegersOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--integers",
+        metavar="",
         help="Round counts to whole ones; consistent tables still add up.",
         rich_help_panel=RESULT,
     ),

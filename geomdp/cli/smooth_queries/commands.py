@@ -101,6 +101,7 @@ UnitsOption: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--cube-units/--original-units",
+        metavar="",
         help="Whether queries are in the units of the cube, where each column goes from -1 at LOW "
         "to 1 at HIGH, or in those of the columns. A bandwidth or width is always in those of the "
         "cube: half ranges.",
@@ -126,7 +127,8 @@ The file of --query holds one object or a list of them; "name" may be left out.
 
 Arrays have one entry for each column of the summary, in its order.
 
-{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}
+{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}: here in
+original units
 
 {"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5}: 1 / (1 + exp(-<w, x> - b))
 
