@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from geomdp._numerics.written_files import write_together
 from geomdp.cli import display
 from geomdp.cli.ledger_flags import Payment, left_in
-from geomdp.cli.output_files import write_together
 from geomdp.cli.progress import working
 from geomdp.cli.smooth_queries.inputs import counted
 from geomdp.data import Schema, encode, read_chunks
