@@ -20,6 +20,7 @@ from geomdp.data import (
 )
 from geomdp.data.counting import scan
 from geomdp.data.counting.covering import CACHED_CELLS, covering_tables
+from geomdp.data.counting.tallies import MAX_WHOLE, Tallies
 from geomdp.data.readers import CHUNK_ROWS
 
 SCHEMA = Schema.from_dict(
@@ -336,3 +337,79 @@ def test_a_duckdb_file_is_opened_for_reading_only(tmp_path):
         count_records(
             Query("SELECT 1; DELETE FROM t", str(path)), schema, gd.workloads.Histogram(1)
         )
+
+
+# --- columns counted alone ----------------------------------------------------------------------
+
+#: The joint table of these columns has over 2^20 cells, so that 1-way tables are counted alone.
+WIDE = Schema.from_dict(
+    {
+        "region": {"categories": ["north", 'it\'s"so"', "3", ""], "other": True, "missing": True},
+        "size": {"categories": [1, 2, 30], "missing": True},
+        "flag": {"kind": "boolean", "missing": True},
+        "code": {"categories": [f"c{i}" for i in range(300)]},
+        "number": {"categories": list(range(200)), "other": True},
+    }
+)
+
+
+def wide(records):
+    """The records with one column more."""
+    numbers = np.random.default_rng(5).integers(210, size=len(records))
+    return records.assign(number=numbers)
+
+
+@pytest.fixture(scope="module")
+def wide_everywhere(records, tmp_path_factory):
+    return sources(wide(records), tmp_path_factory.mktemp("wide"))
+
+
+@pytest.fixture
+def only_groups(monkeypatch, only_duckdb):
+    """Fail where records are counted one by one."""
+
+    def refuse(*arguments):
+        raise AssertionError("DuckDB should have grouped")
+
+    monkeypatch.setattr(Tallies, "with_records", refuse)
+
+
+def test_columns_counted_alone_have_the_counts_of_the_exact_reader(
+    records, wide_everywhere, only_groups
+):
+    assert np.prod(list(WIDE.levels.values())) > MAX_WHOLE
+    workload = gd.workloads.MarginalTables(WIDE.levels, 1)
+    expected = exact(wide(records), WIDE, workload)
+    for kind, where in wide_everywhere.items():
+        counted = count_records(source_of(where), WIDE, workload)
+        assert counted.count == expected.count == ROWS, kind
+        np.testing.assert_array_equal(counted.totals(workload).sums, expected.sums, kind)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "wanted"),
+    [
+        ("size", 7, "one of the declared categories"),
+        ("flag", "yes", "0, 1, true or false"),
+        ("code", "c300", "one of the declared categories"),
+        ("code", None, "present"),
+        ("number", None, "present"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+def test_a_bad_value_of_a_column_counted_alone_is_named(
+    tmp_path, records, column, value, wanted, kind
+):
+    bad = wide(records).astype({"size": "Int64", "number": "Int64"})
+    bad.loc[[ROWS - 3, ROWS - 1], column] = value
+    where = {"parquet": tmp_path / "r.parquet", "csv": tmp_path / "r.csv", "arrow": None}[kind]
+    if kind == "parquet":
+        bad.to_parquet(where)
+    elif kind == "csv":
+        bad.to_csv(where, index=False)
+    else:
+        where = pa.Table.from_pandas(bad)
+    workload = gd.workloads.MarginalTables(WIDE.levels, 1)
+    named = f"{wanted}: row {ROWS - 3}, column '{column}' is not, nor is row {ROWS - 1}"
+    with pytest.raises(ValueError, match=named):
+        count_records(source_of(where), WIDE, workload)
