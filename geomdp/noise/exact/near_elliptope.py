@@ -84,10 +84,10 @@ def _linear(noise: ConeNoise, dimension: int) -> _Linear:
     if noise.matrix is None:
         return _Linear(None, noise.constant, np.ones(dimension), 1)
     matrix = sp.csr_array(noise.matrix)
-    weights = np.asarray(abs(matrix).sum(axis=1)).ravel()
+    weights = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
     longest = int(np.diff(matrix.indptr).max(initial=0))
     # The sum of so many terms is rounded too; a share of it is far above that.
-    return _Linear(matrix, noise.constant, weights * (1 + 2.0**-30), longest)
+    return _Linear(matrix, noise.constant, np.asarray(weights * (1 + 2.0**-30)), longest)
 
 
 @dataclass(frozen=True)
@@ -178,8 +178,9 @@ def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -
     for half in (0, 1):
         at = places.pair_rows, places.pair_columns + half
         factor[at], errors[at] = values[half::2], off[half::2]
-    sums = np.bincount(places.exponential_rows, logs[places.exponentials], order)
-    wrong = np.bincount(places.exponential_rows, cuts[places.exponentials], order)
+    sums, wrong = np.zeros(order), np.zeros(order)
+    np.add.at(sums, places.exponential_rows, logs[places.exponentials])
+    np.add.at(wrong, places.exponential_rows, cuts[places.exponentials])
     # Half a squared Gaussian variable: E cos^2(2 pi V), E exponential.
     starts, ends = places.halves[:, 0], places.halves[:, 1]
     cosine = near_turn(words[ends])[1]
