@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.bodies import Ellipsoid as EllipsoidBody
 from geomdp.geometry.sampling.samplers import ExactSampler
-from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK, CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
+from geomdp.noise.exact import noise_vector
 
 
 class Ball(PureMechanism):
@@ -59,3 +64,14 @@ class Ball(PureMechanism):
     @cached_property
     def _rows(self) -> CertifiedRows | None:
         return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
+
+    def _on_real_records(self) -> RealRecords:
+        # Records span R^m, so the basis is the identity. A radius that is a root needs the slack.
+        slack = 0.0 if self._radius.is_integer() else SLACK
+        root = self._radius * (1 + slack) * np.eye(self.workload.n_queries)
+        return RealRecords(self.workload, noise_vector(self._noise_of(root)), slack)
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        root = self._root * units.factor
+        rows = certified_rows(units.workload, root, self.adjacency, self._noise_of)
+        return units.with_rows(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Self
 
@@ -12,7 +13,11 @@ import numpy as np
 from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
+from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
+from geomdp.mechanisms.additive_noise.measurement import Measurement
+from geomdp.mechanisms.additive_noise.real_records import has_real_records
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units, units_of
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.sensitivity import checked_workload
@@ -22,6 +27,8 @@ from geomdp.privacy import Adjacency, Guarantee, Privacy
 from geomdp.privacy.definitions import check_privacy, checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
+from geomdp.workloads.base import Totals
+from geomdp.workloads.universe.universes import Records
 
 #: Whole numbers below this are exact in float64.
 LARGEST_SUM = 2**53
@@ -75,7 +82,8 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
-        slack = 0.0 if self._rows is None else self._rows.slack
+        exact = self._rows if self.measurement is None else self.measurement
+        slack = 0.0 if exact is None else exact.slack
         arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid, slack)
         return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
 
@@ -91,11 +99,13 @@ class AdditiveMechanism(Mechanism):
     def grid(self) -> int | None:
         """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
 
-        None if they draw it in float64: where the sums of answers are not exact whole numbers, or
-        the parameters of the noise are rounded.
+        None if they draw it in float64: where no exact sums of the answers or of roundings of them
+        are known, or the parameters of the noise are rounded.
         """
         if not self._sums_are_exact:
             return None
+        if self.measurement is not None:
+            return self.measurement.grid
         if self._rows is not None:
             return public_grid(self._rows.noise)
         proved = self._proved_as_computed() and self.workload.whole_answers
@@ -106,9 +116,33 @@ class AdditiveMechanism(Mechanism):
         """Answers that get rounded noise and determine the others; None if all of them get it."""
         return None
 
+    @cached_property
+    def measurement(self) -> Measurement | None:
+        """What unseeded releases measure where answers are real; None for whole answers.
+
+        None also where nothing is proved for rounded answers.
+        """
+        if self.workload.whole_answers:
+            return None
+        if has_real_records(self.workload):
+            return self._on_real_records()
+        units = units_of(self.workload)
+        return None if units is None else self._in_units(units)
+
+    def _on_real_records(self) -> Measurement | None:
+        """The measurement of real records, with noise proved for the whole ball or cube."""
+        return None
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        """The measurement of answers in units, with noise proved for the rounded answers."""
+        del units
+        return None
+
     @property
     def _sums_are_exact(self) -> bool:
-        """Whether sums of whole answers are below 2^53: no answer is above the l1 radius."""
+        """Whether sums are exact: those of whole answers below 2^53, which the l1 radius bounds."""
+        if self.measurement is not None:
+            return self.n <= self.measurement.capacity
         return self.n * self.workload.l1_radius() < LARGEST_SUM
 
     def with_n(self, n: int) -> Self:
@@ -122,8 +156,16 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def _rounded(self) -> RoundedVector | RoundedParts | None:
+        if self.grid is None or self.measurement is not None:
+            return None
         noise = self.noise if self._rows is None else self._rows.noise
-        return None if self.grid is None else RoundedNoise(noise, self.grid)
+        return RoundedNoise(noise, self.grid)
+
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Sums of the answers, or of what is measured in their place."""
+        if self.measurement is None or self.grid is None:
+            return self.totals(records)
+        return self.measurement.totals(records)
 
     def _claim(self) -> str:
         if "noise" in vars(self):
@@ -156,10 +198,14 @@ class AdditiveMechanism(Mechanism):
 
     def set_up(self) -> None:
         """Build the noise, the subspace that it fills, and its correctly rounded form."""
-        _ = self.noise, self._hull, self._rounded
+        _ = self.noise, self._hull, self.grid, self._rounded
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """(sums + Z) / n, brought back into the public subspace."""
+        measurement = self.measurement
+        if rng is None and measurement is not None and self.grid is not None:
+            drawn, n = measurement.draw(), self.n
+            return once(lambda sums: self._restored(measurement.answers(sums, drawn, n)))
         if rng is None and self._rounded is not None:
             multiples, unit = self._rounded.draw(), 1 << self._rounded.grid
             return once(lambda sums: self._restored(self._from_rounded(sums, multiples, unit)))

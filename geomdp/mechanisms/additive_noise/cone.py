@@ -9,10 +9,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray
-from geomdp.bodies import Box, Elliptope, PsdBox, Simplex, TableMoments, sensitivity_polytope
+from geomdp.bodies import (
+    Box,
+    Elliptope,
+    PsdBox,
+    Simplex,
+    Spectraplex,
+    TableMoments,
+    sensitivity_polytope,
+)
 from geomdp.bodies.base import Body
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units, is_upright_box
 from geomdp.noise.cone import ConeNoise
+from geomdp.noise.exact import noise_vector, wishart_difference
 from geomdp.noise.exact.table_maps import cell_map
 from geomdp.privacy import Adjacency
 from geomdp.workloads import BoxSecondMoment, Workload
@@ -72,7 +83,14 @@ class Cone(PureMechanism):
     @cached_property
     def noise(self) -> ConeNoise:
         """Distribution of Z, on sums of answer vectors."""
-        body, matrix, constant = self._lift.body, self._lift.matrix, self._lift.constant
+        return self._noise_over(self._lift.body, self._lift.matrix, self._lift.constant)
+
+    def _noise_over(
+        self,
+        body: Body,
+        matrix: sp.csr_array | None = None,
+        constant: FloatArray | None = None,
+    ) -> ConeNoise:
         epsilon, origin = self.privacy.epsilon, np.zeros(body.dimension)
         if self.adjacency is Adjacency.REPLACE_ONE:
             # Where answers are mapped, T takes the centroid to 0.
@@ -89,6 +107,24 @@ class Cone(PureMechanism):
         if isinstance(body, TableMoments) and matrix is not None:
             return cell_map(body.levels, matrix, self._lift.constant) is not None
         return isinstance(body, Elliptope | Simplex | Box)
+
+    def _on_real_records(self) -> RealRecords | None:
+        # These bodies hold x x^T for all records and have no parameter that is rounded. The centre
+        # multiplies public noise only, so any number will do.
+        noise, body = self.noise, self._lift.body
+        if isinstance(body, Spectraplex):
+            entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
+            return RealRecords(self.workload, noise_vector(noise), entries=entries)
+        return RealRecords(self.workload, noise_vector(noise)) if isinstance(body, PsdBox) else None
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        if is_upright_box(self._lift.body):
+            box = Box(units.rows.min(axis=0), units.rows.max(axis=0))
+            return units.with_noise(self._noise_over(box))
+        body = sensitivity_polytope(units.workload)
+        if not isinstance(body, Simplex | Box):
+            return None
+        return units.with_noise(self._noise_over(body))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from geomdp.geometry.ellipsoids.vector_sets import PairDifferences, Rows
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency
@@ -88,6 +89,11 @@ class Ellipsoid(PureMechanism):
     @cached_property
     def _rows(self) -> CertifiedRows | None:
         return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        root = self._root * units.factor
+        rows = certified_rows(units.workload, root, self.adjacency, self._noise_of)
+        return units.with_rows(rows)
 
 
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from geomdp._numerics.linalg import AffineHull
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
+from geomdp.mechanisms.additive_noise.real_records import RealRecords, has_real_records
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull, l2_sensitivity, whole_square
 from geomdp.noise import GaussianNoise
-from geomdp.noise.exact import RoundedGaussians, proved_gaussian_scale
+from geomdp.noise.exact import RoundedGaussians, gaussian_vector, proved_gaussian_scale
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.workloads import Workload
@@ -57,7 +61,8 @@ class Gaussian(AdditiveMechanism):
         sensitivity = l2_sensitivity(workload, adjacency)
         self._scale = (
             proved_gaussian_scale(whole_square(sensitivity), privacy)
-            if workload.whole_answers
+            # Also of records in balls and cubes the squared diameter is whole: 1, 2, 4, 2 d^2.
+            if workload.whole_answers or has_real_records(workload)
             else gaussian_scale(sensitivity, privacy)
         )
         self._span = answer_hull(workload, adjacency)
@@ -78,6 +83,16 @@ class Gaussian(AdditiveMechanism):
 
         Its orthogonal projection onto the span, which is post-processing, has the law of `noise`.
         """
-        if self.grid is None:
+        if self.grid is None or self.measurement is not None:
             return None
         return RoundedGaussians(self.workload.n_queries, self._scale, self.grid)
+
+    def _on_real_records(self) -> RealRecords:
+        # The scale is proved, and the noise fills R^m.
+        noise = gaussian_vector(self.workload.n_queries, self._scale)
+        return RealRecords(self.workload, noise)
+
+    def _in_units(self, units: Units) -> ScaledAnswers:
+        square = whole_square(l2_sensitivity(units.workload, self.adjacency))
+        scale = proved_gaussian_scale(square, self.privacy)
+        return units.with_noise(GaussianNoise(np.eye(self.workload.n_queries), scale))

@@ -8,7 +8,7 @@ from typing import Self
 
 from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.seeds import PUBLIC_SEED
-from geomdp.bodies import Scaled, neighbour_body
+from geomdp.bodies import Scaled, SimplexDifference, neighbour_body
 from geomdp.bodies.base import Body
 from geomdp.bodies.of_workloads.containment import check_contains_neighbours
 from geomdp.bodies.of_workloads.sensitivity import exact_noise_bodies
@@ -17,6 +17,7 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.mechanisms.additive_noise.certified_bodies import certified_body, holds_as_given
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency, PureDP
@@ -125,6 +126,16 @@ class KNorm(PureMechanism):
         if self._proved_as_computed() or not isinstance(noise.uniform, ExactSampler):
             return None
         return certified_body(self.workload, noise.body, self.adjacency, self._noise_of)
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        if not isinstance(self.noise.uniform, ExactSampler):
+            return None
+        if self._given is None:
+            body = neighbour_body(units.workload, self.adjacency)
+            if isinstance(body, SimplexDifference):
+                return units.with_noise(self._noise_of(body))
+        body = Scaled(self.noise.body, units.factor)
+        return units.with_rows(certified_body(units.workload, body, self.adjacency, self._noise_of))
 
     @cached_property
     def _hull(self) -> AffineHull:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.additive_noise.pure import PureMechanism
+from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.sensitivity import l1_sensitivity
 from geomdp.noise import LaplaceNoise
+from geomdp.noise.exact import noise_vector
 from geomdp.privacy.calibration import laplace_scale
 
 
@@ -44,3 +48,15 @@ class Laplace(PureMechanism):
     def _proved_as_computed(self) -> bool:
         # The scale is rounded up from the sensitivity, which is exact if it is a whole number.
         return self._sensitivity.is_integer()
+
+    def _on_real_records(self) -> RealRecords:
+        # The sensitivity holds a root. Its closed form errs by far less than the slack.
+        noise = LaplaceNoise(self.workload.n_queries, self.noise.scale * (1 + SLACK))
+        return RealRecords(self.workload, noise_vector(noise), SLACK)
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        sensitivity = l1_sensitivity(units.workload, self.adjacency)
+        if not sensitivity.is_integer():
+            return None
+        scale = laplace_scale(sensitivity, self.privacy)
+        return units.with_noise(LaplaceNoise(self.workload.n_queries, scale))

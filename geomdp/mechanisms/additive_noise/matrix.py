@@ -10,6 +10,7 @@ from geomdp._typing import FloatArray
 from geomdp.mechanisms.additive_noise.certified_rows import CertifiedRows, certified_rows
 from geomdp.mechanisms.additive_noise.ellipsoid import least_trace_root
 from geomdp.mechanisms.additive_noise.strategy_mechanism import StrategyMechanism
+from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units
 from geomdp.mechanisms.strategies import Strategy, laplace_strategies
 from geomdp.noise import GaussianNoise, MappedNoise, Part
 from geomdp.noise.exact import proved_gaussian_scale
@@ -98,9 +99,15 @@ class Matrix(StrategyMechanism):
     def _rows(self) -> CertifiedRows | None:
         if isinstance(self.privacy, PureDP):
             return None
-        return certified_rows(
-            self.workload,
-            self._root,
-            self.adjacency,
-            lambda root: MappedNoise([Part(self._gaussian(len(root)), root)]),
-        )
+        return certified_rows(self.workload, self._root, self.adjacency, self._gaussian_of)
+
+    def _gaussian_of(self, root: FloatArray) -> MappedNoise:
+        return MappedNoise([Part(self._gaussian(len(root)), root)])
+
+    def _in_units(self, units: Units) -> ScaledAnswers | None:
+        # Laplace noise goes on measurements of counts, which are whole.
+        if isinstance(self.privacy, PureDP):
+            return None
+        root = self._root * units.factor
+        rows = certified_rows(units.workload, root, self.adjacency, self._gaussian_of)
+        return units.with_rows(rows)

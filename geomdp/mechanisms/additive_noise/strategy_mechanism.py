@@ -140,7 +140,7 @@ class StrategyMechanism(AdditiveMechanism):
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and the sums of all measurements, where their noise is rounded."""
         if not self._measurements:
-            return self.totals(records)
+            return super().measured(records)
         universe = self.workload.universe
         if isinstance(records, CountedRecords):
             records.require(universe)

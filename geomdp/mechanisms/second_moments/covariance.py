@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Self
 
 import numpy as np
@@ -15,6 +16,8 @@ from geomdp._validation import probability, whole
 from geomdp.mechanisms.additive_noise.ball import Ball
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
+from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.base import Privatiser
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
@@ -24,6 +27,11 @@ from geomdp.workloads import Means
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS
 from geomdp.workloads.universe.universes import Records
+
+#: Sums of x (d,) and of svec(x x^T) (m,), or the digits of both.
+Sums = tuple[FloatArray, FloatArray]
+#: Functions from exact sums to the private mean and to private second moments, noise drawn.
+Noisy = tuple[Privatiser, Privatiser]
 
 
 class Covariance:
@@ -78,8 +86,9 @@ class Covariance:
             self.mean = Ball(means, n=n, privacy=part, adjacency=adjacency)
         else:
             self.mean = Gaussian(means, n=n, privacy=part, adjacency=adjacency)
-        # Both samplers are exact.
-        self.guarantee = Guarantee(privacy, adjacency, self.second_moment.guarantee.sampler)
+        # Both samplers are exact, and so are both roundings.
+        inner = self.second_moment.guarantee
+        self.guarantee = Guarantee(privacy, adjacency, inner.sampler, inner.arithmetic)
 
     @property
     def _bound(self) -> tuple[float, str]:
@@ -107,6 +116,11 @@ class Covariance:
         3 / sqrt(n) for sampling, by JL-T3, on top of the bound for the records.
         """
         return 3 / math.sqrt(self.n) + self._bound[0]
+
+    @property
+    def grid(self) -> int | None:
+        """The k for which unseeded releases round their noise correctly to multiples of 2^-k."""
+        return self.second_moment.grid
 
     def __repr__(self) -> str:
         return (
@@ -140,8 +154,21 @@ class Covariance:
             self.set_up()
             return self.predicted_rmse
 
-        def draw(predicted: Prediction, sums: tuple[FloatArray, FloatArray]) -> Release:
-            return Release(self.privatise(*sums, generator), guarantee, predicted)
+        def read() -> tuple[int, tuple[Sums, Noisy | None]]:
+            if rng is None and self.grid is not None:
+                # Drawn before the records are read, the noise cannot depend on them.
+                noisy = self.mean.private(None), self.second_moment.private(None)
+                count, exact = self._exact_sums(records)
+                return count, (exact, noisy)
+            count, sums = self._sums(records)
+            return count, (sums, None)
+
+        def draw(predicted: Prediction, statistic: tuple[Sums, Noisy | None]) -> Release:
+            (first, second), noisy = statistic
+            if noisy is None:
+                return Release(self.privatise(first, second, generator), guarantee, predicted)
+            mean, moments = noisy
+            return Release(self._less_mean(moments(second), mean(first)), guarantee, predicted)
 
         return release_once(
             type(self).__name__,
@@ -149,13 +176,11 @@ class Covariance:
             guarantee,
             ledger,
             set_up=set_up,
-            read=lambda: self._sums(records),
+            read=read,
             draw=draw,
         )
 
-    def _sums(
-        self, records: Records | Iterable[Records]
-    ) -> tuple[int, tuple[FloatArray, FloatArray]]:
+    def _sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
         """Number of records; sum of x (d,) and svec of the sum of x x^T (m,); in one pass."""
         d = self.workload.d
         count, first, second = 0, np.zeros(d), np.zeros((d, d))
@@ -167,12 +192,34 @@ class Covariance:
             second += chunk.T @ chunk
         return count, (first, svec(second))
 
+    def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
+        """Number of records; exact sums of x and of x x^T, as both measurements take them."""
+        means, moments = self._measurements
+        count, first, second = 0, means.sums(), moments.sums()
+        if self.clip:
+            records = clipped_to_ball(records, self.workload.d)
+        for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
+            count += len(chunk)
+            means.add(first, chunk)
+            moments.add(second, chunk)
+        return count, (first.digits(), second.digits())
+
+    @property
+    def _measurements(self) -> tuple[RealRecords, RealRecords]:
+        found = self.mean.measurement, self.second_moment.inner.measurement
+        assert isinstance(found[0], RealRecords)
+        assert isinstance(found[1], RealRecords)
+        return found
+
     def privatise(
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator
     ) -> FloatArray:
         """Private covariance (m,) from the sums of x (d,) and of svec(x x^T) (m,)."""
         moments = self.second_moment.privatise(second, rng)
-        mean = self.mean.privatise(first, rng)
+        return self._less_mean(moments, self.mean.privatise(first, rng))
+
+    def _less_mean(self, moments: FloatArray, mean: FloatArray) -> FloatArray:
+        """S(X) from private second moments and a private mean."""
         mean = mean / max(1.0, float(np.linalg.norm(mean)))
         nearest = self.second_moment.body.project((moments - svec(np.outer(mean, mean)))[None])
         return np.asarray(nearest[0])
@@ -180,12 +227,20 @@ class Covariance:
 
 def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
     """Two guarantees that compose to `privacy`, the second with `share` of its parameters."""
-    rest = 1 - share
     match privacy:
         case PureDP(epsilon=epsilon):
-            return PureDP(rest * epsilon), PureDP(share * epsilon)
+            return PureDP(_rest(epsilon, share)), PureDP(share * epsilon)
         case ZCDP(rho=rho):
-            return ZCDP(rest * rho), ZCDP(share * rho)
+            return ZCDP(_rest(rho, share)), ZCDP(share * rho)
         case ApproxDP(epsilon=epsilon, delta=delta):
-            return ApproxDP(rest * epsilon, rest * delta), ApproxDP(share * epsilon, share * delta)
+            rest = ApproxDP(_rest(epsilon, share), _rest(delta, share))
+            return rest, ApproxDP(share * epsilon, share * delta)
     raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+
+
+def _rest(total: float, share: float) -> float:
+    """What `share` of a parameter leaves: the two floats add up to `total` at most, exactly."""
+    spent, left = share * total, (1 - share) * total
+    while Fraction(spent) + Fraction(left) > Fraction(total):
+        left = math.nextafter(left, 0.0)
+    return left

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -11,10 +13,15 @@ import numpy as np
 from geomdp._numerics.linalg import svec, unsvec
 from geomdp._typing import FloatArray
 from geomdp.data.counting.tallies import CountedRecords
+from geomdp.mechanisms.additive_noise.base import LARGEST_SUM, quotients
+from geomdp.mechanisms.additive_noise.real_records import RealRecords
+from geomdp.mechanisms.base import Privatiser, once
 from geomdp.mechanisms.post_processed.base import PostProcessed
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.second_moments.second_moment import SecondMoment
-from geomdp.privacy import Adjacency, Privacy
+from geomdp.noise.exact import RoundedVector, grid_for, times
+from geomdp.privacy import Adjacency, Guarantee, Privacy
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Marginals, Workload
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS, Totals
@@ -78,9 +85,28 @@ class PairMarginals(PostProcessed):
         )
 
     @property
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """The guarantee of `inner`; unseeded releases have a grid of their own."""
+        arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid)
+        return replace(self.inner.guarantee, arithmetic=arithmetic)
+
+    @property
     def grid(self) -> int | None:
-        """None: sums of x x^T / d are not whole numbers, so all releases draw in float64."""
-        return None
+        """The k for which noise on the counts of pairs is rounded to multiples of 2^-k.
+
+        Sums of x x^T are counts, so the noise of d x x^T / d is rounded on a grid that divides 1.
+        None where such counts may exceed 2^53.
+        """
+        return self._on_counts.grid if self.n < LARGEST_SUM else None
+
+    @cached_property
+    def _on_counts(self) -> RoundedVector:
+        """Noise on the upper triangle of the sum of x x^T: d times that on the unit ball."""
+        d, inner = self.workload.d, self.inner.inner
+        assert isinstance(inner.measurement, RealRecords)
+        # Variances off the diagonal are half of those in svec coordinates.
+        deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
+        return RoundedVector(times(d, inner.measurement.vector), grid_for(deviation))
 
     def with_workload(self, workload: Workload) -> Self:
         """The same mechanism for the two-way marginals of another number of attributes."""
@@ -95,6 +121,13 @@ class PairMarginals(PostProcessed):
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Number of records and svec of the sum of x x^T / d."""
+        count, total = self._pairs(records)
+        return Totals(count, svec(total) / self.workload.d)
+
+    def _pairs(
+        self, records: Records | Iterable[Records] | CountedRecords
+    ) -> tuple[int, FloatArray]:
+        """Number of records and the sum of x x^T, whole numbers (d, d)."""
         d = self.workload.d
         if isinstance(records, CountedRecords):
             pairs = records.totals(self.workload).sums
@@ -102,13 +135,36 @@ class PairMarginals(PostProcessed):
             total[np.triu_indices(d, 1)] = pairs
             total += total.T
             np.fill_diagonal(total, records.totals(Marginals(d, 1)).sums)
-            return Totals(records.count, svec(total) / d)
+            return records.count, total
         count, total = 0, np.zeros((d, d))
         for chunk in self.workload.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)
             rows = chunk.astype(np.float64)
             total += rows.T @ rows
-        return Totals(count, svec(total) / d)
+        return count, total
+
+    def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Number of records and how many have x_i = x_j = 1, for i <= j."""
+        count, total = self._pairs(records)
+        return Totals(count, total[np.triu_indices(self.workload.d)])
+
+    def set_up(self) -> None:
+        """Set up `inner` and the rounded noise."""
+        super().set_up()
+        _ = self._on_counts
+
+    def draw(self, rng: np.random.Generator | None) -> Privatiser:
+        """Private second moments of x / sqrt(d), as svec."""
+        if rng is not None or self.grid is None:
+            return super().draw(rng)
+        multiples, unit, n = self._on_counts.draw(), 1 << self.grid, self.n
+
+        def noisy(sums: FloatArray) -> FloatArray:
+            means = np.zeros((self.workload.d, self.workload.d))
+            means[np.triu_indices(self.workload.d)] = quotients(sums, multiples, unit, n)
+            return self.inner.process(svec(means) / self.workload.d)
+
+        return once(noisy)
 
     def process(self, noisy: FloatArray) -> FloatArray:
         """Private marginals (m,) from svec of the sum of x x^T / d."""

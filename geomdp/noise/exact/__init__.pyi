@@ -1,4 +1,8 @@
+from .matrix_noise import matrix_entries as matrix_entries
+from .matrix_noise import times as times
+from .matrix_noise import wishart_difference as wishart_difference
 from .missing import NoExactPath as NoExactPath
+from .points import Computable as Computable
 from .release import RoundedGaussians as RoundedGaussians
 from .release import RoundedNoise as RoundedNoise
 from .release import RoundedParts as RoundedParts

@@ -1,0 +1,103 @@
+"""Exact sums of real records and of their products, with correctly rounded noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from geomdp._numerics.wide_sums import (
+    EXACT_ROWS,
+    REAL_BITS,
+    WideSums,
+    add_numbers,
+    add_products,
+    fixed_point,
+    whole_numbers,
+)
+from geomdp._typing import FloatArray
+from geomdp.data.counting.tallies import CountedRecords
+from geomdp.mechanisms.additive_noise.measurement import Measurement
+from geomdp.noise.exact import Computable, RoundedVector, matrix_entries
+from geomdp.workloads import Means, Workload
+from geomdp.workloads.base import Totals
+from geomdp.workloads.moments.outer_products import OuterProducts
+from geomdp.workloads.universe.universes import Records
+
+
+def has_real_records(workload: Workload) -> bool:
+    """Whether answers are the entries of real records, or products of two of them."""
+    return isinstance(workload, Means | OuterProducts)
+
+
+class RealRecords(Measurement):
+    """Sums of records in a ball or a cube, or of their products x_i x_j, in multiples of 2^-80.
+
+    Each entry of a record is rounded towards zero to a multiple of 2^-40. The rounded record lies
+    in the same ball or cube, so noise that is proved for all records there is proved for these:
+    sensitivities and bodies need no slack for it.
+
+    Parameters
+    ----------
+    workload : Means, SecondMoment or BoxSecondMoment
+        m queries.
+    noise : callable
+        Proved noise on sums of answer vectors, in their coordinates.
+    slack : float
+        The share by which it was made larger.
+    entries : callable, optional
+        The same noise on entries of matrices, where it is known more directly.
+    """
+
+    grid = 2 * REAL_BITS
+    # The last digit of a sum is at most the number of records, about.
+    capacity = 1 << 52
+
+    def __init__(
+        self,
+        workload: Workload,
+        noise: Computable,
+        slack: float = 0.0,
+        entries: Computable | None = None,
+    ) -> None:
+        self._workload, self.slack = workload, slack
+        self._stretch = np.ones(workload.n_queries)
+        if isinstance(workload, OuterProducts):
+            rows, columns = np.triu_indices(workload.d)
+            self._stretch[rows != columns] = np.sqrt(2.0)
+            noise = matrix_entries(noise, workload.d) if entries is None else entries
+        #: The noise that is rounded, as a computable vector: on entries x_i, or x_i x_j, i <= j.
+        self.vector = noise
+        self._rounded = RoundedVector(noise, self.grid)
+
+    def draw(self) -> list[int]:
+        """Noise in multiples of 2^-80."""
+        return self._rounded.draw()
+
+    def sums(self) -> WideSums:
+        """Sums of no records yet."""
+        return WideSums(self._workload.n_queries)
+
+    def add(self, sums: WideSums, chunk: FloatArray) -> None:
+        """Add a chunk of valid records (b, d)."""
+        rows = fixed_point(chunk)
+        if isinstance(self._workload, OuterProducts):
+            add_products(sums, rows)
+        else:
+            add_numbers(sums, rows)
+
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Number of records and the digits of the exact sums."""
+        if isinstance(records, CountedRecords):
+            raise ValueError("records of real numbers cannot be counted: give the records")
+        count, sums = 0, self.sums()
+        for chunk in self._workload.universe.chunks(records, EXACT_ROWS):
+            count += len(chunk)
+            self.add(sums, chunk)
+        return Totals(count, sums.digits())
+
+    def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
+        """Noisy means (m,); each quotient of whole numbers is rounded once."""
+        size = n << self.grid
+        noisy = [(s + j) / size for s, j in zip(whole_numbers(sums), multiples, strict=True)]
+        return np.asarray(np.array(noisy) * self._stretch)

@@ -1,0 +1,162 @@
+"""Real-valued queries on small universes, rounded element by element to whole numbers of units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.bodies import Body, Box, LinearImage, Scaled
+from geomdp.data.counting.tallies import CountedRecords
+from geomdp.mechanisms.additive_noise.certified_rows import MAX_CHECKED, CertifiedRows
+from geomdp.mechanisms.additive_noise.measurement import Measurement
+from geomdp.noise import Noise
+from geomdp.noise.exact import RoundedNoise, RoundedVector, public_grid
+from geomdp.workloads import Explicit, Workload
+from geomdp.workloads.base import CHUNK_ROWS, Totals
+from geomdp.workloads.universe.universes import Records
+
+#: Bits of the largest l1 norm of an answer vector in units. Sums of 2^24 records are then exact in
+#: float64. An answer moves by at most 2^-28 of that norm, so the mean of n records by less than a
+#: thousandth of Laplace noise for up to n epsilon = 10^6, and by a hundredth for 10^7.
+NORM_BITS = 28
+#: Largest N^2 m for N elements and m queries: all pairs of elements are compared, in a second.
+MAX_PAIRS = 1 << 29
+#: Sums of whole numbers below this are exact in float64.
+EXACT_BELOW = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The queries of a workload in whole multiples of 2^-bits, for every element of its universe.
+
+    Parameters
+    ----------
+    source : Workload
+        The workload.
+    bits : int
+        k; a unit is 2^-k.
+    rows : (N, m) array
+        Answers in units: whole numbers.
+    """
+
+    source: Workload
+    bits: int
+    rows: FloatArray = field(repr=False)
+
+    @cached_property
+    def workload(self) -> Explicit:
+        """The rounded queries as a workload of whole answers on element numbers."""
+        return Explicit(self.rows.T)
+
+    @property
+    def factor(self) -> float:
+        """2^bits: multiplies answers, bodies and scales."""
+        return 2.0**self.bits
+
+    def with_noise(self, noise: Noise) -> ScaledAnswers:
+        """The measurement of all answers with noise proved for sums of `workload`."""
+        grid = public_grid(noise)
+        return ScaledAnswers(self, RoundedNoise(noise, grid), None)
+
+    def with_rows(self, rows: CertifiedRows | None) -> ScaledAnswers | None:
+        """The measurement of the answers that determine the others; None for None."""
+        if rows is None:
+            return None
+        grid = public_grid(rows.noise)
+        return ScaledAnswers(self, RoundedNoise(rows.noise, grid), rows, rows.slack)
+
+
+def units_of(workload: Workload) -> Units | None:
+    """Units for a real-valued workload.
+
+    None where answers are whole already, all are 0, there are more than 2^12 elements or too many
+    pairs of them, or a unit would be above 1.
+    """
+    size = workload.universe.size
+    if workload.whole_answers or size is None or size > MAX_CHECKED:
+        return None
+    if size**2 * workload.n_queries > MAX_PAIRS:
+        return None
+    # A record is looked up by its element number, so its rounding cannot depend on other records.
+    answers = workload.evaluate(workload.universe.elements())
+    largest = float(np.abs(answers).sum(axis=1).max())
+    if not 0 < largest < 2.0**NORM_BITS:
+        return None
+    bits = NORM_BITS - math.ceil(math.log2(largest))
+    return Units(workload, bits, np.rint(answers * 2.0**bits))
+
+
+def is_upright_box(body: Body) -> bool:
+    """Whether a body is a box with edges along the axes: its least box is the body itself."""
+    if isinstance(body, Scaled):
+        return is_upright_box(body.body)
+    if isinstance(body, LinearImage):
+        alone = (np.count_nonzero(body.matrix, axis=0) <= 1).all()
+        return bool(alone and (np.count_nonzero(body.matrix, axis=1) <= 1).all()) and (
+            is_upright_box(body.body)
+        )
+    return isinstance(body, Box)
+
+
+class ScaledAnswers(Measurement):
+    """Sums of whole numbers of units, with noise that is proved for them.
+
+    Parameters
+    ----------
+    units : Units
+        The rounded answers.
+    noise : RoundedVector
+        Rounded noise on their sums, in units.
+    rows : CertifiedRows, optional
+        The answers that get noise and determine the others; by default all get it.
+    slack : float
+        The share by which the noise was made larger.
+    """
+
+    def __init__(
+        self,
+        units: Units,
+        noise: RoundedVector,
+        rows: CertifiedRows | None,
+        slack: float = 0.0,
+    ) -> None:
+        self._units, self._noise, self._rows, self.slack = units, noise, rows, slack
+        self.grid = units.bits + noise.grid
+        self.capacity = int(EXACT_BELOW // np.abs(units.rows).sum(axis=1).max()) - 1
+
+    def draw(self) -> list[int]:
+        """Noise on the sums, in units of the grid."""
+        return self._noise.draw()
+
+    def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
+        """Number of records and the sums of all answers (m,), in units."""
+        counts = self._counts(records)
+        return Totals(int(counts.sum()), counts.astype(np.float64) @ self._units.rows)
+
+    def _counts(self, records: Records | Iterable[Records] | CountedRecords) -> IntArray:
+        """How often each element occurs, (N,)."""
+        universe = self._units.source.universe
+        if isinstance(records, CountedRecords):
+            records.require(universe)
+            return records.histogram()
+        size = len(self._units.rows)
+        counts = np.zeros(size, dtype=np.int64)
+        for chunk in universe.chunks(records, CHUNK_ROWS):
+            counts += np.bincount(universe.numbers(chunk), minlength=size)
+        return counts
+
+    def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
+        """Noisy means of all answers (m,), in the units of the queries."""
+        measured = sums if self._rows is None else sums[self._rows.places]
+        if (measured != np.rint(measured)).any():
+            raise ArithmeticError("sums of units must be whole numbers")
+        unit = 1 << self._noise.grid
+        pairs = zip(measured.tolist(), multiples, strict=True)
+        noisy = np.array([(int(s) * unit + j) / (n * unit) for s, j in pairs])
+        answers = noisy if self._rows is None else self._rows.answers(noisy)
+        return np.asarray(answers / self._units.factor)
