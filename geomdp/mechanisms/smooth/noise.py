@@ -9,12 +9,14 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.mechanisms.sensitivity import pure_only
+from geomdp.noise.exact import Computable, scaled_gaussians, scaled_laplaces
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.privacy.calibration import gaussian_scale, laplace_scale
 from geomdp.privacy.definitions import checked_adjacency
@@ -31,6 +33,14 @@ class CalibratedNoise(abc.ABC):
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""
 
+    @abc.abstractmethod
+    def larger(self, share: float) -> Self:
+        """The same noise times 1 + `share`."""
+
+    @abc.abstractmethod
+    def computable(self) -> Computable:
+        """The noise as a function of uniform numbers, for correctly rounded draws."""
+
 
 class ScaledLaplace(CalibratedNoise):
     """Laplace noise of `scales` b (m,), in units of sums; the variances are 2 b^2."""
@@ -42,6 +52,14 @@ class ScaledLaplace(CalibratedNoise):
         """Independent draws (size, m)."""
         return rng.laplace(0.0, self.scales, (size, len(self.scales)))
 
+    def larger(self, share: float) -> Self:
+        """The same noise times 1 + `share`."""
+        return type(self)(self.scales * (1 + share))
+
+    def computable(self) -> Computable:
+        """The noise as a function of uniform numbers, for correctly rounded draws."""
+        return scaled_laplaces(self.scales)
+
 
 class ScaledGaussian(CalibratedNoise):
     """Gaussian noise of standard `deviations` (m,), in units of sums."""
@@ -52,6 +70,14 @@ class ScaledGaussian(CalibratedNoise):
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""
         return rng.normal(0.0, self.deviations, (size, len(self.deviations)))
+
+    def larger(self, share: float) -> Self:
+        """The same noise times 1 + `share`."""
+        return type(self)(self.deviations * (1 + share))
+
+    def computable(self) -> Computable:
+        """The noise as a function of uniform numbers, for correctly rounded draws."""
+        return scaled_gaussians(self.deviations)
 
 
 class MomentNoise(abc.ABC):

@@ -11,6 +11,7 @@ import numpy as np
 from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.data import Schema
+from geomdp.mechanisms.additive_noise.certified_rows import SLACK
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
@@ -21,13 +22,18 @@ from geomdp.mechanisms.smooth.noise import (
     WeightedLaplace,
 )
 from geomdp.mechanisms.smooth.smooth_release import SmoothRelease, check_schema
+from geomdp.noise.exact import RoundedVector, grid_for
 from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, Privacy, PureDP
 from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads.smooth.moment_sums import MomentTransform
 from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
+#: Unseeded releases round to multiples of 2^-k that are below this power of 2 of a thousandth of
+#: the least deviation: rounding of sums then costs less than a billionth of the noise.
+EXTRA_BITS = 20
 #: The error of the computed moments is at least this many times below the scale of the noise.
 NUMERICAL_SHARE = 1000
 
@@ -78,6 +84,11 @@ class SmoothSummary:
     `slack`. The errors of the moments, `numerical_errors`, are at least 1000 times below the scales
     of their noise. All these bounds are public and need no check on records. Under add/remove they
     hold for up to n records; for N > n records rounding may be N / n times as large.
+
+    On a computer: an unseeded release under replace-one rounds the computed sums and the noise to
+    multiples of 2^-grid. Rounded, a sum moves by up to 2^-grid more between neighbours, and the
+    noise is calibrated to that as well. The sensitivities and scales are computed in float64; noise
+    that is larger by a share of 1e-6 covers their rounding.
 
     Error of a query: its approximation error plus the noise, both stated with every answer. Under
     add/remove they are errors against sums over n, see `SmoothAnswer`.
@@ -130,7 +141,18 @@ class SmoothSummary:
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of Z, on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
-        self.guarantee = Guarantee(privacy, adjacency, Exact())
+        #: The k for which unseeded releases round sums and noise to multiples of 2^-k; None if they
+        #: work in float64: where an error of the sums is not proved, or n does not bound the
+        #: number of records.
+        self.grid: int | None = None
+        arithmetic = FLOAT64_CAVEAT
+        if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
+            self.grid = grid_for(float(self.noise.deviations.min())) + EXTRA_BITS
+            arithmetic = rounded_arithmetic(self.grid, SLACK)
+            rounded = noise.calibrate(self.workload, privacy, adjacency, slack + 2.0**-self.grid)
+            self._exact = rounded.larger(SLACK)
+            self._rounded = RoundedVector(self._exact.computable(), self.grid)
+        self.guarantee = Guarantee(privacy, adjacency, Exact(), arithmetic)
 
     def __repr__(self) -> str:
         return (
@@ -146,7 +168,10 @@ class SmoothSummary:
     @cached_property
     def noise_std(self) -> FloatArray:
         """Standard deviations (t,) * d of the noise on the released moments; 0 at m = 0."""
-        return self.workload.table(self.noise.deviations / self.n, 0.0)
+        return self._deviations(self.noise)
+
+    def _deviations(self, noise: CalibratedNoise) -> FloatArray:
+        return self.workload.table(noise.deviations / self.n, 0.0)
 
     @property
     def predicted_rmse(self) -> Prediction:
@@ -172,13 +197,21 @@ class SmoothSummary:
         for points outside it or NaN, naming row and column.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
+        exact = rng is None and self.grid is not None
 
-        def read() -> tuple[int, FloatArray]:
+        def read() -> tuple[int, tuple[FloatArray, list[int]]]:
+            # Drawn before the records are read, the noise cannot depend on them.
+            multiples = self._rounded.draw() if exact else []
             chunks = self.workload.universe.chunks(records, self.transform.rows)
-            return self.transform.sums(chunks)
+            count, sums = self.transform.sums(chunks)
+            return count, (sums.ravel()[1:], multiples)
 
-        def draw(noise_std: FloatArray, sums: FloatArray) -> SmoothRelease:
-            noisy = (sums.ravel()[1:] + self.noise.sample(generator, 1)[0]) / self.n
+        def draw(noise_std: FloatArray, statistic: tuple[FloatArray, list[int]]) -> SmoothRelease:
+            sums, multiples = statistic
+            if self.grid is not None and exact:
+                noisy = rounded_means(sums, multiples, self.grid, self.n)
+            else:
+                noisy = (sums + self.noise.sample(generator, 1)[0]) / self.n
             return SmoothRelease(
                 moments=self.workload.table(noisy),
                 noise_std=noise_std,
@@ -194,7 +227,7 @@ class SmoothSummary:
             self.n,
             guarantee,
             ledger,
-            set_up=lambda: self.noise_std,
+            set_up=lambda: self._deviations(self._exact) if exact else self.noise_std,
             read=read,
             draw=draw,
         )
@@ -218,3 +251,14 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
             f"{tolerances[worst]:.2g}"
         )
     return transform
+
+
+def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
+    """(sums, rounded to multiples of 2^-grid, + multiples 2^-grid) / n, in whole numbers.
+
+    Sums (m,) are floats; the quotient is rounded once.
+    """
+    # A product with a power of two is exact, and so is the rounding of a float to a whole number.
+    scaled = np.rint(np.ldexp(sums, grid)).tolist()
+    size = n << grid
+    return np.array([(int(s) + j) / size for s, j in zip(scaled, multiples, strict=True)])

@@ -15,3 +15,5 @@ from .scales import proved_gaussian_scale as proved_gaussian_scale
 from .scales import proved_shortcut_scale as proved_shortcut_scale
 from .vectors import gaussian_vector as gaussian_vector
 from .vectors import noise_vector as noise_vector
+from .vectors import scaled_gaussians as scaled_gaussians
+from .vectors import scaled_laplaces as scaled_laplaces

@@ -54,6 +54,18 @@ def gaussian_vector(dimension: int, scale: float) -> Computable:
     return lambda draw: [factor * x for x in gaussians(dimension, draw)]
 
 
+def scaled_laplaces(scales: FloatArray) -> Computable:
+    """Independent Laplace variables with `scales` (m,)."""
+    factors = dyadic(scales)
+    return lambda draw: [b * x for b, x in zip(factors, laplaces(len(factors), draw), strict=True)]
+
+
+def scaled_gaussians(deviations: FloatArray) -> Computable:
+    """Independent Gaussian variables of standard `deviations` (m,)."""
+    factors = dyadic(deviations)
+    return lambda draw: [s * x for s, x in zip(factors, gaussians(len(factors), draw), strict=True)]
+
+
 @noise_vector.register
 def _gaussian(noise: GaussianNoise) -> Computable:
     scale, rank = arb(noise.scale), noise.effective_dimension

@@ -22,6 +22,8 @@ class MomentTransform(abc.ABC):
 
     #: Number of records in one block.
     rows: int
+    #: Whether `errors` are proved for all points. If not, they hold at the points that were tried.
+    proved = True
 
     def __init__(self, d: int, size: int) -> None:
         self.d, self.size = d, size
