@@ -14,7 +14,7 @@ from geomdp.mechanisms import Ball, Ellipsoid, Matrix
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK, certified_rows, holds_differences
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
-from geomdp.workloads import Explicit, Marginals, MarginalTables, Prefixes, Ranges
+from geomdp.workloads import LinearMap, Marginals, MarginalTables, Prefixes, Ranges
 from tests.stats import LEVEL, ks_same, mean_agrees
 
 N = 128
@@ -141,7 +141,7 @@ def test_releases_have_the_law_of_seeded_ones(kind, privacy):
 def test_without_a_proof_noise_keeps_its_caveat():
     for mechanism in (
         Ball(MarginalTables([2] * 13, 2), n=N, privacy=PureDP(1.0)),
-        Ellipsoid(Explicit([[0.5, 1.0, 0.0]]), n=N, privacy=PureDP(1.0)),
+        Ellipsoid(LinearMap(Marginals(13, 1), np.eye(13) / 2), n=N, privacy=PureDP(1.0)),
         Ball(Prefixes(4), n=2**53, privacy=PureDP(1.0)),
     ):
         assert mechanism.grid is None

@@ -10,12 +10,12 @@ import pytest
 
 from geomdp.audit import audit
 from geomdp.mechanisms import (
+    Ball,
     Cone,
     Gaussian,
     KNorm,
     Laplace,
     Projected,
-    SecondMoment,
     Shrunk,
     TightCone,
 )
@@ -34,7 +34,6 @@ from geomdp.workloads import (
     Prefixes,
     Ranges,
 )
-from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.noise.exact.reference import seeded
 from tests.stats import LEVEL, ks_same, mean_agrees
 
@@ -171,15 +170,18 @@ def test_outputs_of_neighbours_are_the_same_grid():
             assert (multiples == np.rint(multiples)).all()
 
 
+#: Real answers on more elements than are rounded one by one.
+HALVES = LinearMap(Marginals(13, 1), np.eye(13) / 2)
 #: Mechanisms whose parameters are rounded, or whose sums are not exact.
 IN_FLOAT64 = {
-    "gaussian of fractions": lambda: Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5)),
-    "real answers": lambda: Laplace(Means(2), n=N, privacy=ONE),
-    "fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=N, privacy=ONE),
-    "linear map": lambda: Laplace(LinearMap(Histogram(3), np.eye(3)), n=N, privacy=ONE),
-    "second moments": lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=ONE),
+    "gaussian of fractions": lambda: Gaussian(HALVES, n=N, privacy=ZCDP(0.5)),
+    "fractions": lambda: Laplace(HALVES, n=N, privacy=ONE),
+    "huge answers": lambda: Laplace(Explicit([[0.5, 1e9]]), n=N, privacy=ONE),
+    "ball of fractions": lambda: Ball(HALVES, n=N, privacy=ONE),
+    "k-norm of real records": lambda: KNorm(Means(2), n=N, privacy=ONE),
     "too many records": lambda: Laplace(Histogram(2), n=2**53, privacy=ONE),
-    "shrunk": lambda: Shrunk(Gaussian(Explicit([[0.5, 1.0]]), n=N, privacy=ZCDP(0.5))),
+    "too many records of fractions": lambda: Laplace(Explicit([[0.5, 1.0]]), n=2**26, privacy=ONE),
+    "shrunk": lambda: Shrunk(Gaussian(HALVES, n=N, privacy=ZCDP(0.5))),
 }
 
 
