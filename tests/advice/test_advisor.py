@@ -344,6 +344,15 @@ class TestTies:
         assert rank([chain, self.built("Ball", 1.02)])[0].name == "Ball"
         assert rank([chain, self.built("Ball", 1.04)])[0].name == "KNorm"
 
+    def test_the_correctly_rounded_wins_a_tie(self):
+        workload = Marginals(2, 1)
+        body = KNorm(workload, **PURE).noise.body
+        in_float64 = self.built("KNorm", 1.0, mechanism=KNorm(workload, **PURE, body=body))
+        assert in_float64.exact
+        assert in_float64.mechanism.grid is None
+        assert rank([in_float64, self.built("Ball", 1.0 + 1e-6)])[0].name == "Ball"
+        assert rank([in_float64, self.built("Ball", 1.0 + 1e-4)])[0].name == "KNorm"
+
 
 class TestTable:
     def test_every_exported_mechanism_competes_or_follows_one_that_does(self):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from geomdp.advice.comparison.trials import TOO_LARGE, Built, Trials
 from geomdp.advice.steps import PROJECTED, SHRUNK, Step
 from geomdp.bodies import MissingOracle
-from geomdp.mechanisms import Prediction
+from geomdp.mechanisms import Mechanism, Prediction
 from geomdp.workloads import WorkloadSizeError
 
 #: Two predictions tie if they differ by at most the share `TIE` of the smaller one plus
@@ -47,9 +47,10 @@ def rank(built: list[Built]) -> list[Built]:
     """Candidates by prediction, the advised one first.
 
     Among candidates that tie for the least prediction, one with an exact sampler is advised; among
-    several, the simplest. Shrunk noise that gains less than `WORTHWHILE` is replaced by the noise
-    alone. Noise alone is replaced by the same noise projected, if that was built: projected noise
-    never has a larger error, even where the bound on its error is no smaller.
+    several, one whose unseeded releases are correctly rounded; among several, the simplest. Shrunk
+    noise that gains less than `WORTHWHILE` is replaced by the noise alone. Noise alone is replaced
+    by the same noise projected, if that was built: projected noise never has a larger error, even
+    where the bound on its error is no smaller.
     """
     if not built:
         return []
@@ -57,13 +58,19 @@ def rank(built: list[Built]) -> list[Built]:
     tied = [trial for trial in built if _ties(trial.prediction, first)]
     # `min` returns the first of equals, the simplest: `built` is in order of simplicity.
     leader = min(tied, key=lambda trial: not trial.exact)
+    rivals = [trial for trial in tied if trial.exact == leader.exact]
+    if len(rivals) > 1:
+        # If some are also exact on a computer, only these stay.
+        rounded = [trial for trial in rivals if _is_rounded(trial.mechanism)]
+        rivals = rounded or rivals
+        leader = rivals[0]
     noise = _with_step(built, leader, None)
     limit = leader.prediction.value * (1 + WORTHWHILE)
     if leader.step is SHRUNK and noise is not None and noise.prediction.value <= limit:
         leader = noise
     if leader.step is None:
         # Of noises that tie, take the one with the lowest bound on its projection.
-        equal = [leader, *(t for t in tied if t.step is None and t.exact == leader.exact)]
+        equal = [leader, *(t for t in rivals if t.step is None)]
         projected = [found for t in equal if (found := _with_step(built, t, PROJECTED))]
         leader = min(projected, key=lambda trial: trial.prediction.value, default=leader)
     rest = sorted(built, key=lambda trial: trial.prediction.value)
@@ -79,3 +86,11 @@ def _with_step(built: list[Built], trial: Built, step: Step | None) -> Built | N
 def _ties(prediction: Prediction, least: Prediction) -> bool:
     stderr = math.hypot(prediction.stderr, least.stderr)
     return prediction.value <= least.value * (1 + TIE) + TIE_STANDARD_ERRORS * stderr
+
+
+def _is_rounded(mechanism: Mechanism) -> bool:
+    """Whether unseeded releases round their noise correctly; False if it cannot be set up."""
+    try:
+        return mechanism.grid is not None
+    except (WorkloadSizeError, MissingOracle, MemoryError):
+        return False
