@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 import inspect
+import os
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import geomdp.mechanisms
 from geomdp.mechanisms import (
     AboveThreshold,
+    Covariance,
     IterativeConstruction,
     Mechanism,
     NumericSparse,
     OnlineConstruction,
+    PairMarginals,
     PrintedNumericSparse,
+    SecondMoment,
+    SmoothSummary,
     Sparse,
     SparseProject,
 )
 from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
+from geomdp.workloads import Marginals
+from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS
+from tests.readme import README
 
 N = 64
 #: Mechanisms of `MECHANISMS` without an exact path: what stands in the way.
 WITHOUT: dict[str, str] = {
-    "JL Ball": "it measures random real combinations of the answers, whose sums are not exact",
-    "JL Gaussian": "it measures random real combinations of the answers, whose sums are not exact",
-    "Coarse Ball": "points of a net are real vectors, whose sums are not exact in float64",
 }
 #: Other classes that release or answer, and have none.
 OTHERS: dict[str, str] = {
-    "Covariance": "records are real vectors: their sums are not exact in float64",
-    "PairMarginals": "it is computed from second moments of real vectors",
-    "SecondMoment": "records are real vectors: their sums are not exact in float64",
-    "SmoothSummary": "Chebyshev sums come from float64 transforms",
     "Spectral": "its eigenvalues come from coupling from the past, too costly in ball arithmetic",
+}
+#: Classes for records of their own kind, with exact paths that tests of their own cover.
+ON_THEIR_OWN: dict[type, Callable[[], Any]] = {
+    Covariance: lambda: Covariance(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
+    PairMarginals: lambda: PairMarginals(Marginals(3, 2), n=N, privacy=PureDP(1.0)),
+    SecondMoment: lambda: SecondMoment(SecondMomentWorkload(2), n=N, privacy=PureDP(1.0)),
+    SmoothSummary: lambda: SmoothSummary(2, n=N, smoothness=2, privacy=PureDP(1.0)),
 }
 STREAMS = {
     AboveThreshold: PureDP(1.0),
@@ -69,7 +79,64 @@ def test_every_mechanism_is_listed_once():
         if inspect.isclass(item) and (hasattr(item, "release") or hasattr(item, "ask"))
     }
     listed = {entry.kind for entry in MECHANISMS.values()} | set(STREAMS) | BASES | OTHERS_EXACT
-    assert {item.__name__ for item in releasing - listed} == set(OTHERS)
+    others = releasing - listed - set(ON_THEIR_OWN)
+    assert {item.__name__ for item in others} == set(OTHERS)
+    assert set(table()) == {item.__name__ for item in releasing - BASES}
+
+
+def table() -> dict[str, list[str]]:
+    """The README's table of exact paths: the other cells by the name of the class."""
+    section = README.split("## Exact on a computer\n")[1].split("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in row] for row in rows]
+    names = [row[0].strip("`") for row in cells]
+    assert len(set(names)) == len(names)
+    return dict(zip(names, (row[1:] for row in cells), strict=True))
+
+
+def test_the_readme_gives_the_reasons():
+    reasons = {MECHANISMS[name].kind.__name__: why for name, why in WITHOUT.items()} | OTHERS
+    interactive = {*STREAMS, IterativeConstruction, OnlineConstruction}
+    streams = {kind.__name__ for kind in interactive}
+    for name, (exact, before) in table().items():
+        if name in reasons:
+            assert (exact, before) == (f"no: {reasons[name]}", "")
+        else:
+            assert exact == "yes" or exact.startswith("yes, ")
+            assert before.startswith("no: " if name in streams else "yes")
+
+
+def check_noise_comes_before_the_records(mechanism, records, monkeypatch):
+    """Every random byte is asked for before the first record, so it cannot depend on one."""
+    events: list[str] = []
+    source = os.urandom
+    monkeypatch.setattr(os, "urandom", lambda size: (events.append("draw"), source(size))[1])
+
+    def chunks():
+        events.append("read")
+        yield records
+
+    mechanism.release(chunks())
+    assert events.count("read") == 1
+    assert events.index("read") == len(events) - 1 > 0
+
+
+@pytest.mark.parametrize("name", sorted(set(MECHANISMS) - set(WITHOUT)))
+def test_noise_is_drawn_before_the_records_are_read(name, monkeypatch):
+    mechanism = built(name, "one-way marginals")
+    mechanism.set_up()
+    records = mechanism.workload.universe.sample(N, 1)
+    check_noise_comes_before_the_records(mechanism, records, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", ON_THEIR_OWN, ids=lambda kind: kind.__name__)
+def test_those_on_their_own_are_exact_too(kind, monkeypatch):
+    mechanism = ON_THEIR_OWN[kind]()
+    records = mechanism.workload.universe.sample(N, 1)
+    assert mechanism.grid is not None
+    assert "correctly rounded" in mechanism.release(records).guarantee.arithmetic
+    assert mechanism.release(records, rng=1).guarantee.arithmetic == FLOAT64_CAVEAT
+    check_noise_comes_before_the_records(mechanism, records, monkeypatch)
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))

@@ -199,6 +199,10 @@ class SmoothSummary:
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None
 
+        def set_up() -> FloatArray:
+            deviations = self.noise_std
+            return self._deviations(self._exact) if exact else deviations
+
         def read() -> tuple[int, tuple[FloatArray, list[int]]]:
             # Drawn before the records are read, the noise cannot depend on them.
             multiples = self._rounded.draw() if exact else []
@@ -227,7 +231,7 @@ class SmoothSummary:
             self.n,
             guarantee,
             ledger,
-            set_up=lambda: self._deviations(self._exact) if exact else self.noise_std,
+            set_up=set_up,
             read=read,
             draw=draw,
         )
