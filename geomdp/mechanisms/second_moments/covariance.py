@@ -206,10 +206,10 @@ class Covariance:
 
     @property
     def _measurements(self) -> tuple[RealRecords, RealRecords]:
-        found = self.mean.measurement, self.second_moment.inner.measurement
-        assert isinstance(found[0], RealRecords)
-        assert isinstance(found[1], RealRecords)
-        return found
+        means, moments = self.mean.measurement, self.second_moment.inner.measurement
+        assert isinstance(means, RealRecords)
+        assert isinstance(moments, RealRecords)
+        return means, moments
 
     def privatise(
         self, first: FloatArray, second: FloatArray, rng: np.random.Generator
