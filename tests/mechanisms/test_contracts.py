@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import itertools
 import json
-from pathlib import Path
+from pathlib import Path as FilePath
 
 import numpy as np
 import pytest
@@ -22,10 +23,22 @@ from tests.mechanisms.catalogue import (
     POST_PROCESSED,
     WORKLOADS,
 )
+from tests.mechanisms.test_exact_paths import WITHOUT
 from tests.stats import mean_agrees, mean_at_most
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
 N = 20
+
+
+class Path(enum.Enum):
+    """How a release is drawn: with a seed in float64, or without one, where that is exact."""
+
+    FLOAT64 = "float64"
+    EXACT = "exact"
+
+
+#: Draws on the exact path, of which one takes a millisecond; levels are those of the other path.
+EXACT_TRIALS, AUDIT_TRIALS = 1000, 4000
 
 
 class Untouchable(np.random.Generator):
@@ -62,8 +75,17 @@ def extreme_records(workload, n):
     }
 
 
+def exact_releases(mechanism, records, trials):
+    """Answers (trials, m) on the exact path, from the operating system's bits."""
+    sums = mechanism.measured(records).sums
+    return np.array([mechanism.private(None)(sums) for _ in range(trials)])
+
+
 def squared_errors(mechanism, records, trials, rng):
-    """Mean squared error per query (trials,) of repeated releases."""
+    """Mean squared error per query (trials,) of repeated releases; without `rng` exact ones."""
+    if rng is None:
+        errors = exact_releases(mechanism, records, trials) - mechanism.workload.answers(records)
+        return (errors**2).mean(axis=1)
     # What a mechanism reads may differ from what it answers (Coarse).
     sums = mechanism.totals(records).sums
     truth = mechanism.workload.totals(records).sums / mechanism.n
@@ -81,7 +103,7 @@ def test_every_exported_mechanism_is_in_the_catalogue():
         if inspect.isclass(item) and issubclass(item, Mechanism) and not inspect.isabstract(item)
     }
     assert exported == {entry.kind for entry in MECHANISMS.values()} | set(ON_REALS)
-    assert all(Path(__file__).with_name(file).exists() for file in ON_REALS.values())
+    assert all(FilePath(__file__).with_name(file).exists() for file in ON_REALS.values())
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
@@ -125,24 +147,29 @@ def test_calibration_is_tight_on_the_cube(name):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("data", ["vertex", "mix", "centre"])
 @pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize(
-    ("name", "workload"),
+    ("name", "workload", "path", "data"),
     [
-        (name, workload)
+        (name, workload, Path.FLOAT64, data)
         for name, entry in ADDITIVE.items()
         for workload in ["one-way marginals", "flat", entry.home]
         if entry.density or workload != "flat"
-    ],
+        for data in ("vertex", "mix", "centre")
+    ]
+    + [(name, "one-way marginals", Path.EXACT, "mix") for name in ADDITIVE if name not in WITHOUT],
 )
-def test_exact_predictions_are_equalities(name, workload, adjacency, data):
+def test_exact_predictions_are_equalities(name, workload, adjacency, data, path):
     mechanism = build(name, WORKLOADS[workload], adjacency)
     predicted = mechanism.predicted_rmse
     assert predicted.kind is PredictionKind.EXACT
     records = extreme_records(mechanism.workload, N)[data]
     heuristic = isinstance(mechanism.guarantee.sampler, Heuristic)
-    squares = squared_errors(mechanism, records, 2500 if heuristic else 10_000, rng(name, data))
+    if path is Path.EXACT:
+        squares = squared_errors(mechanism, records, EXACT_TRIALS, None)
+    else:
+        trials = 2500 if heuristic else 10_000
+        squares = squared_errors(mechanism, records, trials, rng(name, data))
     if predicted.stderr == 0:
         mean_agrees(squares, predicted.value**2)
     else:
@@ -177,17 +204,27 @@ def rng(*key):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("data", ["vertex", "mix", "centre"])
-@pytest.mark.parametrize("workload", ["tables", "flat"])
+@pytest.mark.parametrize(
+    ("workload", "path", "data"),
+    [
+        (workload, Path.FLOAT64, data)
+        for workload in ("tables", "flat")
+        for data in ("vertex", "mix", "centre")
+    ]
+    + [("one-way marginals", Path.EXACT, "mix")],
+)
 @pytest.mark.parametrize("name", POST_PROCESSED)
-def test_upper_bounds_hold_for_every_data_set(name, workload, data):
+def test_upper_bounds_hold_for_every_data_set(name, workload, path, data):
     mechanism = build(name, WORKLOADS[workload])
     assert mechanism.predicted_rmse.kind is PredictionKind.UPPER_BOUND
     records = extreme_records(mechanism.workload, N)[data]
     for n in (N, 20 * N):
         bigger = mechanism.with_n(n)
         copies = np.concatenate([records] * (n // N))
-        squares = squared_errors(bigger, copies, 1000, rng(name, data))
+        if path is Path.EXACT:
+            squares = squared_errors(bigger, copies, EXACT_TRIALS, None)
+        else:
+            squares = squared_errors(bigger, copies, 1000, rng(name, data))
         mean_at_most(squares, bigger.predicted_rmse.value**2)
 
 
@@ -338,6 +375,25 @@ def sampler(mechanism, sums):
     return lambda trials, rng: np.array([mechanism.privatise(sums, rng) for _ in range(trials)])
 
 
+def exactly_audited(name, adjacency, claim, privacy):
+    """As `audited`, of exact releases: one record moves from one corner to another, or comes in."""
+    mechanism = MECHANISMS[name].build(AUDITED, N, privacy, adjacency)
+    mechanism.set_up()
+    assert mechanism.grid is not None
+    ends = np.array([[0, 0], [1, 1]])
+    if isinstance(mechanism, JL):
+        # The corners that A takes farthest apart.
+        ends = np.array([mechanism.matrix[0] < 0, mechanism.matrix[0] > 0], dtype=int)
+    rest = np.repeat([[0, 0], [1, 1]], N // 2, axis=0)[1:]
+    first = rest if adjacency is ADD else np.vstack([rest, ends[:1]])
+    second = np.vstack([rest, ends[1:]])
+
+    def sampler(records):
+        return lambda trials, _: exact_releases(mechanism, records, trials)
+
+    return audit(sampler(first), sampler(second), claim, trials=AUDIT_TRIALS, rng=11)
+
+
 def audited(name, adjacency, claim, privacy):
     """Audit the mechanism built for `privacy` against `claim`, on its worst neighbours."""
     entry = MECHANISMS[name]
@@ -365,15 +421,35 @@ def audited(name, adjacency, claim, privacy):
     )
 
 
+AUDITS = {Path.FLOAT64: audited, Path.EXACT: exactly_audited}
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("name", "adjacency"),
-    [(name, adjacency) for name in ADDITIVE for adjacency in Adjacency]
-    + [(name, REPLACE) for name in POST_PROCESSED],
+    ("name", "adjacency", "path"),
+    [(name, adjacency, Path.FLOAT64) for name in ADDITIVE for adjacency in Adjacency]
+    + [(name, REPLACE, Path.FLOAT64) for name in POST_PROCESSED]
+    + [(name, REPLACE, Path.EXACT) for name in MECHANISMS if name not in WITHOUT]
+    + [(name, ADD, Path.EXACT) for name in ADDITIVE if name not in WITHOUT],
 )
-def test_audit_does_not_refute_the_claim(name, adjacency):
+def test_audit_does_not_refute_the_claim(name, adjacency, path):
     claim = MECHANISMS[name].privacy
-    assert not audited(name, adjacency, claim, claim).refuted
+    assert not AUDITS[path](name, adjacency, claim, claim).refuted
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "name", [name for name in MECHANISMS if name not in {*WITHOUT, "Gaussian approximate"}]
+)
+def test_audit_refutes_exact_releases_with_a_quarter_of_the_noise(name):
+    """Fewer draws than in float64, so the planted defect is larger."""
+    claim = MECHANISMS[name].privacy
+    match claim:
+        case PureDP(epsilon=epsilon):
+            weaker = PureDP(4 * epsilon)
+        case ZCDP(rho=rho):
+            weaker = ZCDP(16 * rho)
+    assert exactly_audited(name, REPLACE, claim, weaker).refuted
 
 
 def with_half_the_noise(claim):

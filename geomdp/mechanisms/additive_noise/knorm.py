@@ -134,8 +134,9 @@ class KNorm(PureMechanism):
             body = neighbour_body(units.workload, self.adjacency)
             if isinstance(body, SimplexDifference):
                 return units.with_noise(self._noise_of(body))
-        body = Scaled(self.noise.body, units.factor)
-        return units.with_rows(certified_body(units.workload, body, self.adjacency, self._noise_of))
+        scaled = Scaled(self.noise.body, units.factor)
+        rows = certified_body(units.workload, scaled, self.adjacency, self._noise_of)
+        return units.with_rows(rows)
 
     @cached_property
     def _hull(self) -> AffineHull:
