@@ -34,8 +34,7 @@ from tests.readme import README
 
 N = 64
 #: Mechanisms of `MECHANISMS` without an exact path: what stands in the way.
-WITHOUT: dict[str, str] = {
-}
+WITHOUT: dict[str, str] = {}
 #: Other classes that release or answer, and have none.
 OTHERS: dict[str, str] = {
     "Spectral": "its eigenvalues come from coupling from the past, too costly in ball arithmetic",

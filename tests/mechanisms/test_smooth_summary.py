@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import geomdp as gd
+from geomdp.audit import audit
 from geomdp.data import RealColumn, Schema, encode
 from geomdp.mechanisms import (
     LeastPredictedError,
@@ -19,9 +22,15 @@ from geomdp.mechanisms import (
     UniformLaplace,
     WeightedLaplace,
 )
+from geomdp.mechanisms.smooth.smooth_summary import rounded_means
+from geomdp.noise.exact import RoundedVector
 from geomdp.privacy import Adjacency, BudgetExhausted, Ledger
+from geomdp.privacy.guarantees import FLOAT64_CAVEAT
 from geomdp.workloads.smooth import GaussianMixture, Jackson, Polynomial, approximate
+from geomdp.workloads.smooth.moment_sums import MomentTransform
+from geomdp.workloads.smooth.moments import NonUniformFFT
 from tests.mechanisms.test_contracts import Untouchable
+from tests.noise.exact.reference import seeded
 from tests.stats import mean_agrees
 
 N = 500
@@ -304,3 +313,86 @@ class TestBadInput:
     def test_parameters(self, options, words):
         with pytest.raises(ValueError, match=words):
             summary(**options)
+
+
+class TestExactRelease:
+    def test_moments_are_exact_quotients_of_rounded_sums_and_noise(self, monkeypatch):
+        mechanism = summary()
+        monkeypatch.setattr(os, "urandom", seeded(1))
+        release = mechanism.release(POINTS)
+        noise = rounded_by(mechanism, seeded(1))
+        count, sums = mechanism.transform.sums([POINTS])
+        assert count == N
+        unit = Fraction(2) ** mechanism.grid
+        for moment, total, j in zip(
+            release.moments.ravel()[1:], sums.ravel()[1:].tolist(), noise, strict=True
+        ):
+            whole = round(Fraction(total) * unit)
+            assert moment == float((whole + j) / unit / N)
+
+    def test_only_noisy_sums_are_read(self):
+        """Neighbours whose noise makes up for their difference have the same moments."""
+        first = np.array([3.25, -7.0, 2.0**-31])
+        grid = 27
+        whole = [round(Fraction(x) * 2**grid) for x in first.tolist()]
+        second = first + np.array([1.5, 0.1, -0.7])
+        gaps = [round(Fraction(x) * 2**grid) - w for x, w in zip(second, whole, strict=True)]
+        for bits in range(4, 100, 6):
+            noise = [(1 << bits) + 1, -(3 << bits) + 5, (1 << bits) - 9]
+            moved = [j + gap for j, gap in zip(noise, gaps, strict=True)]
+            found = rounded_means(second, noise, grid, 100)
+            np.testing.assert_array_equal(found, rounded_means(first, moved, grid, 100))
+
+    def test_noise_covers_the_rounding_of_sums(self):
+        """A sum moves by 2^-grid more, and the noise is larger than for the rest by 10^-6."""
+        mechanism = summary()
+        exact, plain = mechanism._exact.deviations, mechanism.noise.deviations
+        assert (exact >= plain * (1 + 0.9e-6)).all()
+        assert (exact <= plain * (1 + 1.1e-6)).all()
+        assert 2.0**-mechanism.grid <= plain.min() * 1e-9
+
+    @pytest.mark.statistical
+    @pytest.mark.parametrize("privacy", [PURE, gd.ZCDP(0.5)], ids=str)
+    def test_law(self, privacy, monkeypatch):
+        monkeypatch.setattr(os, "urandom", seeded(2))
+        mechanism = summary(privacy=privacy, degree=3)
+        _, sums = mechanism.transform.sums([POINTS])
+        releases = [mechanism.release(POINTS) for _ in range(1000)]
+        moments = np.array([release.moments.ravel()[1:] for release in releases])
+        errors = (moments - sums.ravel()[1:] / N) / releases[0].noise_std.ravel()[1:]
+        mean_agrees(errors, np.zeros(errors.shape[1]))
+        mean_agrees(errors**2, np.ones(errors.shape[1]))
+
+    @pytest.mark.statistical
+    def test_audit(self, monkeypatch):
+        """One record at a corner or in the middle of the interval; 3 times the budget is seen."""
+        monkeypatch.setattr(os, "urandom", seeded(3))
+        ends = [np.full((1, 1), x) for x in (1.0, -1.0)]
+
+        def refuted(epsilon):
+            mechanism = gd.SmoothSummary(
+                1, n=1, smoothness=1, privacy=gd.PureDP(epsilon), degree=2, noise=UniformLaplace()
+            )
+
+            def sampler(points):
+                return lambda trials, _: np.array(
+                    [mechanism.release(points).moments[1:] for _ in range(trials)]
+                )
+
+            return audit(*map(sampler, ends), PURE, trials=1000, rng=4).refuted
+
+        assert not refuted(1.0)
+        assert refuted(3.0)
+
+    def test_what_is_not_proved_keeps_its_caveat(self, monkeypatch):
+        assert summary(adjacency=Adjacency.ADD_REMOVE).guarantee.arithmetic == FLOAT64_CAVEAT
+        monkeypatch.setattr(MomentTransform, "proved", False)
+        mechanism = summary()
+        assert mechanism.grid is None
+        assert mechanism.release(POINTS).guarantee.arithmetic == FLOAT64_CAVEAT
+        assert not NonUniformFFT.proved
+
+
+def rounded_by(mechanism, entropy):
+    """Noise of a summary from given bytes, in units of its grid."""
+    return RoundedVector(mechanism._exact.computable(), mechanism.grid).draw(entropy)
