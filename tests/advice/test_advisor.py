@@ -35,6 +35,7 @@ from geomdp.mechanisms import (
     PredictionKind,
     Projected,
     Shrunk,
+    Spectral,
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.base import additive_within
@@ -345,9 +346,7 @@ class TestTies:
         assert rank([chain, self.built("Ball", 1.04)])[0].name == "KNorm"
 
     def test_the_correctly_rounded_wins_a_tie(self):
-        workload = Marginals(2, 1)
-        body = KNorm(workload, **PURE).noise.body
-        in_float64 = self.built("KNorm", 1.0, mechanism=KNorm(workload, **PURE, body=body))
+        in_float64 = self.built("KNorm", 1.0, mechanism=Spectral(Marginals(3, 2), **PURE))
         assert in_float64.exact
         assert in_float64.mechanism.grid is None
         assert rank([in_float64, self.built("Ball", 1.0 + 1e-6)])[0].name == "Ball"

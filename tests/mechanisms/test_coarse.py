@@ -12,7 +12,7 @@ from geomdp.bodies import sensitivity_polytope
 from geomdp.geometry import gaussian_width
 from geomdp.mechanisms import JL, Ball, Coarse, Gaussian, KNorm, PredictionKind, Projected
 from geomdp.privacy import ZCDP, Adjacency, PureDP
-from geomdp.privacy.guarantees import FLOAT64_CAVEAT
+from geomdp.privacy.guarantees import rounded_arithmetic
 from geomdp.workloads import (
     Coarsened,
     Marginals,
@@ -87,8 +87,9 @@ def test_other_guarantees_and_adjacencies_come_from_the_inner_mechanism():
     for adjacency in Adjacency:
         inner = Projected(Gaussian(Q, n=9, privacy=ZCDP(0.5), adjacency=adjacency))
         mechanism = Coarse(inner, 0.3)
-        # Rounded answers are not whole, so their noise is drawn in float64.
-        assert mechanism.guarantee == replace(inner.guarantee, arithmetic=FLOAT64_CAVEAT)
+        # Points of the net are measured on a grid of their own.
+        arithmetic = rounded_arithmetic(mechanism.grid)
+        assert mechanism.guarantee == replace(inner.guarantee, arithmetic=arithmetic)
         assert mechanism.with_n(90).rounding == mechanism.rounding
 
 
