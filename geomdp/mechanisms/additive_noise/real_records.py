@@ -19,15 +19,14 @@ from geomdp._typing import FloatArray
 from geomdp.data.counting.tallies import CountedRecords
 from geomdp.mechanisms.additive_noise.measurement import Measurement
 from geomdp.noise.exact import Computable, RoundedVector, matrix_entries
-from geomdp.workloads import Means, Workload
+from geomdp.workloads import BoxSecondMoment, Means, SecondMoment, Workload
 from geomdp.workloads.base import Totals
-from geomdp.workloads.moments.outer_products import OuterProducts
 from geomdp.workloads.universe.universes import Records
 
 
 def has_real_records(workload: Workload) -> bool:
     """Whether answers are the entries of real records, or products of two of them."""
-    return isinstance(workload, Means | OuterProducts)
+    return isinstance(workload, Means | SecondMoment | BoxSecondMoment)
 
 
 class RealRecords(Measurement):
@@ -62,7 +61,7 @@ class RealRecords(Measurement):
     ) -> None:
         self._workload, self.slack = workload, slack
         self._stretch = np.ones(workload.n_queries)
-        if isinstance(workload, OuterProducts):
+        if isinstance(workload, SecondMoment | BoxSecondMoment):
             rows, columns = np.triu_indices(workload.d)
             self._stretch[rows != columns] = np.sqrt(2.0)
             noise = matrix_entries(noise, workload.d) if entries is None else entries
@@ -81,7 +80,7 @@ class RealRecords(Measurement):
     def add(self, sums: WideSums, chunk: FloatArray) -> None:
         """Add a chunk of valid records (b, d)."""
         rows = fixed_point(chunk)
-        if isinstance(self._workload, OuterProducts):
+        if isinstance(self._workload, SecondMoment | BoxSecondMoment):
             add_products(sums, rows)
         else:
             add_numbers(sums, rows)
