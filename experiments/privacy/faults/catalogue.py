@@ -8,11 +8,12 @@ from experiments.privacy.faults.of_exact_noise import EXACT_NOISE
 from experiments.privacy.faults.of_interactive_mechanisms import INTERACTIVE
 from experiments.privacy.faults.of_noise import NOISE
 from experiments.privacy.faults.of_privacy import PRIVACY
+from experiments.privacy.faults.of_real_answers import REAL_ANSWERS
 from experiments.privacy.faults.planting import Fault
 
 PARTS: dict[str, tuple[Fault, ...]] = {
     "noise": NOISE,
-    "exact noise": EXACT_NOISE,
+    "exact noise": (*EXACT_NOISE, *REAL_ANSWERS),
     "additive mechanisms": ADDITIVE,
     "interactive mechanisms": INTERACTIVE,
     "privacy": PRIVACY,

@@ -1,0 +1,83 @@
+"""Faults of exact releases of real-valued answers."""
+
+from __future__ import annotations
+
+from experiments.privacy.faults.planting import Fault
+
+REAL = "tests/mechanisms/test_real_answers.py::"
+
+
+REAL_ANSWERS = (
+    Fault(
+        "Covariance: rounded shares of the budget add up to more than all of it",
+        "the float shares spend more than epsilon",
+        "mechanisms.second_moments.covariance:_rest",
+        "left = math.nextafter(left, 0.0)",
+        "break",
+        ("tests/mechanisms/test_real_answers.py::test_shares_of_the_budget_never_exceed_it",),
+    ),
+    Fault(
+        "exact second moments: records rounded to nearest",
+        "rounded unit vectors leave the ball",
+        "_numerics.wide_sums:fixed_point",
+        "np.trunc(",
+        "np.rint(",
+        ("tests/test_wide_sums.py::test_rounding_to_nearest_would_leave_the_ball",),
+    ),
+    Fault(
+        "exact second moments: digits of products mixed up",
+        "the truth is not the sum of the records",
+        "_numerics.wide_sums:add_products",
+        "(low.T @ low, mixed + mixed.T, high.T @ high)",
+        "(low.T @ low, 2 * mixed, high.T @ high)",
+        ("tests/test_wide_sums.py::test_sums_of_products_are_exact_and_float64_is_caught",),
+    ),
+    Fault(
+        "exact second moments: Wishart noise of half the scale",
+        "epsilon is twice what is claimed",
+        "noise.exact.matrix_noise:wishart_difference",
+        "arb(rate), arb(centre)",
+        "2 * arb(rate), arb(centre)",
+        (REAL + "test_wishart_noise_is_cone_noise_of_the_spectraplex",),
+    ),
+    Fault(
+        "exact second moments: one Wishart matrix",
+        "the second one is the first",
+        "noise.exact.matrix_noise:wishart_difference",
+        "= wishart(draw), wishart(draw)",
+        "= (found := wishart(draw)), found",
+        (REAL + "test_wishart_noise_is_cone_noise_of_the_spectraplex",),
+    ),
+    Fault(
+        "exact real answers: scale of the answers before rounding",
+        "rounded answers of some pair are farther apart",
+        "mechanisms.additive_noise.laplace:Laplace._in_units",
+        "l1_sensitivity(units.workload, self.adjacency)",
+        "float(int(self._sensitivity * units.factor))",
+        (REAL + "test_laplace_scales_cover_the_rounded_answers",),
+    ),
+    Fault(
+        "exact real answers: truth and noise divided on their own",
+        "low bits of the quotient depend on the records",
+        "mechanisms.additive_noise.units:ScaledAnswers.answers",
+        "(int(s) * unit + j) / (n * unit)",
+        "int(s) / n + j / (n * unit)",
+        (REAL + "test_only_noisy_sums_are_read",),
+    ),
+    Fault(
+        "exact smooth moments: rounding of the sums not covered",
+        "noise is calibrated to sums before rounding",
+        "mechanisms.smooth.smooth_summary:SmoothSummary.__init__",
+        "rounded.larger(SLACK)",
+        "rounded.larger(-SLACK)",
+        ("tests/mechanisms/test_smooth_summary.py",),
+    ),
+    Fault(
+        "PairMarginals: noise on counts not scaled",
+        "noise of records in the ball on sums that move d times as much",
+        "mechanisms.second_moments.pair_marginals:PairMarginals._on_counts",
+        "times(d, inner.measurement.vector)",
+        "inner.measurement.vector",
+        (REAL + "test_pair_marginals_round_noise_on_counts",),
+    ),
+)
