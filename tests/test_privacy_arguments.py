@@ -186,7 +186,7 @@ CALLS: list[partial[Any]] = [
     partial(upper.jl_mechanism_rows, 5, n=N, epsilon=1.0),
 ]
 #: Records of what was found or planned before: nothing is calibrated to their fields.
-RESULTS = {advice.Plan, audit.AuditResult, bounds.InstanceOptimality}
+RESULTS = {advice.Plan, audit.AuditResult, audit.WorstStream, bounds.InstanceOptimality}
 
 
 def label(call: partial[Any]) -> str:

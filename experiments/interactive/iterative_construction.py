@@ -32,7 +32,7 @@ from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, MeanSquare, pooled_along
-from geomdp.mechanisms.interactive.iterative import CORRECTED, PRINTED
+from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED
 
 BITS, BETA = 5, 0.05
 PRIVACY: dict[str, gd.PureDP | gd.ApproxDP] = {

@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 
 from geomdp.mechanisms.interactive.distinguishers import AllParities, EnumeratedQueries
-from geomdp.mechanisms.interactive.iterative import (
-    CORRECTED,
-    PRINTED,
-    IterativeConstruction,
-    StoppingDesign,
-    step_epsilon,
-)
+from geomdp.mechanisms.interactive.iterative import IterativeConstruction, step_epsilon
 from geomdp.mechanisms.interactive.online import OnlineConstruction, replay, solve_accuracy
+from geomdp.mechanisms.interactive.stopping import CORRECTED, PRINTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates import (
     MultiplicativeWeights,

@@ -242,8 +242,7 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
         if not cube and release.schema is not None:
             asked = in_cube(asked, release.schema)
         rows.append((each.name, type(asked).__name__, *release.answer(asked)))
-    columns = ["query", "kind", "answer", *ERRORS, "missing_record"]
-    frame = pd.DataFrame(rows, columns=columns)
+    frame = pd.DataFrame(rows, columns=["query", "kind", "answer", *ERRORS, "missing_record"])
     # The number of records is n under replace-one: none can be missing.
     known = release.guarantee.adjacency is Adjacency.REPLACE_ONE
     return frame.drop(columns="missing_record") if known else frame
