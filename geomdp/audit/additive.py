@@ -23,6 +23,9 @@ from geomdp.privacy import Guarantee
 CHANGES = 6
 #: Most draws per input behind the search for neighbours: a covariance is then known to a percent.
 SEARCH_DRAWS = 20_000
+#: Most queries: principal axes of the noise take time and memory of the cube and the square of
+#: their number, seconds and 64 MB here.
+MOST_QUERIES = 2048
 #: Decimals of a log-density ratio that count. Whole regions share one ratio, and its last bits
 #: would tell the inputs apart: that is the caveat of float64 noise (SAM-6), not a fault of the law.
 DECIMALS = 9
@@ -97,7 +100,7 @@ def audit_noise(
     noise : AdditiveNoise
         The noise, in units of sums of answers.
     workload : Answers
-        The queries whose sums it is added to.
+        The queries whose sums it is added to, at most 2048.
     guarantee : Guarantee
         The claim, with the neighbour relation.
     trials : int
@@ -122,6 +125,7 @@ def audit_noise(
         If a parameter is out of range, the workload is constant, or draws have a wrong shape.
     """
     trials, level = whole(trials, "trials", minimum=16), probability(level, "level")
+    whole(workload.n_queries, "number of queries", maximum=MOST_QUERIES)
     rng_a, rng_b, searching = np.random.default_rng(rng).spawn(3)
     claims, training = claims_of(guarantee), trials // 2
     first = _draws(noise, workload, training, rng_a)

@@ -206,6 +206,9 @@ def test_input_is_checked():
         audit_mechanism(M, trials=15)
     with pytest.raises(ValueError, match="level must be above 0"):
         audit_mechanism(M, trials=100, level=0.0)
+    large = Laplace(Prefixes(3000), n=10, privacy=ONE)
+    with pytest.raises(ValueError, match=r"number of queries must be .* at most 2048, got 3000"):
+        audit_mechanism(large, trials=100)
     guarantee = Guarantee(ONE, REPLACE, Exact())
     with pytest.raises(ValueError, match=r"draws of shape \(50, 2\), got \(50, 3\)"):
         audit_noise(LaplaceNoise(3, 1.0), SQUARE, guarantee, trials=100)
