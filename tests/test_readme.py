@@ -60,7 +60,9 @@ def test_command_line_example(tmp_path: Path) -> None:
         result = subprocess.run(
             [installed, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        assert (result.returncode, result.stderr) == (0, ""), command
+        # In a fresh environment the first command says that it compiles.
+        errors = [line for line in result.stderr.splitlines() if "compiling, once" not in line]
+        assert (result.returncode, errors) == (0, []), command
     for name in ("answers.csv", "rand.parquet", "parts.csv"):
         answers = tmp_path / name
         assert answers.exists()
