@@ -196,7 +196,8 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     true = table[table.fault == Fault.CORRECT]
     planted = table[table.fault.isin(PLANTED)]
     missed = planted[planted.refuted != True]  # noqa: E712 (a column of objects)
-    power = table[table.fault == Fault.SCALED].set_index(["family", "trials"]).factor
+    searched = table[table.fault == Fault.SCALED]
+    power = searched.set_index(["family", "trials"]).factor.sort_index()
     grown = power.groupby("family").agg(lambda factors: factors.diff().min())
     known = power[power.index.get_level_values("family").isin(KNOWN)]
     most = known.groupby("family").last()
