@@ -51,7 +51,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
             with zipfile.ZipFile(stream) as archive:
                 return _members(archive, names)
         except _DAMAGED as error:
-            raise ValueError(f"not an .npz file, or damaged: {error}") from error
+            raise ValueError(f"it is not an .npz file, or damaged: {error}") from error
 
 
 def _members(archive: zipfile.ZipFile, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:

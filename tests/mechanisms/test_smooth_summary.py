@@ -202,7 +202,7 @@ class TestFile:
             ({"moments": np.full((5, 5), 2.0)}, "moments must be 1"),
             ({"noise_std": -np.ones((5, 5))}, "noise_std at least 0"),
             ({"noise_std": np.full((5, 5), np.inf)}, "noise_std must be finite"),
-            ({"noise_covariance": np.eye(24)}, "arrays must be moments and noise_std"),
+            ({"noise_covariance": np.eye(24)}, "it must hold the arrays"),
         ],
     )
     def test_arrays_that_cannot_be_are_refused(self, tmp_path, arrays, words):

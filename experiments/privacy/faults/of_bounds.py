@@ -6,6 +6,7 @@ from experiments.privacy.faults.planting import Fault
 
 CHECKER = ("tests/bounds/test_checker.py",)
 HOSTILE = "tests/bounds/test_hostile_certificates.py::"
+CONDITIONS = ("tests/bounds/test_checked_conditions.py",)
 PACKING = ("tests/bounds/test_packing.py",)
 UPPER = ("tests/bounds/test_upper.py",)
 VOLUME = ("tests/bounds/test_volume.py",)
@@ -34,7 +35,7 @@ BOUNDS = (
         "bounds.checker.listed:_largest_distance",
         "return max(",
         "return min(",
-        CHECKER,
+        CONDITIONS,
     ),
     Fault(
         "checker: copies beyond what privacy excludes",
@@ -42,7 +43,7 @@ BOUNDS = (
         "bounds.checker.check:_check_packing",
         "copies * distance < reachable * (1 - 1e-14)",
         "copies * distance < reachable * 2",
-        CHECKER,
+        CONDITIONS,
     ),
     Fault(
         "checker: gaps between rungs",
@@ -114,7 +115,7 @@ BOUNDS = (
         "bounds.checker.marginals:_check_orthogonal",
         "bool(good)",
         "True",
-        ("tests/bounds/test_checked_conditions.py",),
+        CONDITIONS,
     ),
     Fault(
         "checker: adversary of a line in one direction",
