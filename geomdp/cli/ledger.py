@@ -26,7 +26,7 @@ def ledger(file: LedgerArgument) -> None:
         display.print_rows(
             [
                 ("budget", f"{opened.budget}, {opened.adjacency.value}"),
-                ("left", remaining(opened)),
+                ("unspent", f"{remaining(opened)} left"),
                 ("spends", str(len(spends))),
             ]
         )
