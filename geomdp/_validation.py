@@ -41,6 +41,16 @@ def real_number(value: object) -> float:
         return math.inf
 
 
+def universe_size(value: int) -> int:
+    """Return the number of elements of a universe as an int, at least 2 and of any length.
+
+    Bounds take its logarithm only, and universes of records of many bits are of interest.
+    """
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 2:
+        return int(value)
+    raise ValueError(f"size must be a whole number, at least 2, got {_short(value)}")
+
+
 def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:
     """Return `value` as an int if it is a whole number in range, raise ``ValueError`` otherwise.
 

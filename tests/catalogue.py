@@ -207,7 +207,13 @@ BODIES: tuple[BodyCase, ...] = (
         volume=4 / 6,
     ),
     BodyCase(
-        "standard simplex", lambda s: Simplex(s * np.eye(4)), 3, SOLID, volume=2 / 6, spread=0.4
+        "standard simplex",
+        # Another order of the vertices: at unit vectors in order it has a projection too.
+        lambda s: Simplex(s * np.eye(4)[::-1]),
+        3,
+        SOLID,
+        volume=2 / 6,
+        spread=0.4,
     ),
     BodyCase("triangle in space", lambda s: Simplex(s * PLANE), 2, SOLID),
     BodyCase("point as a simplex", lambda s: Simplex(s * np.ones((1, 2))), 0, SOLID, spread=2),

@@ -70,7 +70,7 @@ ITERATIVE = (
         (
             "geomdp.mechanisms.interactive.iterative.StoppingDesign",
             "geomdp.mechanisms.interactive.iterative.CORRECTED",
-            "geomdp.mechanisms.interactive.iterative.PRINTED",
+            "geomdp.mechanisms.interactive.stopping.PRINTED",
             "geomdp.bounds.upper.iterative_accuracy",
         ),
         ("Theorem 5", "Theorem 7", "Theorem 8"),

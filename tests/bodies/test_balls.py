@@ -161,7 +161,7 @@ def test_product_keeps_its_factors_apart():
         (lambda: Box([], []), "same shape"),
         (lambda: Box.centred([1.0, -2.0]), "half_widths must be at least 0, got -2.0 at 1"),
         (lambda: Box([np.nan], [1.0]), "finite"),
-        (lambda: Box.centred([-1.0]), "lower must be at most upper"),
+        (lambda: Box.centred([-1.0]), "half_widths must be at least 0, got -1.0 at 0"),
         (lambda: Ellipsoid(np.ones(3)), "axes"),
         (lambda: Ellipsoid([[np.inf]]), "finite"),
         (lambda: Ellipsoid(np.zeros((0, 2))), "shape"),

@@ -15,7 +15,6 @@ from geomdp.advice import advise
 from geomdp.bodies import TableMoments
 from geomdp.cache import CacheFiles, recalled
 from geomdp.mechanisms import Hierarchical, Matrix, TightCone
-from geomdp.mechanisms.strategies import weights
 from geomdp.privacy import PureDP
 from geomdp.workloads import MarginalTables
 
@@ -201,7 +200,7 @@ class TestSetUps:
             raise AssertionError("computed again")
 
         monkeypatch.setattr(TableMoments, "sample_uniform", fail)
-        monkeypatch.setattr(weights, "minimize", fail)
+        monkeypatch.setattr("scipy.optimize.minimize", fail)
         other = kind(self.workload, n=700, privacy=PureDP(0.3)).predicted_rmse
         np.testing.assert_allclose(other.value * 700 * 0.3, first.value * 500, rtol=1e-12)
 

@@ -118,7 +118,7 @@ def test_bad_parameters() -> None:
         Recursive(Prefixes(4), n=7, privacy=ZCDP(1.0))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="variant"):
         Recursive(Prefixes(4), n=7, privacy=PURE, variant="A")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="outside of which"):
+    with pytest.raises(ValueError, match="body must contain all differences"):
         Recursive(Marginals(2, 1), n=7, privacy=PURE, body=Box.centred([1.0, 0.9]))
     with pytest.raises(ValueError, match="constant"):
         Recursive(Explicit(np.ones((3, 4))), n=7, privacy=PURE)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from geomdp._validation import positive, whole
+from geomdp._validation import positive, universe_size, whole
 
 
 class Regimes(NamedTuple):
@@ -49,7 +49,7 @@ def bounded_queries(
 
     Source: Nikolov 2022, Theorem 1; JL-T1.
     """
-    k, logs = whole(queries, "queries"), math.log(whole(size, "size", minimum=2))
+    k, logs = whole(queries, "queries"), math.log(universe_size(size))
     scale = _scale(constant, epsilon, alpha)
     return Regimes(scale * k, scale * math.sqrt(k * logs), scale * logs / alpha)
 
@@ -141,7 +141,7 @@ def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
     """
-    logs = math.log(whole(size, "size", minimum=2))
+    logs = math.log(universe_size(size))
     return 2 * math.sqrt(logs / positive(rho, "rho")) / positive(alpha, "alpha") ** 2
 
 
@@ -151,7 +151,7 @@ def small_db(queries: int, size: int, *, epsilon: float, alpha: float, constant:
     Source: Blum-Ligett-Roth 2008, as listed by Nikolov-Ullman 2021; JL-T1.
     """
     logs = math.log(whole(queries, "queries", minimum=2))
-    logs *= math.log(whole(size, "size", minimum=2))
+    logs *= math.log(universe_size(size))
     return _scale(constant, epsilon, alpha) * logs / alpha**2
 
 
@@ -163,7 +163,7 @@ def older_projection(
     Source: Nikolov-Talwar-Zhang 2016, as listed by Nikolov-Ullman 2021; JL-T1.
     """
     logs = math.log(whole(queries, "queries", minimum=2)) ** 2
-    logs *= float(math.log(whole(size, "size", minimum=2)) ** 1.5)
+    logs *= float(math.log(universe_size(size)) ** 1.5)
     return _scale(constant, epsilon, alpha) * logs / alpha
 
 

@@ -198,7 +198,7 @@ class AdditiveMechanism(Mechanism):
 
     def set_up(self) -> None:
         """Build the noise, the subspace that it fills, and its correctly rounded form."""
-        _ = self.noise, self._hull, self.grid, self._rounded
+        _ = self.noise, self._hull, self.measurement, self.grid, self._rounded
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
         """(sums + Z) / n, brought back into the public subspace."""

@@ -109,12 +109,13 @@ def test_values_are_within_their_errors(kind, monkeypatch):
         check_values_are_within_their_errors(kind, KINDS[kind])
 
 
-def test_a_bound_without_its_rounding_is_caught(monkeypatch):
-    monkeypatch.setattr(near, "SHARE_ERROR", 0.0)
-    monkeypatch.setattr(near, "WORD_ERROR", 0.0)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bound_without_its_rounding_is_caught(kind, monkeypatch):
+    for name in ("SHARE_ERROR", "WORD_ERROR", "TURN_ERROR"):
+        monkeypatch.setattr(near, name, 0.0)
     monkeypatch.setattr(near, "_unit", np.zeros_like)
     with pytest.raises(AssertionError):
-        check_values_are_within_their_errors("gaussians", near_gaussians)
+        check_values_are_within_their_errors(kind, KINDS[kind])
 
 
 def test_a_sine_off_by_a_part_in_a_trillion_is_caught(monkeypatch):
