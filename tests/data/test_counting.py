@@ -413,3 +413,23 @@ def test_a_bad_value_of_a_column_counted_alone_is_named(
     named = f"{wanted}: row {ROWS - 3}, column '{column}' is not, nor is row {ROWS - 1}"
     with pytest.raises(ValueError, match=named):
         count_records(source_of(where), WIDE, workload)
+
+
+@pytest.mark.parametrize("first", ["x", "X"])
+@pytest.mark.parametrize("other", [False, True])
+def test_a_collation_merges_no_texts(only_groups, first, other):
+    # Without care the counts of all records would move to the spelling of the first one.
+    sql = (
+        f"SELECT a COLLATE nocase AS a FROM (SELECT unnest(['{first}', 'x', 'X', 'x', 'y']) AS a)"
+    )
+    schema = Schema.from_dict({"a": {"categories": ["x", "X", "y"], "other": other}})
+    workload = gd.workloads.MarginalTables(schema.levels, 1)
+    sums = count_records(Query(sql), schema, workload).totals(workload).sums
+    assert sums.tolist() == [2 + (first == "x"), 1 + (first == "X"), 1, *[0] * other]
+
+
+def test_a_collation_lets_no_unknown_text_through():
+    sql = "SELECT a COLLATE nocase AS a FROM (SELECT unnest(['x', 'X', 'x']) AS a)"
+    schema = Schema.from_dict({"a": ["x"]})
+    with pytest.raises(ValueError, match="one of the declared categories: row 1, column 'a'"):
+        count_records(Query(sql), schema, gd.workloads.MarginalTables(schema.levels, 1))

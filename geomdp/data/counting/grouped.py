@@ -38,7 +38,8 @@ def tally_groups(
     relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
 ) -> Tallies | None:
     """Counts of each column, or None if a value does not fit its declaration."""
-    names = [quoted_name(column.name) for column in columns]
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    names = [_compared_exactly(column.name, kinds[column.name]) for column in columns]
     groups = relation.query(
         "records",
         f"SELECT {', '.join(names)}, count(*), GROUPING({', '.join(names)}) FROM records "
@@ -60,6 +61,16 @@ def tally_groups(
                 return None
             np.add.at(cells[i,], found, numbers.to_numpy()[mine])
     return Tallies(levels, int(cells[0,].sum()), cells)
+
+
+def _compared_exactly(name: str, kind: str) -> str:
+    """SQL for a column by which no two different texts fall into one group.
+
+    A column may come with a collation that ignores case or accents. DuckDB would then count all
+    spellings as the one that it meets first, so that one record could move the counts of others.
+    """
+    value = quoted_name(name)
+    return f'{value} COLLATE "binary"' if kind == "VARCHAR" else value
 
 
 def _codes(values: pa.Array, column: DiscreteColumn) -> IntArray | None:
