@@ -419,9 +419,7 @@ def test_a_bad_value_of_a_column_counted_alone_is_named(
 @pytest.mark.parametrize("other", [False, True])
 def test_a_collation_merges_no_texts(only_groups, first, other):
     # Without care the counts of all records would move to the spelling of the first one.
-    sql = (
-        f"SELECT a COLLATE nocase AS a FROM (SELECT unnest(['{first}', 'x', 'X', 'x', 'y']) AS a)"
-    )
+    sql = f"SELECT a COLLATE nocase AS a FROM (SELECT unnest(['{first}', 'x', 'X', 'x', 'y']) AS a)"
     schema = Schema.from_dict({"a": {"categories": ["x", "X", "y"], "other": other}})
     workload = gd.workloads.MarginalTables(schema.levels, 1)
     sums = count_records(Query(sql), schema, workload).totals(workload).sums
