@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from geomdp.audit import audit
+from geomdp.data import CountedRecords
+from geomdp.data.counting.tallies import Tallies
 from geomdp.mechanisms import (
     Ball,
     Cone,
     Gaussian,
     KNorm,
     Laplace,
+    Matrix,
     Projected,
     Shrunk,
     TightCone,
 )
 from geomdp.mechanisms.additive_noise.base import quotients
 from geomdp.noise.exact import rounded_noise
-from geomdp.privacy import ZCDP, Adjacency, Guarantee, PureDP
+from geomdp.privacy import ZCDP, Adjacency, Guarantee, Ledger, PureDP
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import (
     Explicit,
@@ -253,3 +257,33 @@ def test_another_n_has_a_grid_of_its_own():
     assert mechanism.with_n(2**53).grid is None
     assert mechanism.with_n(2**53).guarantee.arithmetic == FLOAT64_CAVEAT
     assert mechanism.with_n(2**53).with_n(10).grid == mechanism.grid
+
+
+def counted(workload, counts):
+    """Records of a listed universe, so many of each element."""
+    numbers = np.array(counts, dtype=np.int64)
+    return CountedRecords(
+        workload.universe, Tallies((len(counts),), int(numbers.sum()), {(0,): numbers})
+    )
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "most"),
+    [
+        # Whole answers up to 2^40 - 1; real ones up to 2^28 - 3 units of 2^-28; nodes of a tree.
+        (partial(Laplace, Explicit([[2.0**40 - 1, 3.0 - 2**40]])), 2**13),
+        (partial(Laplace, Explicit([[0.99999999, 0.5, 0.3]])), 2**25 - 1),
+        (partial(Matrix, Prefixes(2)), 2**53 - 1),
+    ],
+)
+def test_more_records_than_have_exact_sums_are_refused_before_payment(mechanism, most):
+    # Under add/remove there may be more records than n. Rounded sums moved by 2^28 - 2 units where
+    # the noise was for 2^28 - 3, and larger sums were found out after the payment.
+    private = mechanism(n=1000, privacy=PureDP(1.0), adjacency=Adjacency.ADD_REMOVE)
+    workload = private.workload
+    rest = [0] * (workload.universe.size - 1)
+    ledger = Ledger(PureDP(1.0), adjacency=Adjacency.ADD_REMOVE)
+    with pytest.raises(ValueError, match=f"at most {most}"):
+        private.release(counted(workload, [most + 1, *rest]), ledger=ledger)
+    assert not ledger.spends()
+    assert np.isfinite(private.release(counted(workload, [most, *rest])).answers).all()

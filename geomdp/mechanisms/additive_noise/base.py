@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cached_property
 from typing import Self
 
@@ -140,10 +141,15 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _sums_are_exact(self) -> bool:
-        """Whether sums are exact: those of whole answers below 2^53, which the l1 radius bounds."""
+        """Whether sums over n records are exact."""
+        return self.n <= self._capacity
+
+    @property
+    def _capacity(self) -> int:
+        """Most records whose sums are exact: those of whole answers below 2^53, by their radius."""
         if self.measurement is not None:
-            return self.n <= self.measurement.capacity
-        return self.n * self.workload.l1_radius() < LARGEST_SUM
+            return self.measurement.capacity
+        return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
 
     def with_n(self, n: int) -> Self:
         """The same mechanism for `n` records; the noise is shared."""
@@ -162,10 +168,27 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Sums of the answers, or of what is measured in their place."""
-        if self.measurement is None or self.grid is None:
+        """Sums of the answers, or of what is measured in their place.
+
+        ``ValueError`` for so many records that sums which get rounded noise are not exact.
+        """
+        if self.grid is None:
             return self.totals(records)
-        return self.measurement.totals(records)
+        source = self if self.measurement is None else self.measurement
+        return self._within_capacity(source.totals(records))
+
+    def _within_capacity(self, totals: Totals) -> Totals:
+        """`totals`, or ``ValueError`` if they are not exact.
+
+        Under add/remove there may be more records than n. Rounded sums can move by more between
+        neighbours than the noise covers.
+        """
+        if totals.count > self._capacity:
+            raise ValueError(
+                f"records must number at most {self._capacity}: sums over more of them are not "
+                "exact in float64"
+            )
+        return totals
 
     def _claim(self) -> str:
         if "noise" in vars(self):

@@ -109,11 +109,11 @@ class StrategyMechanism(AdditiveMechanism):
         return max((part.unit for part in self._measurements), default=1)
 
     @property
-    def _sums_are_exact(self) -> bool:
+    def _capacity(self) -> int:
         # Measurements of a record have entries of at most 1: indicators, shares and signs.
         if not self._measurements:
-            return super()._sums_are_exact
-        return self.n * self._unit < LARGEST_SUM
+            return super()._capacity
+        return (LARGEST_SUM - 1) // self._unit
 
     @cached_property
     def _rounded(self) -> RoundedVector | RoundedParts | None:
@@ -144,13 +144,13 @@ class StrategyMechanism(AdditiveMechanism):
         universe = self.workload.universe
         if isinstance(records, CountedRecords):
             records.require(universe)
-            return Totals(records.count, self._sums_of(records))
+            return self._within_capacity(Totals(records.count, self._sums_of(records)))
         count = 0
         sums = np.zeros(sum(noise.dimension for noise in self._noises))
         for chunk in universe.chunks(records, COUNT_ROWS):
             count += len(chunk)
             sums += self._sums_of(RecordCounts(universe, chunk))
-        return Totals(count, sums)
+        return self._within_capacity(Totals(count, sums))
 
     def _sums_of(self, counts: Counts) -> FloatArray:
         exact = [part.sums for part in self._measurements if part.sums is not None]
