@@ -50,7 +50,9 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
             for (_, off), value in zip(radii, sizes, strict=True)
         ]
         points = [_correlations(words, logs, cuts, places) for places in (one, two)]
-        (a, b), gap = [matrix[above] for matrix, _ in points], max(off for _, off in points)
+        a, b = [matrix[above] for matrix, _ in points]
+        # NaN, of a word 0, must stay: Python's `max` would drop it from the second matrix.
+        gap = float(np.max([off for _, off in points]))
         moved = sizes[0] * a - sizes[1] * b
         total = sum(sizes)
         # Correlations are at most 1, and known up to `gap`.

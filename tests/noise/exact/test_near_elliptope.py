@@ -141,3 +141,21 @@ def test_draws_have_the_law_of_the_float64_sampler():
 def test_other_noises_have_no_filter():
     assert near_cone(ConeNoise(Ball(2, 1.0), 1.0, np.zeros(2))) is None
     assert near_cone(ConeNoise(Elliptope(3), 1.0, np.array([0.1, 0.0, 0.0]))) is None
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_word_0_leaves_every_coordinate_open(which):
+    # The map reads no entry of the last row, whose length is unknown. The errors of the other rows
+    # of that matrix, here large, must not be lost with it.
+    noise = ConeNoise(
+        Elliptope(6), 1.0, np.zeros(15), sp.csr_array(([1.0], ([0], [0])), shape=(1, 15))
+    )
+    near, start = near_cone(noise), 2 * (noise.effective_dimension + 1)
+    places = near_elliptope._places(6, start)
+    if which == 1:
+        places = near_elliptope._places(6, places.stop)
+    words = np.random.default_rng(0).integers(1 << 20, 1 << 62, near.count).astype(np.uint64)
+    words[places.lengths[0]], words[places.lengths[-1]] = 1, 0
+    with np.errstate(all="ignore"):
+        _, errors = near.evaluate(words)
+    assert not np.isfinite(errors).any()
