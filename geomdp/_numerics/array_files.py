@@ -1,4 +1,4 @@
-"""Reading .npz files from elsewhere: within limits, and never unpickling."""
+"""Read .npz and JSON files of unknown origin, with limits on size and without unpickling."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 
 #: Largest total size of the arrays of one file, unpacked: 1 GB.
 MOST_BYTES = 1 << 30
-#: Endings of the members of an .npz file.
+#: Ending of the names of the members of an .npz file.
 ENDING = ".npy"
-#: What damaged archives and arrays raise.
+#: Exceptions that damaged archives and arrays raise.
 _DAMAGED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -34,17 +34,18 @@ _DAMAGED = (
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays of an .npz file that must hold exactly those called `names`.
+    """Read an .npz file that must hold exactly the arrays called `names`.
 
-    Sizes are checked before anything is unpacked, so that a small file cannot fill the memory, and
-    nothing is ever unpickled.
+    Sizes are checked before anything is unpacked, because a small file can unpack to more than the
+    memory holds. Nothing is unpickled, because a pickle can run code.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If it is no such file, damaged, or its arrays take more than 1 GB.
+        If the file is not an .npz file, is damaged, holds other arrays, or unpacks to more than
+        1 GB.
     """
     with path.open("rb") as stream:
         try:
@@ -73,7 +74,7 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
         if read_header is None:
             raise ValueError(f"{member} is of another version")
         shape, _, dtype = read_header(file)
-        # numpy would allocate what the header claims.
+        # numpy allocates what the header claims, even if the member is shorter.
         if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
             raise ValueError(f"{member} is shorter than its header says")
     with archive.open(member) as file:
@@ -81,7 +82,7 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
 
 
 def parsed(text: str) -> Any:
-    """The JSON document `text`; ``ValueError`` if it is none, or nested too deeply."""
+    """Parse a JSON document. ``ValueError`` if `text` is not JSON or is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""numba for the modules of this package; the first compilation of a process is logged."""
+"""The import of numba for this package. Logs the first compilation in each process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ logger = logging.getLogger("geomdp.compilation")
 
 
 class _Announcement(Listener):
-    """Logs one line before the first function is compiled; none if all come from numba's cache."""
+    """Logs one line before the first compilation, none if numba's cache has every function."""
 
     def __init__(self) -> None:
         self._said = False

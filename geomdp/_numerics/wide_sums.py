@@ -1,8 +1,8 @@
-"""Exact sums of reals, and of their products: whole numbers far beyond 2^53.
+"""Exact sums of reals and of products of two reals, as whole numbers that may exceed 2^53.
 
 Reals in [-1, 1] are rounded towards zero to multiples of 2^-40. Sums of n such numbers are whole
-multiples of 2^-40, and sums of products of two of them whole multiples of 2^-80. Both are held as
-digits in base 2^20, each of which float64 holds exactly.
+multiples of 2^-40, and sums of products of two of them whole multiples of 2^-80. Both are stored
+in units of 2^-80 as digits in base 2^20. Every digit is small enough to be exact in float64.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Bits behind the point of a rounded real. A real moves by less than 10^-12, which is below the
-#: noise in a mean of fewer than 10^11 records.
+#: Bits after the binary point of a rounded real. Rounding moves a real by less than 10^-12, which
+#: is below the noise in a mean of fewer than 10^11 records.
 REAL_BITS = 40
-#: Bits of a digit, and number of digits of a sum. The last digit holds the rest, at most about n.
+#: Bits of a digit, and number of digits of a sum. The last digit is not limited to 20 bits: it
+#: holds the rest of the sum, which is at most about n.
 DIGIT_BITS, DIGITS = 20, 5
-#: Rows added up at a time in float64. Products of two digits are at most 2^40, so sums of so many
-#: of them are whole numbers of at most 2^52, exact in any order of summation.
+#: Rows added up at a time in float64. Products of two digits are at most 2^40, so a sum of 2^12 of
+#: them is a whole number of at most 2^52, which is exact in any order of summation.
 EXACT_ROWS = 1 << 12
 
 _BASE = 1 << DIGIT_BITS
@@ -36,21 +37,25 @@ class WideSums:
         self._digits: IntArray = np.zeros((DIGITS, count), dtype=np.int64)
 
     def add(self, numbers: FloatArray, place: int) -> None:
-        """Add `numbers` times 2^(20 place): whole numbers (count,) of modulus at most 2^53."""
+        """Add `numbers` times 2^(20 `place`) to the sums.
+
+        `numbers` (count,) are whole numbers of modulus at most 2^53, one for each sum.
+        """
         digits = self._digits
         digits[place] += numbers.astype(np.int64)
-        # A shift of a negative number rounds down, so that every digit but the last is above -1.
+        # Shifts round down, also for negative numbers. So every digit except the last ends in
+        # [0, 2^20).
         for i in range(place, DIGITS - 1):
             digits[i + 1] += digits[i] >> DIGIT_BITS
             digits[i] &= _BASE - 1
 
     def digits(self) -> FloatArray:
-        """All digits (5 count,), those of lowest value first."""
+        """All digits (5 count,), the least significant digits of all sums first."""
         return self._digits.astype(np.float64).ravel()
 
 
 def whole_numbers(digits: FloatArray) -> list[int]:
-    """The sums, as Python integers, from `WideSums.digits`."""
+    """The sums as Python integers, from the output of `WideSums.digits`."""
     places = digits.reshape(DIGITS, -1)
     if (places != np.rint(places)).any():
         raise ArithmeticError("digits of exact sums must be whole numbers")
@@ -59,15 +64,15 @@ def whole_numbers(digits: FloatArray) -> list[int]:
 
 
 def fixed_point(reals: FloatArray) -> FloatArray:
-    """Reals of modulus at most 1, as whole multiples of 2^-40, rounded towards zero.
+    """Reals of modulus at most 1 in units of 2^-40, rounded towards zero to whole numbers.
 
-    No number grows, so rows of a ball or a cube around 0 stay in it.
+    No modulus grows, so rows in a ball or a cube around 0 stay in it.
     """
     return np.trunc(reals * 2.0**REAL_BITS)
 
 
 def add_numbers(sums: WideSums, rows: FloatArray) -> None:
-    """Add rows (n, count) of `fixed_point`, in units of 2^-80."""
+    """Add rows (n, count) of `fixed_point` to `sums`, which counts in units of 2^-80."""
     for start in range(0, len(rows), EXACT_ROWS):
         sums.add(rows[start : start + EXACT_ROWS].sum(axis=0), REAL_BITS // DIGIT_BITS)
 
@@ -75,7 +80,7 @@ def add_numbers(sums: WideSums, rows: FloatArray) -> None:
 def add_products(sums: WideSums, rows: FloatArray) -> None:
     """Add the products x_i x_j, i <= j, of rows x (n, d) of `fixed_point`, in units of 2^-80.
 
-    Each entry is high 2^20 + low, with digits of at most 2^20.
+    Each entry is split into two digits, high 2^20 + low, both of modulus at most 2^20.
     """
     above = np.triu_indices(rows.shape[1])
     for start in range(0, len(rows), EXACT_ROWS):

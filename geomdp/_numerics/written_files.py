@@ -1,4 +1,4 @@
-"""Writing files: each is there in full or not at all."""
+"""Write files so that no path ever holds half a file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 def write_together(contents: Mapping[Path, bytes]) -> None:
     """Write several files in full under other names, then rename them in the order given.
 
-    A failure while they are written leaves the files that stood there before. A symbolic link at
-    one of the paths is replaced, not followed. ``OSError`` if a file cannot be written.
+    If a file cannot be written, ``OSError`` is raised and nothing at the given paths has changed.
+    If a rename fails, the paths after it are unchanged. A symbolic link at one of the paths is
+    replaced, not followed.
     """
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.part") for path in contents}
     try:

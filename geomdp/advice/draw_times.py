@@ -1,4 +1,4 @@
-"""How long a draw of noise takes: a closed count from the size of its body."""
+"""Estimate how long one draw of noise takes, from the size of its body."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from geomdp.bodies.base import Body
 from geomdp.noise import KNormNoise, MappedNoise
 from geomdp.noise.base import Noise
 
-#: Eigenvalues by coupling from the past take about so many seconds of one core times the cube of
-#: the order: measured 3 ms at order 10, 0.13 s at 31 and 2.9 s at 101.
+#: One draw of eigenvalues by coupling from the past takes about this many seconds of one core times
+#: the cube of the order of the matrix. Measured: 3 ms at order 10, 0.13 s at 31 and 2.9 s at 101.
 COUPLING_SECONDS = 3e-6
 
 
 def draw_seconds(noise: Noise) -> float:
-    """Seconds that one draw takes, about; 0 for noise whose draws take milliseconds at most."""
+    """Approximate seconds per draw; 0 for noise whose draws take at most milliseconds."""
     if isinstance(noise, MappedNoise):
         return sum(draw_seconds(part.noise) for part in noise.parts)
     return COUPLING_SECONDS * _order(noise.body) ** 3 if isinstance(noise, KNormNoise) else 0.0
 
 
 def _order(body: Body) -> int:
-    """Size of the matrices of a spectral body, 0 for any other."""
+    """Order d of the matrices of a body sampled by coupling from the past; 0 for other bodies."""
     if isinstance(body, Scaled):
         return _order(body.body)
     return body.d if isinstance(body, SpectraplexDifference | NuclearBall) else 0

@@ -1,4 +1,4 @@
-"""Audits of additive noise: exact sums plus draws that do not depend on them."""
+"""Audits of additive noise: the outputs are exact sums plus noise that does not depend on them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee
 
-#: Neighbours whose outputs are compared on the training half.
+#: Number of changes between neighbours that are compared on the training half of the draws.
 CHANGES = 6
-#: Most draws per input behind the search for neighbours: a covariance is then known to a percent.
+#: Largest number of draws per input that the search for neighbours uses. They give the variances
+#: of the noise to about one percent.
 SEARCH_DRAWS = 20_000
-#: Most queries: principal axes of the noise take time and memory of the cube and the square of
-#: their number, seconds and 64 MB here.
+#: Largest number m of queries. The principal axes of the noise take time O(m^3) and memory O(m^2):
+#: seconds and 64 MB at this number.
 MOST_QUERIES = 2048
-#: Decimals of a log-density ratio that count. Whole regions share one ratio, and its last bits
-#: would tell the inputs apart: that is the caveat of float64 noise (SAM-6), not a fault of the law.
+#: Log-density ratios are rounded to this many decimals. The ratio is constant on whole regions, but
+#: its last bits differ between the two inputs. An event chosen by them would refute the float64
+#: simulation, whose caveat is known (SAM-6), and not the law of the noise.
 DECIMALS = 9
 
 #: log f(z) - log f(z - s) for rows z and s, both (b, m): (b,).
@@ -36,7 +38,7 @@ LogDensityRatio: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 @runtime_checkable
 class AdditiveNoise(Protocol):
-    """What an audit needs of noise."""
+    """Noise that an audit can draw from."""
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m), in the units of sums of answers."""
@@ -54,9 +56,9 @@ class KnownDensity(Protocol):
 class DensityScore:
     """The log-density ratio of an output on two inputs that differ by `change`.
 
-    ln(p_a(y) / p_b(y)) with p_a the density of the noise and p_b the same shifted by `change`
-    (m,). No other score gives more powerful events (Neyman-Pearson), if the noise has the density
-    that it states.
+    The score is ln(p_a(y) / p_b(y)), where p_a is the density of the noise and p_b the same density
+    shifted by `change` (m,). If the noise has the density that it states, no other score gives more
+    powerful events (Neyman-Pearson).
     """
 
     ratio: LogDensityRatio
@@ -72,7 +74,7 @@ class DensityScore:
 
 
 def density_learner(ratio: LogDensityRatio, change: FloatArray) -> Learner:
-    """The learner whose score is known beforehand: the log-density ratio for `change` (m,)."""
+    """A learner that ignores its outputs: its score is the log-density ratio for `change` (m,)."""
     score: Score = DensityScore(ratio, change)
     return Learner("log-density ratio", lambda _a, _b: score)
 
@@ -90,10 +92,11 @@ def audit_noise(
 ) -> AuditResult:
     """Try to refute the privacy claim of noise added to the sums of a workload.
 
-    The outputs on two neighbouring inputs are Z and v + Z, v a change of the sums between
-    neighbours. At most 20,000 draws of a training half choose v among the vertices of the neighbour
-    body (`worst_changes`). All of the half chooses the score, among `learners` and the log-density
-    ratio, and the threshold. The other half tests that event as `audit` does.
+    The outputs on two neighbouring inputs are Z and v + Z, where Z is the noise and v a change of
+    the sums between neighbours. Half of the draws are for training. At most 20,000 of them choose v
+    among the vertices of the neighbour body (`worst_changes`). All of them choose the threshold and
+    the score, which is one of `learners` or the log-density ratio. The other half of the draws
+    tests the resulting event as `audit` does.
 
     Parameters
     ----------
@@ -108,7 +111,8 @@ def audit_noise(
     learners : sequence of Learner
         Scores that compete.
     density : callable (points, shifts) -> (b,), optional
-        log f(z) - log f(z - s) of the density f that the noise should have.
+        log f(z) - log f(z - s) for the density f that the noise should have; rows z of `points`
+        and s of `shifts`, both (b, m).
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -122,7 +126,8 @@ def audit_noise(
     Raises
     ------
     ValueError
-        If a parameter is out of range, the workload is constant, or draws have a wrong shape.
+        If a parameter is out of range, the workload is constant or has more than 2048 queries, or
+        draws have a wrong shape.
     """
     trials, level = whole(trials, "trials", minimum=16), probability(level, "level")
     whole(workload.n_queries, "number of queries", maximum=MOST_QUERIES)

@@ -19,8 +19,8 @@ from geomdp.privacy import (
 
 #: Deltas at which a zCDP claim is tested: rho-zCDP implies (epsilon, delta)-DP for all of them at
 #: once, with an epsilon for each. Smaller deltas would not help: events of probability below 10^-7
-#: do not occur in any affordable number of trials. Four in each decade find noise that is only a
-#: little too small, which one in each decade misses.
+#: do not occur in any affordable number of trials. There are four deltas in each decade, because
+#: with one in each decade audits missed noise that is only a little too small.
 ZCDP_DELTAS = tuple(float(delta) for delta in np.geomspace(1e-7, 0.1, 25))
 
 
@@ -34,7 +34,8 @@ class Claim(NamedTuple):
 def claims_of(guarantee: Guarantee | Privacy) -> tuple[Claim, ...]:
     """The (epsilon, delta) to test: the claim itself, or for zCDP one for each of `ZCDP_DELTAS`.
 
-    For a `Guarantee`, the proved privacy; if its sampler is heuristic, the privacy it aims at.
+    Of a `Guarantee` the proved privacy is tested. If its sampler is heuristic, nothing is proved,
+    and the privacy that it aims at is tested.
     """
     match definition(guarantee):
         case PureDP(epsilon=epsilon):

@@ -1,4 +1,4 @@
-"""Scores learned by a classifier, for laws that are neither known nor linear: extra `audit`."""
+"""Scores learned by a classifier, for outputs of unknown density. Needs the extra ``audit``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from geomdp._typing import FloatArray
 from geomdp.audit.samplers import Learner, Outputs, Score
 from geomdp.audit.scores import as_matrix, quantum, snapped
 
-#: Most outputs per input that the classifier learns from: more change little and take long.
+#: Largest number of outputs per input that the classifier learns from. More of them take longer
+#: and change little.
 MOST_LEARNED = 50_000
 #: The smallest number of outputs in a leaf of a tree. The log-odds of a leaf are then known to
 #: about 2 / sqrt(200) = 0.14.
@@ -18,9 +19,10 @@ LEAF = 200
 def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-odds of the first input by gradient-boosted trees (scikit-learn).
 
-    The log-odds of a perfect classifier of equally many outputs from both inputs are the
-    log-density ratio ln(p_a / p_b), the most powerful score. Outputs count in multiples of
-    2^-30 times the largest, so that rounding tells nothing.
+    Trained on equally many outputs of both inputs, a perfect classifier has log-odds equal to the
+    log-density ratio ln(p_a / p_b), which is the most powerful score. Outputs are first rounded to
+    multiples of 2^-30 times the largest output, so that the classifier cannot learn from the
+    rounding of float64.
 
     Parameters
     ----------
@@ -30,14 +32,14 @@ def classifier_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     Returns
     -------
     Score or None
-        None for fewer outputs than a tree with two leaves needs.
+        None for fewer than 800 outputs on both inputs together.
 
     Raises
     ------
     ValueError
         Outputs that are not finite numbers.
     ImportError
-        Without scikit-learn, which the extra ``audit`` installs.
+        If scikit-learn is missing. The extra ``audit`` installs it.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

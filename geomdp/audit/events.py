@@ -1,4 +1,4 @@
-"""Events {score >= t}: how one is chosen on training outputs, and what its counts prove."""
+"""Events {score >= t}: the choice of one on training outputs, and what its counts prove."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from geomdp.audit.claims import Claim
 from geomdp.audit.result import AuditResult
 from geomdp.audit.samplers import Learner, Outputs, Score, scores_of
 
-#: Number of thresholds tried from either end of the sorted scores. Their ranks form a geometric
-#: progression from 1 to the number N of scores, rounded. Neighbouring ranks differ by 1 in the
-#: tails, and by about a tenth in the middle for N from 10^5 to 10^6.
+#: Number of thresholds tried from each end of the N sorted scores. Their ranks, counted from that
+#: end, form a geometric progression from 1 to N, rounded. Small ranks next to each other differ by
+#: 1. Large ones differ by about a tenth of their value, for N from 10^5 to 10^6.
 RANKS = 128
 
 
@@ -26,13 +26,13 @@ class ScoreEvent:
     Parameters
     ----------
     name : str
-        What the score is.
+        The score in words.
     score : callable (trials, ...) -> (trials,)
         Number by which outputs are ordered.
     threshold : float
         Outputs with at least this score are in the event.
     excess : float
-        By how much the lower bound on epsilon exceeds the claimed epsilon on the training outputs.
+        The lower bound on epsilon minus the claimed epsilon, on the training outputs.
     """
 
     name: str
@@ -58,8 +58,8 @@ def learn_event(
     """The event that contradicts the claims most, over the scores of all learners.
 
     Scores are learned on the first half of the outputs, and the event is chosen on the second
-    half: a score that has memorised the outputs it was learned from is then not preferred. If no
-    learner finds a score, the event is that of all outputs, which contradicts no claim.
+    half. So a score that has memorised its training outputs has no advantage. If no learner finds a
+    score, the event holds all outputs, which contradicts no claim.
     """
     half = len(outputs_a) // 2
     events = []
@@ -106,9 +106,10 @@ def epsilon_bounds(
 ) -> FloatArray:
     """Lower bounds on epsilon (claims, events); each is the largest of four.
 
-    The four come from the event and its complement, in both orders of the inputs. They use a lower
-    and an upper bound on each of the two probabilities, at level / 4 each, so that all four bounds
-    on probabilities hold together with probability at least 1 - `level`.
+    The four come from the event and its complement, in both orders of the inputs. They follow from
+    a lower and an upper bound on the probability of the event on each input. Each of these four
+    bounds on probabilities fails with probability at most `level` / 4, so all hold together with
+    probability at least 1 - `level`.
     """
     deltas = np.array([claim.delta for claim in claims])[:, None]
     best = np.full((len(claims), len(hits_a)), -np.inf)
@@ -134,8 +135,9 @@ def judge(
 ) -> AuditResult:
     """The result for one event and the claim it contradicts most.
 
-    All claims follow from one zCDP claim. If that is true, so are all of them, and the same four
-    bounds on probabilities test them all. So testing several needs no correction of the level.
+    Several claims arise only where one zCDP claim implies them all. If that claim is true, so are
+    all of them, and the same four bounds on probabilities test them all. So testing several needs
+    no correction of the level.
     """
     bounds = epsilon_bounds(np.array([hits_a]), np.array([hits_b]), trials, level, claims)[:, 0]
     worst = int(np.argmax(bounds - [claim.epsilon for claim in claims]))

@@ -1,4 +1,4 @@
-"""Audits of a whole mechanism: neighbouring records from its workload, and outputs on both."""
+"""Audits of a mechanism: find neighbouring records in its universe, compare outputs on both."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from geomdp.audit.samplers import Learner, repeat
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Adjacency, Guarantee
 
-#: Elements of the universe among which neighbouring records are searched.
+#: Number of elements of the universe among which neighbouring records are searched.
 POOL = 48
-#: Pairs of neighbouring data sets that are compared. Few: each output is a release of its own.
+#: Number of pairs of neighbouring data sets that are compared. It is small, because every output
+#: takes a full run of the mechanism.
 PAIRS = 4
 
 
@@ -55,7 +56,7 @@ class Totals(Protocol):
 
 @runtime_checkable
 class PrivateSums(Protocol):
-    """A mechanism that reads records through the exact sums of some numbers."""
+    """A mechanism that needs no more of the records than the exact sums of some numbers."""
 
     @property
     def workload(self) -> Workload:
@@ -67,10 +68,10 @@ class PrivateSums(Protocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Its claim."""
+        """Its privacy claim."""
 
     def totals(self, records: npt.NDArray[Any]) -> Totals:
-        """The sums of some records."""
+        """The exact sums over `records`."""
 
     def privatise(self, sums: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Private answers (m,) from exact sums (p,)."""
@@ -78,7 +79,7 @@ class PrivateSums(Protocol):
 
 @runtime_checkable
 class Additive(PrivateSums, Protocol):
-    """A mechanism that releases the sums of its answers plus noise, over n."""
+    """A mechanism that releases (sums of its answers + noise) / n."""
 
     @property
     def noise(self) -> AdditiveNoise:
@@ -104,12 +105,13 @@ def audit_mechanism(
     mechanism : PrivateSums
         Any offline mechanism of `geomdp.mechanisms`, or an object with the same few attributes.
     trials : int
-        Outputs drawn per input, at least 64; half of them test the event.
+        Outputs drawn per input, at least 64 (16 for additive mechanisms); half of them test the
+        event.
     learners : sequence of Learner
         Scores that compete.
     without_density : sequence of Learner
-        Scores that compete as well where no density is known. `CLASSIFIER` adds much power there;
-        it needs scikit-learn, of the extra ``audit``.
+        Further scores that compete where no density is known. `CLASSIFIER` adds much power there;
+        it needs scikit-learn, which the extra ``audit`` installs.
     level : float
         Upper bound on the probability of refuting a true claim; 0 < level < 1.
     rng : Generator, int or None
@@ -118,7 +120,7 @@ def audit_mechanism(
     Returns
     -------
     AuditResult
-        Its `pair` says on which neighbours.
+        Its `pair` names the neighbours on which the claim was tested.
 
     Raises
     ------
@@ -152,11 +154,11 @@ def audit_runs(
 ) -> AuditResult:
     """Try to refute the privacy claim of a mechanism by running it on neighbouring data sets.
 
-    The data sets are `PAIRS` pairs whose records differ most, the rest of the records random. All
-    steps from the sums to the answers are audited, so this also sees faults of additive mechanisms
-    that are not in their noise. It is much slower than `audit_noise`. The runs are seeded: it is
-    the float64 simulation that is audited. Parameters, the result and errors are those of
-    `audit_mechanism`; all `learners` compete.
+    At most 4 pairs of data sets are compared. Each pair differs in one record, chosen to change the
+    sums as much as possible; the other records are random. All steps from the sums to the answers
+    are audited, so this also detects faults of additive mechanisms outside their noise. It is much
+    slower than `audit_noise`. The runs are seeded, so the audit is of the float64 simulation.
+    Parameters, the result and errors are those of `audit_mechanism`; all `learners` compete.
     """
     generator = np.random.default_rng(rng)
     pairs = neighbouring_pairs(mechanism, learners, generator)
@@ -171,7 +173,8 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
     try:
         noise.log_density_ratio(draws, draws)
     except (ValueError, TypeError):
-        # Projected levels have no closed density, and some bodies no gauge (`MissingOracle`).
+        # Recursive noise with projected levels has no density in closed form (ValueError). Some
+        # bodies of K-norm noise have no gauge (`MissingOracle`, a TypeError).
         return None
     return noise.log_density_ratio
 
@@ -179,7 +182,7 @@ def stated_density(noise: AdditiveNoise) -> LogDensityRatio | None:
 def neighbouring_pairs(
     mechanism: PrivateSums, learners: Sequence[Learner], rng: np.random.Generator
 ) -> list[Pair]:
-    """Pairs of neighbouring data sets: the records that differ most in a pool of elements.
+    """Pairs of neighbouring data sets that differ in the records of a pool that are farthest apart.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Worst neighbours of an additive mechanism: the changes of the sums that its noise hides least."""
+"""Search for the neighbours whose change of the sums additive noise hides least."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from geomdp._typing import FloatArray
 from geomdp.audit.scores import ROUNDING
 from geomdp.privacy import Adjacency
 
-#: Steps of the search from each start. Each step is a vertex that increases a convex function; on
-#: polytopes of a few dozen dimensions the search ends after three or four.
+#: Steps of the search from each start. Each step moves to a vertex at which the convex function is
+#: at least as large. In a few dozen dimensions the search stops moving after three or four steps.
 STEPS = 8
-#: Random starts, besides one for every direction of least noise and every coordinate.
+#: Number of random starts, and of further ones in the directions without noise, if there are any.
+#: The search also starts from principal axes of the noise and from coordinate axes.
 STARTS = 32
-#: Most coordinates, and most directions of noise, from which the search starts.
+#: Largest number of axes of each kind from which the search starts.
 MOST_AXES = 64
 
 
 @runtime_checkable
 class Answers(Protocol):
-    """What the search needs of a workload: the answers of one record that reach farthest."""
+    """A workload, as far as the search needs it: the extreme answers of one record."""
 
     @property
     def n_queries(self) -> int:
         """Number of queries m."""
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Rows Q(x*) (b, m), x* maximising <direction, Q(x)> for each row of (b, m)."""
+        """Rows Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of (b, m)."""
 
 
 def farthest_changes(workload: Answers, adjacency: Adjacency, directions: FloatArray) -> FloatArray:
-    """Changes v (b, m) of the sums between neighbours, each maximising <direction, v>.
+    """Changes v (b, m) of the sums between neighbours that maximise <u, v> for rows u (b, m).
 
-    They are vertices of the neighbour body: differences Q(x) - Q(x') under replace-one, and
+    They are extreme points of the neighbour body: differences Q(x) - Q(x') under replace-one, and
     Q(x) or -Q(x) under add/remove.
     """
     up, down = workload.extreme_answers(directions), workload.extreme_answers(-directions)
@@ -54,21 +55,21 @@ def worst_changes(
 ) -> FloatArray:
     """Up to `count` different changes of the sums between neighbours that noise hides least.
 
-    With S the covariance of the noise, estimated from `draws` (N, m), the search maximises the
-    convex function <v, S^+ v> over the neighbour body, by steps to the vertex farthest along its
-    gradient, from many starts. Changes that leave the span of the noise come first: no noise hides
-    them. If the noise spans fewer dimensions than it should, directions in which it does not vary
+    Let S be the covariance of the noise, estimated from `draws` (N, m). The search maximises the
+    convex function <v, S^+ v> over the neighbour body from many starts. A step goes to the vertex
+    that is farthest along the gradient. Changes that leave the span of the noise are ranked first,
+    because no noise hides them. To find such changes, directions in which the noise does not vary
     are among the starts.
 
     Returns
     -------
     array (c, m)
-        1 <= c <= `count` changes, none of them 0, the worst first.
+        1 <= c <= `count` changes, none of them 0, the one that noise hides least first.
 
     Raises
     ------
     ValueError
-        If every change is 0: a constant workload.
+        If the workload is constant, so that every change is 0.
     """
     m = workload.n_queries
     axes, deviations = _axes(draws)
@@ -92,7 +93,7 @@ def worst_changes(
         found.append(farthest_changes(workload, adjacency, gradients))
     changes = np.concatenate([found[0], found[1], found[-1]])
     changes = changes[np.abs(changes).max(axis=1) > 0]
-    # v and -v are one pair of inputs in two orders, and an audit tests both.
+    # v and -v are the same two inputs in two orders. An audit tests both, so one is enough.
     first = changes[np.arange(len(changes)), (changes != 0).argmax(axis=1)]
     changes = np.unique(changes * np.sign(first)[:, None], axis=0)
     if not len(changes):

@@ -1,4 +1,4 @@
-"""Privacy loss distributions of exact discrete laws: what two inputs lose, without samples."""
+"""Privacy loss distributions of two discrete laws that are known exactly, without samples."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.privacy import ZCDP, ApproxDP, Privacy, PureDP
 
-#: Orders at which a zCDP claim is tested. Between two of them, whose ratio is 1.1, a divergence
-#: that is convex in the sense of (order - 1) D_order cannot hide an excess of more than a tenth.
+#: Orders at which a zCDP claim is tested; order - 1 grows by a tenth from each to the next. Because
+#: (order - 1) D_order is convex in the order, a claim that holds at two neighbouring orders is
+#: exceeded by less than 1 percent between them.
 ORDERS = 1 + np.geomspace(1e-3, 1e3, 145)
-#: Relative rounding error of a probability that is allowed before a claim counts as false: sums of
-#: a few thousand products of a few dozen factors, 2^17 roundings of 2^-53 in all.
+#: Excess that may be a rounding error; only a larger one counts as a refutation. Probabilities are
+#: sums of a few thousand products of a few dozen factors, at most 2^17 roundings of 2^-53 each.
 SLACK = 2.0**-36
 
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss:
-    """The distribution of L = ln(p(Y) / q(Y)), Y drawn from p.
+    """The distribution of the privacy loss L = ln(p(Y) / q(Y)), where Y is drawn from p.
 
     Parameters
     ----------
     losses, masses : (k,) array
-        Values of L below infinity, and their probabilities.
+        Finite values of L, and their probabilities.
     impossible : float
-        Probability of L = infinity: of outcomes that never occur under q.
+        Probability under p of the outcomes that never occur under q; there L is infinite.
     """
 
     losses: FloatArray = field(repr=False)
@@ -39,7 +40,7 @@ class PrivacyLoss:
 
     @classmethod
     def of_laws(cls, first: npt.ArrayLike, second: npt.ArrayLike) -> PrivacyLoss:
-        """The loss of two laws p and q (k,) on the same k outcomes.
+        """The privacy loss of two laws p and q (k,) on the same k outcomes.
 
         Raises
         ------
@@ -83,10 +84,10 @@ class PrivacyLoss:
         return np.asarray((top + np.log(totals)) / (orders - 1))
 
     def excess(self, claim: Privacy) -> float:
-        """By how much this direction of the pair exceeds a claim; at most 0 if it does not.
+        """What p and q, in this order, need beyond the claim; at most 0 if they respect it.
 
-        In the units of epsilon for pure DP, of delta for approximate DP, of rho for zCDP (the
-        largest D_order / order over `ORDERS`).
+        The least epsilon minus the claimed one for pure DP, the least delta minus the claimed one
+        for approximate DP, the largest D_order / order over `ORDERS` minus rho for zCDP.
         """
         match claim:
             case PureDP(epsilon=epsilon):
@@ -97,7 +98,7 @@ class PrivacyLoss:
                 return float((self._renyi(ORDERS) / ORDERS).max()) - rho
 
     def refutes(self, claim: Privacy) -> bool:
-        """Whether the claim is false on this pair, by more than rounding."""
+        """Whether p and q, in this order, exceed the claim by more than rounding errors."""
         allowed = SLACK if isinstance(claim, ApproxDP) else SLACK * max(self._scale(claim), 1.0)
         return self.excess(claim) > allowed
 

@@ -1,4 +1,4 @@
-"""Scores learned from outputs on two inputs, for laws whose densities are not known."""
+"""Scores learned from outputs on two inputs, for outputs whose densities are not known."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from geomdp.audit.samplers import Learner, Outputs, Score
 
 #: Standard deviations and gaps below this share of the largest output count as rounding. A sum of
 #: 2^20 terms has a relative rounding error of at most 2^20 * 2^-53 = 2^-33; the factor 8 beyond
-#: that is for the linear maps that mechanisms apply to their sums. Without it, rounding that
-#: depends on the sums would "refute" every correct mechanism whose noise lies in a subspace.
+#: that is for the linear maps that mechanisms apply to their sums. Without this threshold, rounding
+#: errors that depend on the sums would "refute" every correct mechanism whose noise lies in a
+#: subspace.
 ROUNDING = 2.0**-30
 
 
@@ -20,8 +21,8 @@ class _Spread(NamedTuple):
     """How the outputs on two inputs differ, in the directions in which they vary and in the rest.
 
     `gap` (m,) is the difference of the two means and `middle` (m,) their average. `axes` (r, m) are
-    orthonormal directions in which outputs vary by more than rounding, `variances` (r,) the sums of
-    both variances along them. `floor` is the size of what may be rounding.
+    orthonormal directions in which outputs vary by more than rounding errors, and `variances` (r,)
+    the sums of the two sample variances along them. Lengths up to `floor` may be rounding errors.
     """
 
     gap: FloatArray
@@ -34,7 +35,7 @@ class _Spread(NamedTuple):
     def still(self) -> FloatArray:
         """The part of the gap in directions in which no output varies, (m,)."""
         rest = self.gap
-        # Twice, so that what remains is orthogonal to the axes to the last bit.
+        # The first subtraction leaves a rounding error along the axes; the second removes it.
         for _ in range(2):
             rest = rest - (rest @ self.axes.T) @ self.axes
         return rest
@@ -47,8 +48,8 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
         (sample - mean) / np.sqrt(max(len(sample) - 1, 1))
         for sample, mean in zip((a, b), means, strict=True)
     ]
-    # Singular values of the residuals themselves: those of a covariance matrix, their squares,
-    # would lose standard deviations below 1e-8 of the largest.
+    # Use the singular values of the residuals. The eigenvalues of a covariance matrix are their
+    # squares, so standard deviations below 1e-8 of the largest would be lost in rounding.
     triangle = np.linalg.qr(np.concatenate(residuals), mode="r")
     _, deviations, axes = np.linalg.svd(triangle, full_matrices=False)
     floor = ROUNDING * max(float(np.abs(a).max()), float(np.abs(b).max()))
@@ -65,11 +66,11 @@ def _spread(outputs_a: Outputs, outputs_b: Outputs) -> _Spread:
 def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
     """The linear score that separates two samples best relative to their spread.
 
-    score(y) = <w, y> with w = S^+ (mean_a - mean_b), S the sum of the two sample covariances.
-    For Gaussian noise it is the log-density ratio up to a constant; for one-dimensional outputs
-    it is the output itself, up to sign and scale. It cannot see differences between distributions
-    of the same mean, nor differences in directions in which S is 0, up to rounding: those are left
-    to `null_space_score`.
+    score(y) = <w, y> with w = S^+ (mean_a - mean_b), where S is the sum of the two sample
+    covariances. For Gaussian noise it is the log-density ratio up to an affine map. For
+    one-dimensional outputs it is the output itself, up to sign and scale. It cannot see differences
+    between distributions of the same mean. It ignores directions in which S is 0 up to rounding:
+    those are left to `null_space_score`. Cost: O(trials m^2 + m^3).
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
 
     References
     ----------
-    Fisher 1936. Cost: O(trials m^2 + m^3).
+    Fisher 1936.
     """
     found = _spread(outputs_a, outputs_b)
     weights = ((found.axes @ found.gap) / found.variances) @ found.axes
@@ -96,13 +97,12 @@ def fisher_score(outputs_a: Outputs, outputs_b: Outputs) -> Score:
 
 
 def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
-    """Which input an output belongs to, read off directions in which no output varies.
+    """Tell the inputs apart in a direction in which the means differ but no output varies.
 
-    A mechanism whose noise misses a direction in which the two inputs differ gives them away: the
-    event that an output is on the first input's side has probability 1 on one input and 0 on the
-    other. This is what no noise, a dead coordinate, one draw shared by two coordinates, and noise
-    in a wrong subspace have in common. The score is 1 on the first input's side and -1 on the
-    other.
+    If the noise is 0 in a direction in which the two inputs differ, outputs reveal the input: the
+    event that an output is on the first input's side has probability 1 on that input and 0 on the
+    other. This detects missing noise, a dead coordinate, one draw shared by two coordinates, and
+    noise in a wrong subspace. The score is 1 on the first input's side and -1 on the other.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     -------
     Score or None
         None if the inputs do not differ in such directions by more than `ROUNDING` times the
-        largest output, or if there are not more outputs than coordinates.
+        largest output, or if there are at most m + 2 outputs on both inputs together.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def null_space_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     found = _spread(outputs_a, outputs_b)
     still = found.still
     length = float(np.linalg.norm(still))
-    # Residuals of N outputs span at most N - 2 directions, whatever the noise.
+    # Residuals of N outputs about two means span at most N - 2 directions, whatever the noise.
     if length <= found.floor or len(outputs_a) + len(outputs_b) - 2 <= len(still):
         return None
     direction = still / length
@@ -135,8 +135,8 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
     """Log-ratio of the frequencies of each outcome, for discrete laws and laws with atoms.
 
     score(y) = ln((count_a(y) + 1/2) / (count_b(y) + 1/2)) for outcomes y seen at least twice, and
-    0 for all others. Outcomes are equal if all their entries are, up to `ROUNDING` times the
-    largest of them; NaN equals NaN.
+    0 for all others. Entries are first rounded to multiples of `ROUNDING` times the largest finite
+    entry; two outcomes are equal if all their rounded entries are. NaN equals NaN.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def outcome_score(outputs_a: Outputs, outputs_b: Outputs) -> Score | None:
 
 
 def quantum(*samples: Outputs) -> float:
-    """The size of what may be rounding in outputs: `ROUNDING` times the largest finite one."""
+    """`ROUNDING` times the largest finite modulus in the samples; 1 if there is none above 0."""
     sizes = [
         float(np.abs(sample[np.isfinite(sample)]).max(initial=0.0))
         for sample in samples
@@ -182,16 +182,16 @@ def quantum(*samples: Outputs) -> float:
 
 
 def snapped(outputs: FloatArray, unit: float) -> FloatArray:
-    """Outputs in whole multiples of `unit`, so that no score can tell how they were rounded."""
+    """Outputs as whole numbers of `unit`, so that no score can learn from rounding errors."""
     return np.asarray(np.rint(outputs / unit)) + 0.0  # -0 becomes 0
 
 
 def _keys(outputs: Outputs, unit: float) -> IntArray:
-    """A number for each outcome; different outcomes share one with probability about 2^-64."""
+    """One number for each outcome; two different outcomes share it with probability about 2^-64."""
     if outputs.dtype.kind not in "biuf":
         raise ValueError(f"outputs must be numeric or come with a score, got {outputs.dtype}")
     rows = snapped(outputs.reshape(len(outputs), -1).astype(np.float64), unit)
-    rows[np.isnan(rows)] = np.nan  # of one bit pattern
+    rows[np.isnan(rows)] = np.nan  # gives every NaN the same bit pattern
     words = rows.view(np.int64)
     # A random odd multiplier for each column, and a mix of the bits between columns.
     columns = words.shape[1]

@@ -1,4 +1,4 @@
-"""Exact laws of short sparse vector runs with Laplace noise, and the streams that lose most."""
+"""Exact laws of short sparse vector runs with Laplace noise, and a search for worst streams."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from geomdp.privacy import Privacy
 BELOW, ABOVE, UNASKED = 0, 1, -1
 #: Longest stream: the number of transcripts doubles with every query.
 MOST_QUERIES = 12
-#: The integral over the threshold noise t ends so many scales beyond 0 and all true answers. From
-#: there on every comparison has its final probability, up to factors e^-x, and what is left out is
-#: at most e^-45 = 3e-20 of every transcript.
+#: The integral over the threshold noise t is cut off this many scales of t beyond 0 and all true
+#: answers. Outside of these points the integrand is an exponential that falls at least as fast as
+#: the density of t, times at most 12 factors between 1/2 and 1. So the part that is cut off is at
+#: most 2^12 e^-45 = 1.2e-16 of the probability of a transcript.
 REACH = 45.0
-#: Nodes of a Gauss-Legendre rule on intervals of at most four scales, on which the integrand is a
-#: sum of products of exponentials e^(a t) with |a| times the scale at most `MOST_QUERIES`.
+#: Nodes of the Gauss-Legendre rule on each interval. An interval is at most four times the smaller
+#: scale and has no kink inside. The integrand on it is a sum of exponentials e^(a t), where |a|
+#: times that scale is at most `MOST_QUERIES` + 1.
 NODES = 32
-#: Distances of a true answer from the threshold that the search tries, in scales of the noise on
-#: queries. Losses approach their supremum as distances grow.
+#: Distances of a true answer from the threshold that the search tries, in units of the scale of
+#: the noise on queries. The loss approaches its supremum as distances grow.
 DISTANCES = np.array([-16.0, -8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0, 16.0])
-#: Random starts of the search over streams.
+#: Number of random starts of the search over streams.
 ROUNDS = 3
-#: Smaller gains than this are rounding.
+#: Gains below this may be rounding errors and do not count.
 GAIN = 1e-10
 
 
@@ -55,19 +57,25 @@ class NoiseScales(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SparseVectorLaw:
-    """The exact law of the comparisons of a sparse vector run.
+    """The exact law of the transcript of a sparse vector run.
 
-    Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale); the run halts
-    after `cutoff` queries found above.
+    Query i is found above if x_i + Lap(query scale) >= T + Lap(threshold scale), where x_i is its
+    true answer and T the threshold. The run halts after `cutoff` queries found above. Its
+    transcript says of each of the k queries whether it was found above, below, or not asked.
 
     Parameters
     ----------
     truths : (k,) array
-        True answers x_i minus the threshold T, at most 12 of them.
+        True answers minus the threshold, x_i - T, at most 12 of them.
     scales : NoiseScales
         The noise.
     cutoff : int
         Number of queries found above after which the run halts.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     truths: FloatArray = field(repr=False)
@@ -83,7 +91,7 @@ class SparseVectorLaw:
 
     @cached_property
     def transcripts(self) -> IntArray:
-        """Every possible transcript (p, k), of entries `BELOW`, `ABOVE` and `UNASKED`."""
+        """Every possible transcript (p, k), with entries `BELOW`, `ABOVE` and `UNASKED`."""
         return np.array(list(_transcripts(len(self.truths), self.cutoff)), dtype=np.int64)
 
     @cached_property
@@ -103,10 +111,11 @@ class SparseVectorLaw:
         return found
 
     def _conditional(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Quadrature weights times the density of the threshold noise, and what it leads to.
+        """Weights (nodes,) of the integral over the threshold noise, and probabilities given it.
 
-        The arrays `below` and `above` (k, nodes) are probabilities of the two comparisons given
-        the threshold noise at each node.
+        The weights are those of the quadrature times the density of the threshold noise. The arrays
+        `below` and `above` (k, nodes) are the probabilities of the two outcomes of each comparison,
+        given the threshold noise at each node.
         """
         first, second = self.scales.threshold, self.scales.query
         kinks = np.concatenate([[0.0], self.truths])
@@ -148,10 +157,10 @@ def _transcripts(queries: int, cutoff: int) -> Iterator[tuple[int, ...]]:
 
 
 def law_learner(first: SparseVectorLaw, second: SparseVectorLaw) -> Learner:
-    """The learner whose score is known beforehand: the log-ratio of the laws of transcripts.
+    """A learner that ignores its outputs: its score is the log-ratio of two laws of transcripts.
 
-    Outputs are transcripts (trials, k) of entries `BELOW`, `ABOVE` and `UNASKED`. Transcripts that
-    are impossible under the laws score 0.
+    Outputs to score are transcripts (trials, k) with entries `BELOW`, `ABOVE` and `UNASKED`.
+    Transcripts that are impossible under the laws score 0.
     """
     ratios = np.zeros(3 ** len(first.truths))
     ratios[_codes(first.transcripts)] = np.log(first.probabilities / second.probabilities)
@@ -165,18 +174,19 @@ def _codes(transcripts: Outputs) -> IntArray:
 
 @dataclass(frozen=True)
 class WorstStream:
-    """Two streams of true answers of neighbouring inputs, and what a run on them loses.
+    """Two streams of true answers, of neighbouring inputs, and the privacy loss of a run on them.
 
     Parameters
     ----------
     first, second : tuple of float
         True answers minus the threshold; they differ by at most 1 each.
     excess : float
-        By how much the worse direction of the pair exceeds the claim, as `PrivacyLoss.excess`.
+        `PrivacyLoss.excess` over the claim, the larger one of the two orders of the streams.
     epsilon : float
         The least epsilon for which the pair is epsilon-DP.
     refuted : bool
-        Whether the claim is false, by more than rounding. This is a proof, not a test.
+        Whether the claim is exceeded by more than rounding errors. The laws are exact, so this is a
+        proof and not a statistical test.
     """
 
     first: tuple[float, ...]
@@ -186,7 +196,7 @@ class WorstStream:
     refuted: bool
 
     def above(self, other: WorstStream) -> bool:
-        """Whether this exceeds the claim more; where that is equal, whether it loses more."""
+        """Whether this pair has the larger excess or, at equal excess, the larger epsilon."""
         ahead = self.excess - other.excess
         return ahead > GAIN or (ahead > -GAIN and self.epsilon > other.epsilon + GAIN)
 
@@ -202,9 +212,10 @@ def worst_stream(
 ) -> WorstStream:
     """Search for the stream of queries on which a sparse vector run exceeds a claim most.
 
-    Coordinate ascent from random starts over the distance of each query from the threshold
-    (`DISTANCES`) and the way it moves between the two neighbours. All laws are exact, so the loss
-    of the stream found needs no level.
+    Each query has two choices: the distance of its true answer from the threshold (`DISTANCES`),
+    and whether the answer moves by +1 or -1 between the two neighbours. The search is a coordinate
+    ascent over these choices from random starts. All laws are exact, so the loss of the stream
+    found is no estimate and needs no confidence level. It need not be the largest of all streams.
 
     Parameters
     ----------
@@ -215,16 +226,21 @@ def worst_stream(
     cutoff : int
         Number of queries found above after which the mechanism halts.
     queries : int
-        Length of the stream, at most 12; every step of the search takes time 2^queries.
+        Length of the stream, at most 12. Each stream tried takes time of order 2^queries.
     monotone : bool
-        Whether all queries move in the same direction between neighbours.
+        Whether all answers move in the same direction between neighbours.
     rng : Generator or int
         Source of the random starts.
 
     Returns
     -------
     WorstStream
-        The streams and what they lose.
+        The streams and their privacy loss.
+
+    Raises
+    ------
+    ValueError
+        If `queries`, `cutoff` or a scale of the noise is out of range.
     """
     whole(queries, "queries", maximum=MOST_QUERIES)
     generator = np.random.default_rng(rng)

@@ -1,4 +1,4 @@
-"""What operations on bodies and algorithms for bodies are applied to."""
+"""The check that the argument of an operation or algorithm is a body."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from geomdp.bodies.base import Body
 
 
 def checked_body(body: object) -> Body:
-    """`body`, or ``ValueError`` if it is no `Body`."""
+    """Return `body`; ``ValueError`` if it is not a `Body`."""
     if not isinstance(body, Body):
         raise ValueError(f"body must be a Body, got {type(body).__name__}")
     return body

@@ -1,4 +1,4 @@
-"""Values that do not fit a schema, collected so that one error names several of them."""
+"""Collect the places of values that do not fit a schema, so that one error names several."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 from geomdp._typing import BoolArray, IntArray
 
-#: Most bad values that one error names.
+#: Largest number of bad values that one error names.
 NAMED = 10
 
 
 @dataclass(frozen=True)
 class _BadValue:
-    """Where a value is, and what it must be. The value itself is never kept."""
+    """Where a value is, and what it must be. The value itself is private and never kept."""
 
     row: int
     column: str
@@ -32,13 +32,14 @@ class BadValues:
 
     @property
     def enough(self) -> bool:
-        """Whether there are more than an error names, so that nobody needs to search on."""
+        """Whether an error would not name them all. The caller can then stop searching."""
         return len(self.places) > NAMED
 
     def add(self, bad: BoolArray, wanted: str, column: str, rows: IntArray) -> None:
-        """Note those of the records `rows` (n,) where `bad` (n,) is True.
+        """Note the places of the bad values of one column.
 
-        Only the first of them are kept, one more than an error names.
+        `rows` (n,) are the numbers of the records and `bad` (n,) says which of them have a bad
+        value. Only the first 11 places are kept, one more than an error names.
         """
         found = rows[np.flatnonzero(bad)[: NAMED + 1]]
         self.places += [_BadValue(int(row), column, wanted) for row in found]
@@ -61,7 +62,7 @@ class BadValues:
 
 
 def _nor(rows: list[int]) -> str:
-    """More rows of the same column: ``, nor is row 3``, or ``, nor are rows 3, 5 and 8``."""
+    """Words for more rows of the same column: ``, nor is row 3`` or ``, nor are rows 3 and 8``."""
     match rows:
         case []:
             return ""

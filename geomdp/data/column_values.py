@@ -1,4 +1,4 @@
-"""From the values of one column, as they are stored, to the codes or scaled numbers of a record."""
+"""Encode the stored values of one column: as codes of levels, or as numbers in [-1, 1]."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from geomdp.data.columns import (
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A whole number written as a decimal fraction.
+#: A whole number written as a decimal fraction, such as "3.0".
 WHOLE = re.compile(r"-?[0-9]+\.0*")
 PRESENT = "present"
 
@@ -31,23 +31,25 @@ PRESENT = "present"
 def column_values(
     series: pd.Series[Any], column: Column, rows: IntArray, bad: BadValues
 ) -> IntArray | FloatArray:
-    """Codes, or numbers scaled to [-1, 1], of the values of a column.
+    """Encode the values of a column: as codes of levels, or as numbers scaled to [-1, 1].
 
     Parameters
     ----------
     series : Series
-        The values (n,).
+        The values (n,) as stored.
     column : Column
-        Their declaration.
+        Their declaration in the schema.
     rows : (n,) array of int
-        Numbers of the records, for errors.
+        Row numbers of the records, for error messages.
     bad : BadValues
-        Takes the places of the values that do not fit. What is returned for these has no meaning.
+        Collects the places of the values that do not fit. The entries returned for these have no
+        meaning.
 
     Returns
     -------
     (n,) array
-        Missing values have the last code where the column declares them.
+        Codes, or real numbers for a `RealColumn`. If the column declares missing values, they have
+        its last code.
     """
     present = series.notna().to_numpy(dtype=bool)
     if present.all():
@@ -63,7 +65,10 @@ def column_values(
 
 
 def numbers_of(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues) -> FloatArray:
-    """A column as float64 (n,), infinities included; missing values and texts are bad."""
+    """A column as float64 (n,), infinities included.
+
+    Texts that spell a number are converted. Missing values and other texts are noted in `bad`.
+    """
     missing = series.isna().to_numpy(dtype=bool)
     bad.add(missing, PRESENT, name, rows)
     numbers = np.full(len(series), np.nan)
@@ -72,18 +77,25 @@ def numbers_of(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues
 
 
 def distinct_texts(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
-    """Texts of a column without missing values: `texts[places]`; few distinct ones are cheap."""
+    """Places (n,) and distinct texts such that ``texts[places[i]]`` is the text of value i.
+
+    The column must have no missing values. Unless it holds Python objects, each distinct value is
+    converted once.
+    """
     import pandas as pd
 
     if series.dtype == object:
-        # Hashing would take True, 1 and 1.0 for one value; their texts differ.
+        # True, 1 and 1.0 have the same hash and are equal, but their texts differ.
         series = pd.Series([as_text(value) for value in series], dtype=object)
     places, distinct = pd.factorize(series)
     return places.astype(np.int64), [as_text(value) for value in distinct]
 
 
 def parsed(text: str) -> float:
-    """The number a text spells, NaN if none; Python's own grouping "1_000" is not a number."""
+    """The number that a text spells, or NaN.
+
+    Python reads "1_000" as 1000, but in a data file it is no number.
+    """
     try:
         return float("nan" if "_" in text else text)
     except ValueError:
@@ -93,7 +105,7 @@ def parsed(text: str) -> float:
 def _present_values(
     series: pd.Series[Any], column: Column, rows: IntArray, bad: BadValues
 ) -> IntArray | FloatArray:
-    """As `column_values`, for values none of which is missing."""
+    """As `column_values`, for a column without missing values."""
     match column:
         case CategoricalColumn(categories=categories):
             codes = {text: code for code, text in enumerate(categories)}
@@ -116,7 +128,7 @@ def _binned_or_scaled(
     """The bins of numbers, or the numbers mapped from their bounds to [-1, 1]."""
     if isinstance(column, NumericColumn):
         _check_range(values, column.edges[0], column.edges[-1], column.name, rows, bad)
-        # The last edge itself belongs to the last bin.
+        # A value equal to the last edge belongs to the last bin.
         bins = np.searchsorted(column.edges, values, side="right") - 1
         return np.minimum(bins, len(column.edges) - 2).astype(np.int64)
     low, high = column.bounds
@@ -130,7 +142,8 @@ def _binned_or_scaled(
 def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
     """The code of a text; "3.0" counts as "3" unless it is a category of its own.
 
-    A file spells whole numbers so where a column with a missing value was written as floats.
+    Files contain "3.0" for 3 if a column of whole numbers with missing values was written as
+    floats.
     """
     if text not in codes and WHOLE.fullmatch(text):
         text = text.partition(".")[0]
@@ -138,7 +151,7 @@ def _code(text: str, codes: Mapping[str, int], unknown: int) -> int:
 
 
 def _numbers(series: pd.Series[Any], name: str, rows: IntArray, bad: BadValues) -> FloatArray:
-    """The numbers (n,) of values none of which is missing; NaN for one that is bad."""
+    """The numbers (n,) of a column without missing values; NaN where a value is bad."""
     if series.dtype.kind in "iuf":
         return series.to_numpy(dtype=np.float64)
     places, texts = distinct_texts(series)

@@ -1,4 +1,4 @@
-"""The order of trials: noise by itself, then post-processing of it, then what depends on n."""
+"""The order in which candidates are tried: noise alone, post-processed noise, then the rest."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from geomdp.advice.steps import PROJECTED, SHRUNK
 
 
 def try_for_every_n(setting: Setting) -> Trials:
-    """Candidates whose geometry serves every n: noise by itself, shrunk, projected, and others.
+    """Try the candidates whose geometry does not depend on n, alone, shrunk and projected.
 
-    Only the best noise is also shrunk: the prediction of shrunk noise grows with that of the noise.
+    Only the best noise is also shrunk. The prediction of shrunk noise grows with the prediction of
+    the noise, so the best noise is also the best one to shrink.
     """
     return _try_noise(setting, use_least=False)
 
 
 def try_all(setting: Setting) -> Trials:
-    """All candidates, except slow ones that provably cannot be better than the rest."""
+    """Try all candidates, except slow ones that provably cannot be the best."""
     trials = _try_noise(setting, use_least=True)
     for candidate in CANDIDATES:
         if candidate.depends_on_n:
@@ -32,7 +33,10 @@ def try_all(setting: Setting) -> Trials:
 
 
 def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
-    """Noise, shrunk and projected; `use_least` leaves out what cannot be the best at this n."""
+    """Try noise alone, then the best noise shrunk, then each noise projected.
+
+    `use_least` leaves out slow projections that provably cannot be the best at this n.
+    """
     only_best, trials = is_slow_to_bound(setting.workload), Trials(setting)
     for candidate in CANDIDATES:
         if not candidate.depends_on_n:
@@ -42,7 +46,7 @@ def _try_noise(setting: Setting, *, use_least: bool) -> Trials:
         trials.attempt_after(noisy, SHRUNK, partial(shrunk, noisy, setting))
     for noisy in noises:
         best = noisy is noises[0]
-        # The best noise is always projected: that helps even where the bound is no smaller.
+        # The best noise is always projected: the error shrinks even if the bound on it does not.
         least = trials.least if use_least and not best else math.inf
         known = replace(setting, least=least)
         build = partial(projected, noisy, known, wanted=best or not only_best)

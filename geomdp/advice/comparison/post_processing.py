@@ -1,4 +1,4 @@
-"""Builders of post-processing: each checks what a release would cost before it sets anything up."""
+"""Build shrunk and projected noise, after a check of what a release would cost."""
 
 from __future__ import annotations
 
@@ -24,30 +24,36 @@ from geomdp.workloads import Workload
 #: Largest universe for which a projection is tried after every additive mechanism. For a larger
 #: universe support functions are slow, and only the best noise is projected.
 MAX_PROJECTED_UNIVERSE = 1 << 14
-#: Seconds that the public draws that estimate the bound of a projection may take.
+#: Limit on the seconds that public draws of noise take. They estimate the bound on the error of
+#: projected noise.
 MAX_DRAWING_SECONDS = 2.5
-#: The bound of a projection is computed up to this many operations (about a second) even if the
+#: A bound that takes at most this many operations (about a second) is computed even if the
 #: projection provably cannot be the best, so that the table can show the bound.
 SMALL_WORK = 1 << 30
 
 
 def is_slow_to_bound(workload: Workload) -> bool:
-    """Whether the bound of one projection takes so long that only the best noise gets one."""
+    """Whether bounds on projections take so long that only the best noise is projected."""
     size = workload.universe.size or 0
     return size > MAX_PROJECTED_UNIVERSE and breadth_work(workload) > 0
 
 
 def shrunk(noisy: Built, setting: Setting) -> Mechanism:
-    """Shrunk noise; `UntriedError` if each release would take long."""
+    """Build shrunk noise. Raises as `_check_projection` does."""
     assert isinstance(noisy.mechanism, AdditiveMechanism)
     _check_projection(noisy, setting)
     return SHRUNK.kind(noisy.mechanism)
 
 
 def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
-    """Projected noise.
+    """Build projected noise. `wanted` is False if only the best noise is to be projected.
 
-    `UntriedError` if its bound takes long to compute; `InapplicableError` if it cannot be the best.
+    Raises
+    ------
+    UntriedError
+        If the bound on the error, or the projection in a release, would take long.
+    InapplicableError
+        If projected noise cannot be the best, or all data sets have the same answers.
     """
     inner = noisy.mechanism
     assert isinstance(inner, AdditiveMechanism)
@@ -79,8 +85,8 @@ def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
 def _check_projection(noisy: Built, setting: Setting) -> None:
     """Raise `UntriedError` if the projection of one release would take long.
 
-    `InapplicableError` if all answers are the same point. ``WorkloadSizeError`` if the universe is
-    too large for the oracle of the workload, so that nothing can be projected.
+    `InapplicableError` if all data sets have the same answers. ``WorkloadSizeError`` if the
+    universe is too large for the oracle of the workload, so that nothing can be projected.
     """
     workload, diameter = setting.workload, setting.workload.l2_diameter()
     if diameter == 0:

@@ -46,11 +46,12 @@ def ready_to_release(trials: Trials) -> list[Built]:
 def rank(built: list[Built]) -> list[Built]:
     """Candidates by prediction, the advised one first.
 
-    Among candidates that tie for the least prediction, one with an exact sampler is advised; among
-    several, one whose unseeded releases are correctly rounded; among several, the simplest. Shrunk
-    noise that gains less than `WORTHWHILE` is replaced by the noise alone. Noise alone is replaced
-    by the same noise projected, if that was built: projected noise never has a larger error, even
-    where the bound on its error is no smaller.
+    Candidates that tie for the least prediction are narrowed down in three steps: to those with an
+    exact sampler, then to those whose unseeded releases are correctly rounded, then to the simplest
+    one. A step that no candidate passes is skipped. Shrunk noise that gains less than `WORTHWHILE`
+    is replaced by the noise alone. Noise alone is replaced by the same noise projected, if that was
+    built: projected noise never has a larger error, even where the bound on its error is no
+    smaller.
     """
     if not built:
         return []
@@ -60,7 +61,7 @@ def rank(built: list[Built]) -> list[Built]:
     leader = min(tied, key=lambda trial: not trial.exact)
     rivals = [trial for trial in tied if trial.exact == leader.exact]
     if len(rivals) > 1:
-        # If some are also exact on a computer, only these stay.
+        # If some of them also round their noise correctly, only these stay.
         rounded = [trial for trial in rivals if _is_rounded(trial.mechanism)]
         rivals = rounded or rivals
         leader = rivals[0]

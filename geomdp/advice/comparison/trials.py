@@ -65,7 +65,7 @@ class Built:
 
     @property
     def noise(self) -> AdditiveMechanism | None:
-        """The mechanism itself if additive, or the one it wraps on the same queries; else None."""
+        """The additive mechanism on the same queries: this one, or the one inside it, or None."""
         return additive_within(self.mechanism)
 
 
@@ -75,7 +75,7 @@ def _name(candidate: Candidate, step: Step | None) -> str:
 
 @dataclass(repr=False)
 class Trials:
-    """Candidates that apply to a setting, and why others do not.
+    """The candidates that apply to a setting, and the reasons why others do not.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Trials:
         self._attempt(candidate, None, partial(candidate.compared, setting))
 
     def attempt_after(self, noisy: Built, step: Step, build: Callable[[], Mechanism]) -> None:
-        """Build and set up `step` after the noise of `noisy`, so that it is known to work."""
+        """Build `step` after the noise of `noisy`, and set it up to be sure that it works."""
 
         def ready() -> Mechanism:
             mechanism = build()

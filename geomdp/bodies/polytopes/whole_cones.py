@@ -1,7 +1,8 @@
 """Polytopes with few whole-number vertices, cut into simplices with a proof in whole numbers.
 
-Facets are found in float64 and cut by pulling vertices. What results is then proved to tile the
-polytope, in whole numbers and whatever the floats were.
+Facets are found in float64 and cut into simplices by pulling vertices. Arithmetic in whole numbers
+then proves that the simplices tile the polytope. An error of float64 can make this proof fail, but
+cannot make it accept a wrong result.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Most facets, and most simplices: 2^14 in dimension 10 are found and proved in seconds.
+#: Largest number of facets, and of simplices: 2^14 simplices in dimension 10 are found and proved
+#: in seconds.
 MAX_FACETS, MAX_CONES = 1 << 10, 1 << 14
-#: Minors stay below this, so that products of two of them stay below 2^62.
+#: Minors of matrices stay below this, so that products of two of them stay below 2^62.
 MAX_MINOR = 2.0**31
-#: Distance from a facet, in units of the largest coordinate, up to which a vertex lies on it. If
-#: the guess is wrong, the proof fails.
+#: A vertex counts as a point of a facet up to this distance, in units of the largest coordinate. If
+#: that is wrong for a vertex, the proof fails.
 ON_FACET = 1e-8
 
 
@@ -31,13 +33,14 @@ class WholeCones:
     points : (N, r) array
         Whole numbers.
     cones : (s, r) array
-        Numbers of the points v_1, .., v_r of each simplex. The simplices have disjoint interiors.
+        Row numbers in `points` of v_1, .., v_r for each simplex. The simplices have disjoint
+        interiors.
     volumes : list of int
         Volume of each simplex, times r!.
     normals : (s, r) array
-        Whole numbers a: the polytope is {x : <a, x> <= b for all simplices}.
+        Whole-number normals a of the facets. The polytope is {x : <a, x> <= b for all simplices}.
     offsets : (s,) array
-        Whole numbers b above 0.
+        Whole-number offsets b of the facets, above 0.
     """
 
     points: IntArray
@@ -47,7 +50,7 @@ class WholeCones:
     offsets: IntArray
 
     def heights(self, points: FloatArray) -> tuple[IntArray, IntArray]:
-        """<a, x> for whole-number points x (n, r) and distinct normals: (n, F), and b (F,).
+        """<a, x> (n, F) for points x (n, r) and the F distinct normals a, and their b (F,).
 
         Raises
         ------
@@ -63,20 +66,24 @@ class WholeCones:
 
 
 def whole_cones(points: FloatArray) -> WholeCones | None:
-    """The hull of whole-number points (N, r), cut and proved; None without a proof.
+    """Cut the hull of whole-number points (N, r) into simplices; None if no proof is found.
 
     Notes
     -----
-    Each cone over r points has a facet conv(v_1, .., v_r) of the hull: <a, v> <= b for all points,
-    with equality on its own and b > 0, so the simplex lies in the hull and ends at its boundary.
-    Each r - 1 of its points belong to exactly one other cone, on the other side of the hyperplane
-    through them and 0. So all points outside the walls of codimension 2 are covered equally often,
-    and it is once if a point inside the first cone lies in no other (the complement of these walls
-    is connected).
+    The proof checks three things. The cone of a simplex is the set of nonnegative multiples of its
+    points.
+
+    1. Every simplex is the part of the hull in its cone. For that, <a, v> <= b holds for all points
+       v, with equality for v_1, .., v_r, and b > 0. So v_1, .., v_r lie on a facet of the hull.
+    2. Any r - 1 points of a simplex belong to exactly one other simplex, which lies on the other
+       side of the hyperplane through these points and 0. So the number of cones that hold a point
+       does not change where a path crosses such a wall between two cones. Walls of codimension 2 do
+       not separate the space, so almost all points of R^r lie in the same number of cones.
+    3. This number is 1, because a point inside the first cone lies in no other cone.
     """
     order = points.shape[1]
-    # Hadamard's bound for matrices of points, of which a column may be replaced by ones and a row
-    # by the sum of r points.
+    # Hadamard's bound on the determinants that the proof computes. Their matrices have points as
+    # rows; one column may be replaced by ones, or one row by the sum of r points.
     longest = float(np.linalg.norm(points, axis=1).max(initial=0.0))
     if not (longest + 2) ** order * order < MAX_MINOR or (points != np.rint(points)).any():
         return None
@@ -101,7 +108,8 @@ def whole_cones(points: FloatArray) -> WholeCones | None:
 def determinants(matrices: IntArray) -> IntArray:
     """Determinants of whole-number matrices (s, r, r), exact by Bareiss' elimination.
 
-    Every entry that occurs is a minor of the matrix; they must be below 2^31.
+    Every number that the elimination computes is a minor of the matrix. All minors must be below
+    2^31 in modulus; this is not checked.
     """
     work = matrices.astype(np.int64)
     count, order = work.shape[:2]
@@ -123,7 +131,7 @@ def determinants(matrices: IntArray) -> IntArray:
 
 
 def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
-    """Whole a with <a, v_i> = |det| for the rows v_i of each matrix, by Cramer's rule."""
+    """Whole-number a with <a, v_i> = |det| for all rows v_i of each matrix, by Cramer's rule."""
     order = corners.shape[1]
     columns = []
     for k in range(order):
@@ -134,7 +142,7 @@ def _normals(corners: IntArray, volumes: IntArray) -> IntArray:
 
 
 def _closed(cones: IntArray, volumes: IntArray) -> bool:
-    """Whether each wall belongs to two cones, on its two sides."""
+    """Whether each wall, r - 1 points of a cone, belongs to two cones, one on either side of it."""
     order = cones.shape[1]
     sides: dict[tuple[int, ...], list[int]] = {}
     for cone, volume in zip(cones.tolist(), np.sign(volumes).tolist(), strict=True):
@@ -158,10 +166,12 @@ def _once(corners: IntArray, volumes: IntArray) -> bool:
 
 
 def _pulled(points: IntArray) -> IntArray | None:
-    """Cones over the boundary of the hull of `points`, with sorted numbers; None for too many.
+    """The simplices (s, r) that tile the facets of the hull, as sorted numbers of their points.
 
-    Every face is cut into the simplices over its least point and the facets of the face without
-    that point. The cut of a face is the same in all facets that it belongs to.
+    A face is cut recursively. Its own facets that do not contain its point of lowest number are
+    cut, and that point is added to each of the resulting simplices. The cut of a face depends on
+    nothing but the face, so it is the same in all facets that contain it. None for too many facets
+    or simplices.
     """
     faces = _facets(points)
     if faces is None:
@@ -175,7 +185,7 @@ def _pulled(points: IntArray) -> IntArray | None:
             least = min(face)
             known[face] = []
             for part in _maximal(face & other for other in faces if not face <= other):
-                # More simplices than allowed are given up as soon as a face has them.
+                # Stop as soon as one face has more simplices than allowed.
                 if least not in part and len(known[face]) <= MAX_CONES:
                     known[face] += [(least, *rest) for rest in cut(part, dimension - 1)]
         return known[face]
@@ -192,7 +202,10 @@ def _pulled(points: IntArray) -> IntArray | None:
 
 
 def _facets(points: IntArray) -> list[frozenset[int]] | None:
-    """Numbers of the points on each facet, as found in float64; None for too many facets."""
+    """Numbers of the points on each facet, found in float64.
+
+    None for too many facets, or if no hull is found.
+    """
     from scipy.spatial import ConvexHull, QhullError
 
     if points.shape[1] == 1:
@@ -210,7 +223,7 @@ def _facets(points: IntArray) -> list[frozenset[int]] | None:
 
 
 def _maximal(parts: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """The sets that are in no other, without repeats."""
+    """The sets that are not contained in any other, without repeats."""
     distinct = sorted(set(parts), key=len, reverse=True)
     kept: list[frozenset[int]] = []
     for part in distinct:

@@ -1,6 +1,7 @@
-"""Counts of each column alone: DuckDB groups the values, and each distinct value is checked once.
+"""Count each column by itself: DuckDB groups the values, and each distinct value is encoded once.
 
-DuckDB groups dictionary-encoded texts without unpacking them, twice as fast as it codes records.
+DuckDB can group dictionary-encoded texts without unpacking them. This is twice as fast as the
+general path, which translates each record into codes.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-#: Groups that are fetched at a time.
+#: Number of groups that are fetched at a time.
 BATCH_GROUPS = 1 << 17
-#: Most columns that one statement groups: bits of a BIGINT.
+#: Largest number of columns of one statement. GROUPING gives each column one bit of a BIGINT.
 MOST_GROUPED = 62
 
 
 def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> bool:
-    """Whether all tables have one column, and none of these may have a group for every record."""
+    """Whether all tables have one column and no column is numeric.
+
+    A numeric column may have as many distinct values as records, so grouping it saves nothing.
+    """
     single = max(map(len, tables)) == 1 and len(columns) <= MOST_GROUPED
     return single and not any(isinstance(column, NumericColumn) for column in columns)
 
@@ -37,7 +41,10 @@ def is_groupable(columns: Sequence[DiscreteColumn], tables: Sequence[Table]) -> 
 def tally_groups(
     relation: duckdb.DuckDBPyRelation, columns: Sequence[DiscreteColumn]
 ) -> Tallies | None:
-    """Counts of each column, or None if a value does not fit its declaration."""
+    """Counts of each column, or None if a value does not fit its declaration.
+
+    The caller then reads the records one by one, to name the rows in an error.
+    """
     kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
     names = [_compared_exactly(column.name, kinds[column.name]) for column in columns]
     groups = relation.query(
@@ -50,7 +57,7 @@ def tally_groups(
     cells: dict[Table, IntArray] = {(i,): np.zeros(n, np.int64) for i, n in enumerate(levels)}
     for batch in groups.to_arrow_reader(BATCH_GROUPS):
         *values, numbers, grouping = batch.columns
-        # The bit of a column in GROUPING is 0 in the rows that count its values.
+        # In rows that count the values of a column, its bit in GROUPING is 0 and all others are 1.
         everything = (1 << len(columns)) - 1
         for i, column in enumerate(columns):
             mine = np.flatnonzero(grouping.to_numpy() == everything - (1 << (len(columns) - 1 - i)))
@@ -74,10 +81,11 @@ def _compared_exactly(name: str, kind: str) -> str:
 
 
 def _codes(values: pa.Array, column: DiscreteColumn) -> IntArray | None:
-    """The codes of some values as `encode` finds them; None if one of them has none."""
+    """The codes of `values`, the same as from `encode`; None if a value does not fit."""
     import pandas as pd
 
-    # As Python objects: pandas would make reals of whole numbers among which one is missing.
+    # Python objects stay as they are. Otherwise pandas would turn whole numbers with a missing
+    # value among them into floats.
     series = pd.Series(values.to_pylist(), dtype=object)
     bad = BadValues()
     found = column_values(series, column, np.arange(len(series)), bad)

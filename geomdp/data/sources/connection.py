@@ -1,4 +1,4 @@
-"""Connections to DuckDB without a database of the user's."""
+"""Connections to DuckDB for reading files and frames, with an empty database in memory."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def connected() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection that shares nothing with others but their empty database.
+    """A connection to the empty database of this process, closed at the end of the context.
 
-    A new database takes 20 milliseconds, as long as counting some 100,000 records, and a folder may
-    have many files. Views and registered frames belong to one connection and end with it.
+    Connections share the database because making one takes 20 milliseconds, as long as counting
+    some 100,000 records, and a folder may have many files. They share nothing else: views and
+    registered frames belong to one connection and end with it.
     """
     with _database(os.getpid()).cursor() as connection:
         yield connection
@@ -25,9 +26,10 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @functools.cache
 def _database(process: int) -> duckdb.DuckDBPyConnection:
-    """The database of a process; a forked process has another, for threads do not survive a fork.
+    """The database of the process with this id, made once.
 
-    It keeps no copy of the files that were read.
+    A forked process needs its own, because the threads of a database do not survive a fork. The
+    database keeps no copy of the files that were read.
     """
     del process
     import duckdb

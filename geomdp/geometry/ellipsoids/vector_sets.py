@@ -1,4 +1,4 @@
-"""Sets of vectors in R^r that an ellipsoid must hold, and the search for their longest vectors."""
+"""Sets of vectors in R^r that an ellipsoid must contain, and searches for their longest vectors."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import numpy as np
 from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array
 
-#: Rows whose differences are looked at together: 512 x 4096 float64 are 16 MB.
+#: Number of rows compared with all others at a time: 512 x 4096 float64 are 16 MB.
 BLOCK_ROWS = 512
-#: Squared lengths that agree to this share count as equal: rounding of squares and their sums.
+#: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12
 
 
 @dataclass(frozen=True)
 class LongVectors:
-    """What a search found: the vectors v of a set with ||root v||^2 near its maximum.
+    """Result of a search: the vectors v of a set whose ||root v||^2 is near the maximum.
 
     Parameters
     ----------
     largest : float
         Maximum of ||root v||^2 over the set.
     vectors : (a, r) array or None
-        The long vectors, if they are at most as many as the search was allowed to list.
+        The long vectors; None if there are more than the search was allowed to list.
     mean : (r, r) array
         Average of v v^T over the long vectors.
     """
@@ -38,13 +38,17 @@ class LongVectors:
 
 
 def _threshold(level: float, largest: float) -> float:
-    """Least ||root v||^2 of a long vector: rounding can put the level above all of them."""
+    """Least ||root v||^2 of a long vector: halfway from `level` to the maximum, `largest`.
+
+    Rounding can make `level` as large as `largest` or larger. The threshold then is just below
+    `largest`, so that the longest vectors still count.
+    """
     return min((level + largest) / 2, largest * (1 - EQUAL_LENGTHS))
 
 
 @dataclass(frozen=True, eq=False)
 class VectorSet(abc.ABC):
-    """A finite set V of vectors in R^r, made of the rows of an array (N, r)."""
+    """A finite set V of vectors in R^r, derived from the rows of an array (N, r)."""
 
     points: FloatArray
 
@@ -65,21 +69,22 @@ class VectorSet(abc.ABC):
 
     @abc.abstractmethod
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The vectors with ||root v||^2 at least (`level` + the maximum) / 2, and the longest.
+        """The vectors v of V with ||root v||^2 at least (`level` + the maximum) / 2.
 
-        They are listed if there are at most `limit` of them.
+        `root` is an array (r, r). The vectors are listed if there are at most `limit` of them. The
+        longest vectors always belong to them, also if `level` is above the maximum.
         """
 
 
 class Rows(VectorSet):
-    """The rows of an array; an ellipsoid centred at 0 that holds them holds their negatives too."""
+    """The rows of an array. An ellipsoid around 0 that holds a vector also holds its negative."""
 
     def mean(self) -> FloatArray:
         """Average of v v^T over the rows, (r, r)."""
         return np.asarray(self.points.T @ self.points / len(self.points))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The longest rows under `root`; O(N r^2)."""
+        """As `VectorSet.longest`; O(N r^2)."""
         squares = ((self.points @ root.T) ** 2).sum(axis=1)
         largest = float(squares.max())
         rows = self.points[squares >= _threshold(level, largest)]
@@ -91,8 +96,8 @@ class PairDifferences(VectorSet):
 
     @cached_property
     def _centred(self) -> FloatArray:
-        # Differences do not depend on the origin, but the expanded squares of distances lose
-        # digits far from it.
+        # Differences do not depend on the origin. But distances are computed as
+        # |a|^2 + |b|^2 - 2 <a, b>, which loses digits if the rows are far from 0.
         return np.asarray(self.points - self.points.mean(axis=0))
 
     def mean(self) -> FloatArray:
@@ -100,7 +105,10 @@ class PairDifferences(VectorSet):
         return np.asarray(2 * self._centred.T @ self._centred / len(self._centred))
 
     def longest(self, root: FloatArray, level: float, limit: int) -> LongVectors:
-        """The longest differences under `root`; two passes of O(N^2 r), no N x N table."""
+        """As `VectorSet.longest`; of v and -v one is listed.
+
+        Two passes over all pairs, O(N^2 r) each, by blocks of rows: no array has N^2 entries.
+        """
         images = self._centred @ root.T
         largest = max(float(block.max()) for _, block in _squared_distances(images))
         threshold = _threshold(level, largest)
@@ -108,7 +116,7 @@ class PairDifferences(VectorSet):
         listed: list[FloatArray] = []
         total = np.zeros((self.dimension, self.dimension))
         for start, block in _squared_distances(images):
-            # Each pair is counted once, at its row with the lower number.
+            # Count each pair of rows once, in the block of the row with the lower number.
             long = np.triu(block >= threshold, k=start)
             total += self._outer_products(start, long)
             rows, others = np.nonzero(long)
@@ -119,7 +127,7 @@ class PairDifferences(VectorSet):
         return LongVectors(largest, vectors, total / seen)
 
     def _outer_products(self, start: int, chosen: BoolArray) -> FloatArray:
-        """Sum of (a - b)(a - b)^T over chosen[i, j], a = row start + i and b = row j."""
+        """Sum of (a - b)(a - b)^T where chosen[i, j] is True; a is row start + i and b is row j."""
         mask = chosen.astype(np.float64)
         block, rows = self._centred[start : start + len(mask)], self._centred
         mixed = block.T @ (mask @ rows)
@@ -129,7 +137,7 @@ class PairDifferences(VectorSet):
 
 
 def _squared_distances(points: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Squared distances of each block of rows of `points` to all rows, with its first row."""
+    """Yield, for each block of rows, the number of its first row and distances^2 to all rows."""
     squares = np.einsum("nr,nr->n", points, points)
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
