@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pandas as pd
 
-#: Longer texts in cells are cut to this many characters. Names of mechanisms are shorter; reasons
-#: are longer.
+#: Texts in cells are printed up to this many characters. Names of mechanisms are shorter than that,
+#: reasons are longer.
 CELL = 40
 
 
 class PrintedTable(pd.DataFrame):
     """A table of results that prints all rows, all columns and four digits of every number.
 
-    If sentences make a table wide, pandas by default prints no columns from the middle. In the
-    tables of this package these columns hold the errors. Only the printed text is cut: the table
-    holds the full texts and numbers.
+    If long sentences make a table wide, pandas by default leaves out the columns in the middle. In
+    the tables of this package these columns hold the errors. Long texts are cut in print only: the
+    table holds the full texts and numbers.
     """
 
     @property

@@ -13,7 +13,7 @@ from geomdp.privacy import SamplerStatus
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number known exactly (stderr 0, samples 0) or by simulation.
+    """A number that is known exactly (stderr 0, samples 0) or estimated by simulation.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Estimate:
         (low, high); the function that returns the estimate states the level of the interval, and
         what proves it.
     samples : int
-        Number of independent samples behind it; 0 if exact.
+        Number of independent samples of the estimate; 0 if exact.
     """
 
     value: float
@@ -53,7 +53,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Projection:
-    """A nearest point of a body to a target y, with a certificate.
+    """The point of a body K nearest to a target y, up to an error that `gap` bounds.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Projection:
         Weights of the convex combination that gives `point`: by vertex index if the body lists its
         vertices, else by row of `atoms`; None for a closed form.
     atoms : (k, m) array, or None
-        The extreme points combined, for a body that does not list its vertices.
+        The extreme points that `weights` combines, for a body that does not list its vertices.
     """
 
     point: FloatArray
@@ -91,7 +91,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Convergence diagnostics of a set of Markov chains, per coordinate.
+    """Convergence diagnostics of a set of Markov chains, for each coordinate.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Diagnostics:
 
 @dataclass(frozen=True)
 class Samples:
-    """Points of a body with how they were drawn.
+    """Points of a body, and how they were drawn.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Samples:
     sampler : Exact, Approximate or Heuristic
         Status of the sampler.
     diagnostics : Diagnostics or None
-        Present for Markov chains only.
+        Convergence diagnostics; None unless the points come from Markov chains.
     """
 
     points: FloatArray

@@ -1,4 +1,4 @@
-"""Private mechanisms: each constructor states and makes one privacy claim."""
+"""Private mechanisms. The constructor of each one makes its privacy claim."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The offline mechanism: built with its claim, predicts its error, then releases once per call."""
+"""Base classes of offline mechanisms, and the order of the steps of a release."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import Totals
 from geomdp.workloads.universe.universes import Records
 
-#: Longest description of a workload in the text of a mechanism.
+#: Largest number of characters that describe a workload in the `repr` of a mechanism.
 LONGEST = 60
 
 
-#: From exact sums (m,) to private means (m,), with noise that is drawn already.
+#: A function from exact sums (m,) to private means (m,). It holds noise that is drawn already.
 Privatiser = Callable[[FloatArray], FloatArray]
 
 
 def once(privatiser: Privatiser) -> Privatiser:
-    """`privatiser`, which raises ``RuntimeError`` when it is called again.
+    """Make `privatiser` raise ``RuntimeError`` when it is called a second time.
 
-    The same noise on two sums would give their exact difference away.
+    The same noise on two sums would reveal their exact difference.
     """
     unused = [privatiser]
 
@@ -45,50 +45,55 @@ def once(privatiser: Privatiser) -> Privatiser:
 class FunctionOfSums(abc.ABC):
     """Private means computed from exact sums, in three steps that another mechanism can wrap.
 
-    Post-processing calls these steps of the mechanism inside it; `release` is the same three steps
-    with a ledger, a count of the records and a privacy record around them.
+    The steps are `totals` (read the records), `draw` (draw noise) and `process`. A mechanism that
+    post-processes another one calls these steps of the mechanism inside it. `Mechanism.release`
+    takes the same steps, and also asks the ledger, checks the number of records and states the
+    guarantee.
     """
 
     @abc.abstractmethod
     def set_up(self) -> None:
-        """Compute everything public that the later steps need, so that it cannot fail later.
+        """Compute everything public that the later steps need, so that they cannot fail for it.
 
-        It reads no records, may take long, and does nothing the second time.
+        It reads no records and may take long. A second call does nothing.
         """
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
         """Check the records and return their number and the exact sums they add up to.
 
-        The records are read once; nothing is drawn. ``ValueError`` for records outside the
+        The records are read once, and nothing is drawn. ``ValueError`` for records outside the
         universe.
         """
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """As `totals`, of the sums that correctly rounded noise is added to.
+        """As `totals`, but with the sums to which correctly rounded noise is added.
 
-        By default the same. A mechanism that computes its answers from other measurements adds
-        them up here: rounding their noise is post-processing, rounding that of answers is not.
+        By default these are the sums of `totals`. A mechanism that computes its answers from other
+        measurements returns the sums of these. Rounded noise on the measurements keeps the proof of
+        their privacy, and the answers are post-processing of them. Noise that is rounded on the
+        answers would need a proof of its own.
         """
         return self.totals(records)
 
     @abc.abstractmethod
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise; return the function that makes noisy means of exact sums with it.
+        """Draw the noise, and return a function from exact sums to noisy means with this noise.
 
-        What it returns is private, not yet processed.
+        This is the only step that draws, and it sees no records. The noisy means are private, but
+        not yet processed. The function may be called once.
 
-        The only step that draws, and it sees no records. The function may be called once. None
-        takes the noise from the operating system: where `grid` is not None it is correctly rounded,
-        and the sums are those of `measured`.
+        If `rng` is None, the noise comes from the operating system. If the mechanism has a `grid`,
+        this noise is correctly rounded and the function takes the sums of `measured`. In all other
+        cases it takes the sums of `totals`.
         """
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The answers (m,), from the noisy means alone; by default the noisy means themselves."""
+        """The answers (m,), computed from the noisy means alone; by default the same."""
         return noisy
 
     def private(self, rng: np.random.Generator | None) -> Privatiser:
-        """Draw the noise; return the function from exact sums to answers: `draw`, `process`."""
+        """Draw the noise, and return the function from exact sums to answers that uses it."""
         noisy = self.draw(rng)
         return once(lambda sums: self.process(noisy(sums)))
 
@@ -112,28 +117,28 @@ class Mechanism(FunctionOfSums):
         return f"{type(self).__name__}({said}; {self._claim()})"
 
     def _claim(self) -> str:
-        """The guarantee in a few words; must not start a long set-up."""
+        """The guarantee in a few words, without a set-up that may take long."""
         return short_claim(self.guarantee)
 
     @property
     @abc.abstractmethod
     def predicted_rmse(self) -> Prediction:
-        """Error per query predicted from the workload, n and privacy parameters alone."""
+        """Root mean squared error per query, predicted from workload, n and privacy alone."""
 
     @property
     def grid(self) -> int | None:
-        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+        """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if they draw it in float64.
+        None if their noise is drawn in float64 and not correctly rounded.
         """
         return None
 
     @abc.abstractmethod
     def with_workload(self, workload: Workload) -> Self:
-        """The same family of mechanism, n and guarantee for another `workload`."""
+        """A mechanism of the same family, with the same n and guarantee, for another `workload`."""
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise and geometry are shared."""
+        """The same mechanism for `n` records, which shares the noise and the geometry."""
         n = whole(n, "n")
         # Set up before copying, so that the copy has the results too.
         self.set_up()
@@ -157,22 +162,24 @@ class Mechanism(FunctionOfSums):
         Parameters
         ----------
         records : array, DataFrame, or iterable of chunks of one
-            In the encoding of `workload.universe`; under replace-one exactly n of them. Or records
-            that `gd.data.count_records` has counted.
+            Records in the encoding of `workload.universe`; under replace-one exactly n of them.
+            Or counts of records from `gd.data.count_records`.
         rng : Generator, int or None
-            None draws from the operating system's entropy; noise with a `grid` is then correctly
-            rounded, and drawn before the records are read. Anything else makes the release
-            reproducible, and its record then says ``seeded: no privacy claim``.
+            None draws from the entropy of the operating system. If the mechanism has a `grid`, the
+            noise is then correctly rounded, and drawn before the records are read. A seed or
+            generator makes the release reproducible; its record then says ``seeded: no privacy
+            claim``.
         ledger : Ledger, optional
-            Asked before the records are read; pays once they are found valid, before any noise
-            meets them.
+            The privacy budget. It is asked before the records are read, and pays after they are
+            found valid and before noise is added to their sums.
 
         Raises
         ------
         ValueError
-            Before any payment: records outside the universe, or, under replace-one, not n of them.
+            For records outside the universe or, under replace-one, another number of them than n.
+            Nothing is paid.
         BudgetExhausted
-            If the ledger cannot pay; the records are not read.
+            If the ledger cannot pay. The records are not read.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
@@ -181,8 +188,8 @@ class Mechanism(FunctionOfSums):
             return self.predicted_rmse
 
         def read() -> tuple[int, tuple[FloatArray, Privatiser | None]]:
-            # Drawn before the records are read, rounded noise cannot depend on them, and neither
-            # can the time that it takes. A later failure throws it away.
+            # Rounded noise is drawn before the records are read. So neither the noise nor the time
+            # that drawing takes can depend on them. After a failure the noise is thrown away.
             if rng is None and self.grid is not None:
                 rounded, totals = self.draw(None), self.measured(records)
                 return totals.count, (totals.sums, rounded)

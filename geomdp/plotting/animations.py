@@ -1,4 +1,4 @@
-"""Moving pictures: a hit-and-run walk, and answers that are projected while the noise grows."""
+"""Animations: a hit-and-run walk, and answers that are projected while their noise grows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.artist import Artist
 
-#: Milliseconds a frame is shown.
+#: Milliseconds for which a frame is shown.
 FRAME = 120
 
 
@@ -39,7 +39,7 @@ def animate_walk(
     Parameters
     ----------
     body : Body
-        K in R^2, with chords.
+        K in R^2, with membership and chords.
     start : (2,) array_like
         A point of K.
     steps : int
@@ -52,12 +52,14 @@ def animate_walk(
     Returns
     -------
     FuncAnimation
-        One frame a step.
+        One frame for the start and one for each step.
 
     Raises
     ------
     ValueError
         If `body` is not planar, or `start` lies outside.
+    MissingOracle
+        If the body has no membership or chords, or cannot be drawn.
     """
     from matplotlib.animation import FuncAnimation
 
@@ -87,10 +89,10 @@ def animate_walk(
 def animate_projection(
     body: Body, truth: npt.ArrayLike, noise: npt.ArrayLike, *, frames: int = 60
 ) -> FuncAnimation:
-    """Answers whose noise grows, and their nearest points, which stay behind on the boundary.
+    """Noisy answers that move away from K, and their projections, which stay on its boundary.
 
-    While the noise grows without limit the error of the projected answers stays below the diameter
-    of K, in most directions far below.
+    The noise grows from frame to frame. The error of the projected answers always stays below the
+    diameter of K, and in most directions far below.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def animate_projection(
     nearest = np.array([project(body, answer).point for answer in answers])
     ax = axes_of(2, None)
     draw(body, ax)
-    # The whole way is in view from the first frame on.
+    # Draw the whole way of the answers, so that it is in view from the first frame on.
     ax.plot(*answers.T, color=COLOURS[3], lw=0.5, ls=":")
     ax.plot(*start, marker="*", ms=10, color=COLOURS[6], ls="")
     (trail,) = ax.plot([], [], color=COLOURS[2], lw=1.6)

@@ -1,4 +1,4 @@
-"""Colours, fonts and axes that all pictures of the library share."""
+"""Colours, fonts and axes for all pictures of the library."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 #: Okabe and Ito (2008), readable with every common form of colour blindness, in an order in which
 #: neighbours also differ in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000")
-#: Fonts and lines as in the figures of the papers; text stays text in SVG, and the same figure
-#: gives the same file.
+#: Fonts and lines as in the figures of the papers. In SVG files text stays text, and the same
+#: figure gives the same file.
 SETTINGS: dict[Any, Any] = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -40,7 +40,7 @@ def library_style() -> Iterator[None]:
 
 
 def axes_of(dimension: int, ax: Axes | None) -> Axes:
-    """The axes to draw on: `ax`, or those of a new figure, of 2 or 3 dimensions.
+    """The axes to draw on, of 2 or 3 dimensions: `ax`, or those of a new figure.
 
     ``ValueError`` if `ax` has another number of dimensions.
     """
@@ -57,7 +57,7 @@ def axes_of(dimension: int, ax: Axes | None) -> Axes:
 
 
 def equal_units(ax: Axes) -> None:
-    """One unit is as long on every axis, and everything drawn so far is in view."""
+    """Make one unit as long on every axis, and bring everything drawn so far into view."""
     ax.autoscale_view()
     if ax.name == "3d":
         ax.set_aspect("equal")
@@ -66,7 +66,7 @@ def equal_units(ax: Axes) -> None:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The whole figure that holds `ax`, which may lie in a part of it."""
+    """The whole figure that contains `ax`, also if `ax` lies in a subfigure."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     return figure

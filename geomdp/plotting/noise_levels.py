@@ -1,4 +1,4 @@
-"""Level sets of noise: exact ones where the density is a function of a gauge, else estimated."""
+"""Level sets of noise: exact if the density is a function of a gauge, otherwise estimated."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-#: Draws from which a density in the plane is estimated, and the side of the grid they are counted
-#: on: a cell of typical density holds some tens of draws.
+#: Number of draws from which a density in the plane is estimated, and number of cells on each side
+#: of the grid on which they are counted. A cell holds 16 draws on average.
 DRAWS, CELLS = 1 << 18, 128
 #: Width of the Gaussian kernel that smooths counts, in cells.
 KERNEL = 2.0
@@ -34,7 +34,7 @@ COVERED = 0.999
 
 @singledispatch
 def level_body(noise: Noise, share: float) -> Body | None:
-    """The set {z : density >= c} that holds a share of the draws, where it is a body.
+    """The set {z : density >= c} whose probability is `share`, if that is a body.
 
     Parameters
     ----------
@@ -46,13 +46,20 @@ def level_body(noise: Noise, share: float) -> Body | None:
     Returns
     -------
     Body or None
-        For K-norm noise K, for Laplace noise a cross-polytope, for Gaussian noise a ball, each in
-        its size; None for noise whose density is no function of a gauge, such as cone noise.
+        A scaled copy of K for K-norm noise, a cross-polytope for Laplace noise, a ball in the span
+        of the noise for Gaussian noise. None for noise whose density is not a function of a gauge,
+        such as cone noise.
+
+    Raises
+    ------
+    ValueError
+        If `share` is out of range.
 
     Notes
     -----
-    The gauge of K-norm noise is Gamma(r)/epsilon distributed, r the dimension of K (SAM-1); that of
-    Gaussian noise in its ball has a chi law.
+    For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) law, where r is the dimension of
+    K (SAM-1). For Laplace noise in R^m, the l1 norm over the scale has a Gamma(m) law. For Gaussian
+    noise, the Euclidean norm over the scale has a chi law.
     """
     del noise
     _checked_share(share)
@@ -94,11 +101,11 @@ def draw_noise(
     colour: str = COLOURS[3],
     label: str = "",
 ) -> list[Artist]:
-    """Draw the curves of equal density that hold given shares of the noise in a plane.
+    """Draw the curves of equal density of noise in a plane that enclose given shares of it.
 
-    Exact for K-norm, Laplace and Gaussian noise in the plane itself (`level_body`). For all other
-    noise, and for maps to the plane from more dimensions, the density of the image is estimated
-    from 2^18 draws, smoothed over 2 cells of a grid of 128.
+    The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
+    (`level_body`). Otherwise the density in the plane is estimated from 2^18 draws. The draws are
+    counted on a grid of 128 x 128 cells, and a Gaussian kernel of width 2 cells smooths the counts.
 
     Parameters
     ----------
@@ -107,11 +114,11 @@ def draw_noise(
     ax : Axes, optional
         Where to draw; by default a new figure.
     shares : sequence of float
-        One curve for each, above 0 and below 1.
+        One curve is drawn for each share, above 0 and below 1.
     rows : (2, m) array_like, optional
-        The map to the plane. May be left out for m = 2.
+        The linear map to the plane. It may be left out for m = 2 only.
     centre : (2,) array_like
-        Where the noise is drawn: the true answers.
+        Where the noise is centred: the true answers.
     colour : str
         Any colour of matplotlib.
     label : str
@@ -120,12 +127,13 @@ def draw_noise(
     Returns
     -------
     list of Artist
-        One curve, or one set of curves, for each share, the smallest share first.
+        A collection of one or more closed curves for each share, the smallest share first.
 
     Raises
     ------
     ValueError
-        For shares out of range, or rows of another shape.
+        For no shares or shares out of range, rows that are missing or have another shape, or axes
+        that do not fit.
     """
     levels = sorted(_checked_share(share) for share in shares)
     if not levels:
@@ -170,7 +178,7 @@ def _drawn(
 
 
 def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[list[FloatArray]]:
-    """Closed curves around the densest region that holds each share, from smoothed counts."""
+    """Closed curves around the densest region that holds each share, from counts of draws."""
     from contourpy import contour_generator
     from scipy.ndimage import gaussian_filter
 
@@ -178,12 +186,12 @@ def _estimated(noise: Noise, rows: FloatArray, shares: Sequence[float]) -> list[
     reach = np.quantile(np.abs(draws), COVERED, axis=0) * 1.1
     edges = [np.linspace(-r, r, CELLS + 1) for r in reach]
     counts, _, _ = np.histogram2d(draws[:, 0], draws[:, 1], bins=edges)
-    # Noise is symmetric about 0, so the density is too.
+    # The law of the noise is symmetric about 0, so average the counts at z and -z.
     density = gaussian_filter((counts + counts[::-1, ::-1]) / 2, KERNEL)
     falling = np.sort(density.ravel())[::-1]
     held = np.cumsum(falling) / DRAWS
     middles = [(edge[1:] + edge[:-1]) / 2 for edge in edges]
     lines = contour_generator(middles[0], middles[1], density.T)
     levels = [float(falling[int(np.searchsorted(held, share))]) for share in shares]
-    # Without a line type of its own a generator gives separate lines, a list of arrays (p, 2).
+    # By default `contour_generator` returns separate lines: a list of arrays (p, 2).
     return [cast(list[FloatArray], lines.lines(level)) for level in levels]

@@ -1,4 +1,4 @@
-"""The boundary of a body's shadow or slice in the plane or in space, as a hull of points."""
+"""The outline of a shadow or slice of a body, in the plane or in space, as a hull of points."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies import Body, MissingOracle
 
-#: Directions in the plane, one every half degree, and in space, about 4 degrees apart.
+#: Numbers of directions: in the plane one every half degree, in space about 4 degrees apart.
 PLANE_DIRECTIONS, SPACE_DIRECTIONS = 720, 3000
-#: Most listed vertices that are all taken; of longer lists, those that directions find.
+#: Up to this many listed vertices are all used. For longer lists only extreme points in the
+#: directions above are used.
 MAX_VERTICES = 1 << 16
 #: Faces whose normals differ by more than 15 degrees meet in a visible edge. Neighbouring faces of
 #: a smooth body differ by about twice the angle between directions.
 CREASE = np.cos(np.deg2rad(15.0))
-#: Points closer than this share of the size of the body are one.
+#: Points closer than about this share of the size of the body count as one.
 MERGED = 1e-9
 
 
@@ -28,10 +29,10 @@ class Outline:
     Parameters
     ----------
     points : (V, k) array
-        The vertices; in their order around it, if the hull is a polygon.
+        The vertices of the hull; for a polygon in their order around it.
     triangles : (T, 3) array of int
-        Faces of a solid, by the numbers of their vertices, counter-clockwise from outside; T = 0 if
-        the hull is flat.
+        Faces of a solid, as numbers of their vertices, counter-clockwise seen from outside. T = 0
+        if the hull is flat.
     edges : (E, 2) array of int
         Edges of a solid at which its surface bends by more than 15 degrees.
     """
@@ -46,7 +47,7 @@ def unit_directions(k: int) -> FloatArray:
     if k == 2:
         angles = 2 * np.pi * np.arange(PLANE_DIRECTIONS) / PLANE_DIRECTIONS
         return np.column_stack([np.cos(angles), np.sin(angles)])
-    # Fibonacci's lattice: equal steps in height, golden angle around the axis.
+    # Fibonacci lattice on the upper half: equal steps in height, the golden angle around the axis.
     half = SPACE_DIRECTIONS // 2
     heights = (np.arange(half) + 0.5) / half
     angles = np.pi * (3 - np.sqrt(5)) * np.arange(half)
@@ -59,7 +60,8 @@ def unit_directions(k: int) -> FloatArray:
 def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     """Outline of {rows @ x : x in K} for `rows` (2, m) or (3, m).
 
-    From listed vertices, else from extreme points or tangent planes in many directions.
+    It is computed from listed vertices or, in many directions, from extreme points or tangent
+    planes, in this order of preference.
 
     Raises
     ------
@@ -79,12 +81,14 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
 def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
     """Outline of {t : centre + t @ rows in K}, for a point `centre` (m,) of K and `rows` (k, m).
 
+    It is the hull of the ends of chords through `centre` in many directions.
+
     Raises
     ------
     ValueError
         If `centre` is not in K.
     MissingOracle
-        If the body has neither membership nor chords.
+        If the body has no membership or no chords.
     """
     if not body.contains(centre[None])[0]:
         raise ValueError("centre must lie in the body, got a point outside")
@@ -94,18 +98,24 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
 
 
 def _tangent_corners(directions: FloatArray, heights: FloatArray) -> FloatArray:
-    """Corners of {x : <u_i, x> <= h_i}: a little outside of the body that these planes touch."""
+    """Corners of {x : <u_i, x> <= h_i} for unit directions u_i (n, k) and heights h_i (n,).
+
+    If h_i is the support function of a body, this set is a little larger than the body.
+    """
     from scipy.spatial import HalfspaceIntersection
 
-    # The mean of tangent points lies inside; of a body with a support function h, the mean of h(u)
-    # u over a circle or sphere is its Steiner point, up to the factor k.
+    # `HalfspaceIntersection` needs a point inside. k times the mean of h(u) u over the unit circle
+    # or sphere is the Steiner point of the body with support function h, which lies inside it.
     inside = directions.shape[1] * (heights[:, None] * directions).mean(axis=0)
     corners = HalfspaceIntersection(np.column_stack([directions, -heights]), inside).intersections
     return np.asarray(corners[np.isfinite(corners).all(axis=1)])
 
 
 def hull_of(points: FloatArray) -> Outline:
-    """The convex hull of `points` (N, k), k = 2 or 3; it may be flat, a segment or one point."""
+    """The convex hull of `points` (N, k), k = 2 or 3.
+
+    It may be a flat polygon in space, a segment or one point.
+    """
     from scipy.spatial import ConvexHull
 
     none = np.zeros((0, 3), dtype=np.int64)
@@ -134,11 +144,11 @@ def _distinct(points: FloatArray, distance: float) -> FloatArray:
 def _solid(
     points: FloatArray, faces: IntArray, normals: FloatArray, flat: FloatArray, hull: AffineHull
 ) -> Outline:
-    """A solid: its triangles turned outwards, and the edges where the surface bends."""
+    """A solid: orient its triangles outwards, and find the edges where the surface bends."""
     first, second, third = (flat[faces[:, i]] for i in range(3))
     inward = np.einsum("tk,tk->t", np.cross(second - first, third - first), normals) < 0
     faces = np.where(inward[:, None], faces[:, ::-1], faces)
-    # Coordinates of a whole space may be reflected.
+    # The basis of the hull may be left-handed. Its coordinates then reverse all orientations.
     if np.linalg.det(hull.basis) < 0:
         faces = faces[:, ::-1]
     sides = np.sort(np.vstack([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)

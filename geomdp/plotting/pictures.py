@@ -33,8 +33,9 @@ def draw(
 ) -> list[Artist]:
     """Draw a body of two or three dimensions.
 
-    A body of R^2 or R^3 is drawn where it is. One of more coordinates whose affine hull has two or
-    three dimensions is drawn in coordinates of that hull; of any other, draw a shadow or a slice.
+    A body in R^2 or R^3 is drawn in its own coordinates. A body in R^m whose affine hull has two or
+    three dimensions is drawn in orthonormal coordinates of that hull. Of any other body, draw a
+    shadow (`draw_shadow`) or a slice (`draw_slice`).
 
     Parameters
     ----------
@@ -52,12 +53,13 @@ def draw(
     Returns
     -------
     list of Artist
-        A polygon, or the surface of a solid and its edges, if it has any. All have ``axes``.
+        A polygon, or the surface of a solid and its edges, if it has any. For a point, and for a
+        segment in space, a line with markers. All have ``axes``.
 
     Raises
     ------
     ValueError
-        For a body of more dimensions, or axes that do not fit.
+        For a body of another dimension, or axes that do not fit.
     MissingOracle
         If the body has no support function and lists no vertices.
 
@@ -137,7 +139,7 @@ def draw_slice(
     Parameters
     ----------
     body : Body
-        K in R^m, with membership or chords.
+        K in R^m, with membership and chords.
     centre : (m,) array_like
         A point of K, drawn at 0.
     rows : (2, m) or (3, m) array_like
@@ -157,7 +159,7 @@ def draw_slice(
     ValueError
         For rows of another shape, a `centre` outside of K, or axes that do not fit.
     MissingOracle
-        If the body has neither membership nor chords.
+        If the body has no membership or no chords.
     """
     rows = _picture_rows(rows, body)
     found = slice_outline(body, vector(centre, body.dimension, "centre"), rows)
@@ -212,8 +214,8 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         return [ring]
     faces = outline.points[outline.triangles]
     shades = _shaded(faces, np.array(to_rgba(colour, alpha)))
-    # Edges of the colour of their face close the hairlines between faces; on see-through faces
-    # they would show as a net.
+    # Rendering leaves hairlines between faces. Edges in the colour of their face close them, but on
+    # transparent faces they would show as a net.
     surface = Poly3DCollection(faces, facecolors=shades, linewidths=0.3 if alpha == 1 else 0.0)
     if alpha == 1:
         surface.set_edgecolor([*shades])
@@ -223,14 +225,14 @@ def _draw_in_space(outline: Outline, ax: Any, colour: str, alpha: float) -> list
         lines = outline.points[outline.edges]
         artists.append(Line3DCollection(lines, colors=to_rgba("black", 0.55), linewidths=0.8))
         ax.add_collection3d(artists[-1])
-    # Collections do not move the limits of axes in space by themselves. What was drawn before stays
-    # in view.
+    # Collections do not move the limits of axes in space by themselves. With `had_data`, the new
+    # limits also include what was drawn before.
     ax.auto_scale_xyz(*outline.points.T, had_data=True)
     return artists
 
 
 def _shaded(faces: FloatArray, colour: FloatArray) -> FloatArray:
-    """A colour for each triangle (T, 3, 3): lighter where it is turned to the light: (T, 4)."""
+    """Colours (T, 4) of triangles (T, 3, 3), lighter for those turned towards the light."""
     normals = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
     lengths = np.linalg.norm(normals, axis=1, keepdims=True)
     normals = np.divide(normals, lengths, out=np.zeros_like(normals), where=lengths > 0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Length of a supporting line beside a projected point, as a share of the body's diameter.
 TANGENT = 0.3
-#: Points closer to the body than this share of its radius are on it.
+#: Points closer to the body than this share of its radius count as points of the body.
 MOVED = 1e-7
 
 
@@ -32,8 +32,8 @@ def draw_projection(
 ) -> list[Artist]:
     """Draw noisy answers, the nearest points of a body, and the way between them.
 
-    The way is normal to the body: in the plane the supporting line through the nearest point is
-    drawn as well. Answers inside the body stay where they are.
+    The way is normal to the boundary of the body at the nearest point. In the plane, the supporting
+    line through that point is drawn as well. Answers inside the body are their own nearest points.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def draw_projection(
     Raises
     ------
     ValueError
-        For answers of another shape, or a body of other dimensions.
+        For answers of another shape, a body of another dimension, or axes that do not fit.
     """
     points = batch(np.asarray(answers, dtype=np.float64), body.dimension, "answers")
     ax = axes_of(_planar_or_spatial(body), ax)
@@ -189,7 +189,7 @@ def draw_packing(
     Raises
     ------
     ValueError
-        For centres of another shape, or a radius that is not above 0.
+        For centres of another shape, a radius that is not above 0, or axes that do not fit.
     """
     from matplotlib.patches import Circle
 

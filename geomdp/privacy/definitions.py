@@ -1,4 +1,4 @@
-"""Definitions of privacy: their parameters, and the relation of neighbouring data sets."""
+"""Definitions of differential privacy: parameters, and which data sets are neighbours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Adjacency(enum.Enum):
 
     #: Replace one record; the number of records n is public.
     REPLACE_ONE = "replace-one"
-    #: Add or remove one record; a normaliser n, if used, is declared and public.
+    #: Add or remove one record. If answers are divided by a number n, it is declared and public.
     ADD_REMOVE = "add/remove"
 
     def __repr__(self) -> str:
@@ -22,7 +22,7 @@ class Adjacency(enum.Enum):
 
 
 def checked_adjacency(adjacency: object) -> Adjacency:
-    """`adjacency`, or ``ValueError`` if it is no member of `Adjacency`."""
+    """Return `adjacency`; ``ValueError`` if it is not a member of `Adjacency`."""
     if not isinstance(adjacency, Adjacency):
         members = ", ".join(f"Adjacency.{member.name}" for member in Adjacency)
         raise ValueError(f"adjacency must be one of {members}, got {adjacency!r}")
@@ -30,7 +30,7 @@ def checked_adjacency(adjacency: object) -> Adjacency:
 
 
 def below_half(value: float, name: str) -> float:
-    """`value` as a float if it is above 0 and below 1/2, ``ValueError`` otherwise."""
+    """Return `value` as a float; ``ValueError`` unless it is above 0 and below 1/2."""
     number = real_number(value)
     if not 0 < number < 0.5:
         raise ValueError(f"{name} must be above 0 and below 1/2, got {value!r}")
@@ -38,7 +38,7 @@ def below_half(value: float, name: str) -> float:
 
 
 class Definition:
-    """Base of the definitions of privacy, whose parameters are their fields."""
+    """Base class of the definitions of privacy. The fields of a definition are its parameters."""
 
     def parameters(self) -> dict[str, float]:
         """Parameters by name, for a privacy record."""
@@ -110,9 +110,10 @@ Privacy = PureDP | ApproxDP | ZCDP
 
 
 def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privacy") -> None:
-    """``ValueError`` if `privacy` is of none of the definitions `kinds`; by default of none at all.
+    """Raise ``ValueError`` unless `privacy` is an instance of one of `kinds`.
 
-    `name` is that of the argument, for the message.
+    Without `kinds`, every definition of privacy is allowed. `name` is the name of the argument, for
+    the message.
     """
     kinds = kinds or (PureDP, ApproxDP, ZCDP)
     if not isinstance(privacy, kinds):
@@ -122,7 +123,7 @@ def check_privacy(privacy: object, *kinds: type[Definition], name: str = "privac
 
 
 def privacy_from_parameters(definition: str, parameters: Mapping[str, float]) -> Privacy:
-    """The privacy of class `definition` whose ``parameters()`` are `parameters`.
+    """The inverse of ``parameters()``, for the definition whose class has the name `definition`.
 
     Raises
     ------

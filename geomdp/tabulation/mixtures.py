@@ -1,4 +1,4 @@
-"""Mixtures: tables of several orders, chosen one by one, each with a weight."""
+"""Build the workload that a user asks for: one specification, or several tables with weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geomdp.tabulation.specs import (
 )
 from geomdp.workloads import ChosenTables
 
-#: A specification such as ``"marginals:2"``, or the names of the columns that one table crosses.
+#: A specification such as ``"marginals:2"``, or the names of the columns of one table.
 Asked: TypeAlias = str | Sequence[str]
 
 
@@ -38,16 +38,18 @@ def task_of(
     schema : Schema
         Declares the columns.
     asked : sequence of str or of sequence of str
-        Specifications, and tables by the names of their columns. Several must all be tables.
+        Specifications, or tables by the names of their columns. If there are several, each must
+        consist of tables.
     columns : sequence of str, optional
-        Columns that specifications are about; by default all that they can take.
+        Columns to which specifications apply; by default all columns that they can use.
     weights : sequence of float, optional
-        One positive weight for each entry of `asked`: errors count so many times.
+        One positive weight for each entry of `asked`, the factor of its errors in the total error.
 
     Raises
     ------
     ValueError
-        Naming what is wrong: a specification, a column, a weight, or what cannot be mixed.
+        For a wrong specification, column or weight, for several entries that are not all tables, or
+        for too many queries. The message names it.
     """
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")
@@ -62,18 +64,18 @@ def task_of(
 
 
 def _part(schema: Schema, asked: Asked, columns: Sequence[str] | None) -> Task:
-    """What one specification or table asks."""
+    """The task of one specification or table."""
     if isinstance(asked, str):
         return parse_workload(asked, chosen_columns(schema, columns, real=takes_reals(asked)))
     labels = chosen_columns(schema, asked)
-    # In the order of the schema, which is that of all tables.
+    # Columns of a table are always in the order of the schema.
     ordered = {name: labels[name] for name in schema.names if name in labels}
     task = parse_workload(f"marginals:{len(ordered)}", ordered)
     return replace(task, description=f"the table {' x '.join(ordered)}")
 
 
 def _mixed(schema: Schema, parts: Sequence[Task], weights: Sequence[float]) -> Task:
-    """Several tasks of tables as one."""
+    """Combine several tasks of tables into one."""
     for part in parts:
         if not part.tables:
             raise ValueError(f"only tables can be mixed with others, not {part.description}")

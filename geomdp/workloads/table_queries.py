@@ -25,14 +25,15 @@ from geomdp.workloads.base import (
 from geomdp.workloads.closed_forms.interactions import interaction_block
 from geomdp.workloads.universe.universes import CategoricalProduct, Records
 
-#: Records counted at a time; memory of `totals` is a few integers per record.
+#: Number of records counted at a time. `totals` needs a few integers of memory for each of them.
 COUNT_ROWS = 1 << 16
 
 
 class TableQueries(Workload):
-    """Weighted cells of tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a of each table T.
+    """Weighted cells of tables: q_(T,a)(x) = w_T 1[x_T = a] for all cells a of each table T.
 
-    The cells of a table are in row-major order (its last column changes fastest).
+    A table T is a set of columns, and x_T are the level codes of the record x in these columns. The
+    cells of a table are in row-major order (its last column changes fastest).
     """
 
     levels: tuple[int, ...]
@@ -45,7 +46,7 @@ class TableQueries(Workload):
     @property
     @abc.abstractmethod
     def tables(self) -> tuple[tuple[int, ...], ...]:
-        """Column numbers of each table, increasing."""
+        """Column numbers of each table, in increasing order."""
 
     @property
     @abc.abstractmethod
@@ -53,12 +54,12 @@ class TableQueries(Workload):
         """The weight w_T of each table."""
 
     def shape(self, table: Sequence[int]) -> tuple[int, ...]:
-        """Numbers of levels of the columns of a table, given by their numbers."""
+        """Number of levels of each column of a table, which is given by its column numbers."""
         return tuple(self.levels[i] for i in table)
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Where the cells of each table are among the queries."""
+        """Places of the cells of each table among the queries."""
         ends = list(itertools.accumulate(math.prod(self.shape(table)) for table in self.tables))
         return tuple(slice(a, b) for a, b in zip([0, *ends], ends, strict=False))
 
@@ -79,7 +80,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _strides(self) -> FloatArray:
-        """Matrix (c, tables) from level codes to cell numbers within each table."""
+        """Matrix (c, tables) that maps the c level codes of a record to its cell of each table."""
         strides = np.zeros((len(self.levels), len(self.tables)))
         for t, table in enumerate(self.tables):
             shape = self.shape(table)
@@ -87,7 +88,7 @@ class TableQueries(Workload):
         return strides
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Rows (n, m) with the weight of each table at one of its cells."""
+        """Answers (n, m): for each table its weight at the cell of the record, and 0 elsewhere."""
         codes = self.universe.validate(records)
         answers = np.zeros((len(codes), self.n_queries))
         # A float64 product is exact for cell numbers (below 2^53) and far faster than int64.
@@ -96,7 +97,7 @@ class TableQueries(Workload):
         return answers
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Sum of Q(x) over all records, by counting cells: O(n) per table."""
+        """Number of records and the sum of their answers, by counting cells: O(n) per table."""
         count, counts = 0, np.zeros(self.n_queries)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             count += len(chunk)
@@ -104,7 +105,7 @@ class TableQueries(Workload):
         return Totals(count, counts * self.weights)
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """How many records (n, c) fall in each cell: (m,)."""
+        """Number of records (n, c) in each cell: (m,)."""
         columns = np.ascontiguousarray(codes.T)
         cells = (
             np.ravel_multi_index(tuple(columns[list(table)]), self.shape(table))
@@ -118,11 +119,11 @@ class TableQueries(Workload):
         ).astype(np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answer vectors (b, m) at a best element of each direction (b, m).
+        """Answers Q(x*) (b, m), where x* maximises <u, Q(x)> for each row u of `directions` (b, m).
 
-        The score of x is the sum over tables T of w_T times the direction's entry at cell x_T. The
-        scores of all N elements are the corner sum of the weights of `_corner_map`: O(c N) per
-        direction. Ties go to the lowest element number up to rounding.
+        <u, Q(x)> is the sum over tables T of w_T times the entry of u at cell x_T. For all N
+        elements x together it is computed as a corner sum (see `_corner_map`): O(c N) per
+        direction. Ties go to the lowest element number, up to rounding.
 
         Raises
         ------
@@ -153,11 +154,13 @@ class TableQueries(Workload):
 
     @cached_property
     def _corner_map(self) -> tuple[sp.csr_array, IntArray]:
-        """Matrix (m, p) from directions to corner weights, and the element numbers (p,) of these.
+        """Matrix (m, p) from directions to corner weights, and the p elements that can have one.
 
-        The corner weights w of a direction u satisfy: sum over tables of u_T(x_T) = sum of w(y)
-        over y with y_i in {0, x_i}. A table f on columns T is such a corner sum: of the differences
-        of f against level 0 along each axis in turn, at the elements with level 0 outside T.
+        The corner weights w of a direction u are numbers w(y) for elements y such that, for every
+        element x, the sum of u_T(x_T) over tables T is the sum of w(y) over all y with y_i in
+        {0, x_i} for each column i. One table contributes its differences against level 0, taken
+        along each of its columns in turn. They are weights of the elements with level 0 in all
+        other columns.
         """
         strides = math.prod(self.levels) // np.cumprod(self.levels)
         maps, places = [], []
@@ -173,7 +176,7 @@ class TableQueries(Workload):
             maps.append(differences)
             places.append(numbers)
         elements, columns = np.unique(np.concatenate(places), return_inverse=True)
-        # Several tables may have a weight at the same element: add up their columns.
+        # Several tables may give a weight to the same element: add these weights up.
         n_cells = self.n_queries
         gather = sp.csr_array(
             (np.ones(n_cells), (np.arange(n_cells), columns)), shape=(n_cells, len(elements))
@@ -181,7 +184,7 @@ class TableQueries(Workload):
         return sp.csr_array(sp.block_diag(maps, format="csr") @ gather), elements
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """The sets of columns within a table, small sets first, in lexicographic order."""
+        """All sets of columns within one of the tables, by size, then in lexicographic order."""
         sets = {
             S
             for table in self.tables
@@ -192,7 +195,7 @@ class TableQueries(Workload):
 
     @cached_property
     def _blocks(self) -> tuple[Block, ...]:
-        # A column with a single level does not interact.
+        # A column with a single level is constant and has no interactions.
         sets = [S for S in self._interacting() if min(self.shape(S)) > 1]
         rank = sum(math.prod(n - 1 for n in self.shape(S)) for S in sets)
         if rank * self.n_queries > MAX_ENTRIES:
@@ -206,18 +209,20 @@ class TableQueries(Workload):
     def blocks(self) -> tuple[Block, ...]:
         """Interaction blocks (analysis of variance), one for each set of columns within a table.
 
-        See `interactions` for the formulas. Diameters and radii are exact. With two levels
-        everywhere and all tables of one order, the blocks are the parity basis.
+        See `interactions` for the formulas. Diameters and radii of the blocks are exact. If all
+        columns have two levels and all tables have the same number of columns, the blocks are the
+        parity basis.
 
         Raises
         ------
         ValueError
-            If number of cells times dimension of the hull is above 2^26 (512 MB of bases).
+            If the number of cells times the dimension of the affine hull is above 2^26 (bases of
+            512 MB).
         """
         return self._blocks
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull in closed form: the interaction blocks around the uniform distribution.
+        """Affine hull in closed form: the bases of `blocks`, around the mean of all answer vectors.
 
         Raises ``ValueError`` where `blocks` does.
         """
@@ -232,18 +237,18 @@ class TableQueries(Workload):
         return np.asarray(self.table_weights[changing])
 
     def l1_diameter(self) -> float:
-        """Twice the sum of weights: records that differ everywhere move one cell in each table.
+        """Twice the sum of weights: records that differ in all columns change two cells per table.
 
         Tables whose columns all have a single level never change and do not count.
         """
         return 2.0 * float(self._changing.sum())
 
     def l2_diameter(self) -> float:
-        """sqrt(2 sum of squared weights), attained by records that differ everywhere."""
+        """sqrt(2 sum of squared weights), attained by records that differ in all columns."""
         return math.sqrt(2.0 * float((self._changing**2).sum()))
 
     def l1_radius(self) -> float:
-        """The sum of weights: each record counts once in every table."""
+        """The sum of weights: each record is in one cell of every table."""
         return float(self.table_weights.sum())
 
     def l2_radius(self) -> float:
@@ -251,7 +256,7 @@ class TableQueries(Workload):
         return float(np.linalg.norm(self.table_weights))
 
     def labels(self) -> list[str]:
-        """Names such as age=2,sex=1."""
+        """A name for each query (m,), such as ``age=2,sex=1`` with level codes."""
         names = self.universe.names
         return [
             ",".join(f"{names[i]}={a}" for i, a in zip(table, cell, strict=True))

@@ -49,8 +49,8 @@ from geomdp.workloads import (
 #: Largest N m of a listed polytope: 2^24 float64 are 128 MB. Larger ones use the workload's own
 #: oracle, which for tables and marginals is also faster than a product with all vertices.
 MAX_LISTED_ENTRIES = 1 << 24
-#: Number of workloads whose polytope and noise bodies are kept: the current one and, for JL, its
-#: image under a map.
+#: Number of workloads whose polytope and noise bodies are kept in memory: the current one and, for
+#: the mechanism `JL`, its image under a linear map.
 KEPT_WORKLOADS = 2
 
 
@@ -58,11 +58,17 @@ KEPT_WORKLOADS = 2
 def sensitivity_polytope(workload: Workload) -> Body:
     """The body K_Q = conv{Q(x) : x in the universe} in R^m of attainable mean answers (JL-DEF).
 
-    A box for one-way marginals and parities; a product of simplices, one per column, for one-way
-    tables; a simplex for histograms, prefixes, ranges and any other small workload with affinely
-    independent answers; the unit ball for means of points in it; the spectraplex for second
-    moments; mapped bodies for linear maps. For other universes with N m <= 2^24 the `VPolytope` of
-    the distinct answers, otherwise the workload's own oracle (`WorkloadPolytope`).
+    Its type depends on the workload: a box for one-way marginals and parities; a product of
+    simplices, one per column, for one-way tables; the unit ball for means of points in it; the
+    spectraplex for second moments; the image of the inner body for linear maps. For all other
+    workloads on N elements with N m <= 2^24, it is a `Simplex` if the distinct answer vectors are
+    affinely independent and their `VPolytope` if not. Otherwise it is a `WorkloadPolytope`, which
+    uses the workload's own oracle.
+
+    Raises
+    ------
+    ValueError
+        If `workload` is not a `Workload`.
     """
     if not isinstance(workload, Workload):
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
@@ -73,7 +79,7 @@ def sensitivity_polytope(workload: Workload) -> Body:
 
 @lru_cache(maxsize=KEPT_WORKLOADS)
 def _kept_polytope(workload: Workload) -> Body:
-    """The hull of all answers, shared by the mechanisms that are compared for one workload."""
+    """The hull of all answers, kept so that mechanisms compared for one workload share it."""
     return hull_of(explicit_answers(workload))
 
 
@@ -138,7 +144,10 @@ def _can_list(workload: Workload) -> bool:
 
 
 def hull_of(points: FloatArray) -> Body:
-    """conv of rows (N, m), without repeated rows: a `Simplex` if they are affinely independent."""
+    """The convex hull of the rows of `points` (N, m).
+
+    A `Simplex` if the distinct rows are affinely independent, otherwise a `VPolytope`.
+    """
     distinct = np.unique(points, axis=0)
     small = len(distinct) <= distinct.shape[1] + 1
     if small and AffineHull.of_points(distinct).dimension == len(distinct) - 1:
@@ -147,11 +156,13 @@ def hull_of(points: FloatArray) -> Body:
 
 
 def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
-    """The symmetric body B with n (Q(X) - Q(X')) in B for all neighbours X, X', tight.
+    """The smallest convex body B with n (Q(X) - Q(X')) in B for all neighbours X, X' (JL-DEF).
 
-    Replace-one: B = K - K, K the sensitivity polytope. Add/remove (with means over a public,
-    fixed normaliser n, so that sums change by one Q(x)): B = conv(K u -K), in the linear span.
-    B is for sums of answers; scaled by 1/n it is the body for mean answers (JL-DEF).
+    K is the sensitivity polytope. Under replace-one, B = K - K. Under add/remove, B = conv(K u -K):
+    means are over a public, fixed number n, so the sums of neighbours differ by one Q(x). B then
+    lies in the linear span of K. B is for sums of answers; scaled by 1/n it is the body for means.
+
+    ``ValueError`` if `adjacency` is not an `Adjacency`.
     """
     K = sensitivity_polytope(workload)
     match checked_adjacency(adjacency):
@@ -162,18 +173,17 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
 
 
 def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBody]:
-    """Symmetric bodies with exact uniform samplers and closed second moments for K-norm noise.
+    """Bodies for K-norm noise that have exact uniform samplers and second moments in closed form.
 
-    Each contains the neighbour body, so K-norm noise of any of them is private (SAM-5); they
-    differ in error. The list holds, where they exist: the neighbour body itself; the neighbour
-    body cut into simplices; the product of balls over the workload's orthogonal blocks; boxes in
-    the standard and in the principal axes of a workload with listed answers; the l2 ball in the
-    span; the l1 ball. It is not empty, and in no order of merit.
+    All are symmetric and contain the neighbour body, so K-norm noise of any of them is private
+    (SAM-5). They differ in error. The list has, where they exist: the neighbour body itself, or
+    this body cut into simplices; the product of balls over the workload's orthogonal blocks; boxes
+    in the standard and in the principal axes, for a workload with listed answers; the l2 ball in
+    the span; the l1 ball. The list is not empty. Its order has no meaning.
 
-    Half-widths found by an oracle and the vertices of the body cut into simplices are rounded up by
-    the factor 1 + 1e-9. The bodies of the last
-    workloads are kept, so that the mechanisms compared for one workload share them and everything
-    they have computed.
+    Half-widths found by an oracle, and the vertices of the body cut into simplices, are made larger
+    by the factor 1 + 1e-9. The bodies of the last two workloads are kept in memory, so mechanisms
+    compared for one workload share them and everything that they have computed.
     """
     return list(_kept_noise_bodies(workload, checked_adjacency(adjacency)))
 
@@ -181,7 +191,7 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
 @lru_cache(maxsize=KEPT_WORKLOADS)
 def _kept_noise_bodies(workload: Workload, adjacency: Adjacency) -> tuple[NamedBody, ...]:
     if isinstance(workload, SparseQueries):
-        workload = workload.explicit  # the same answers on a finite universe
+        workload = workload.explicit  # the same answers, on a finite universe
     K = sensitivity_polytope(workload)
     neighbours = neighbour_body(workload, adjacency)
     if neighbours.implements(Body.sample_uniform) and neighbours.implements(Body.second_moment):

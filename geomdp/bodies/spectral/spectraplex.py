@@ -24,7 +24,7 @@ from geomdp.bodies.spectral.eigenvalues import (
 from geomdp.bodies.spectral.pfaffians import SpectralMoments, difference_moments
 from geomdp.bodies.spectral.symmetric import NuclearBall, SymmetricSpectral
 
-#: Entries of matrices decomposed at a time: 2^20 float64 are 8 MB for d x d input and output each.
+#: Entries of the Gaussian matrices (d, d + 1) that are drawn at a time: 2^20 float64 are 8 MB.
 BLOCK_ENTRIES = 1 << 20
 
 
@@ -32,12 +32,12 @@ BLOCK_ENTRIES = 1 << 20
 class Spectraplex(MatrixBody):
     """The spectraplex {M psd : tr M <= 1} = conv{x x^T : ||x||_2 <= 1} in svec coordinates.
 
-    M is d x d, and the dimension is D = d (d + 1) / 2. One eigenvalue decomposition, O(d^3), per
-    point or direction (JL-COV, X-SPX).
+    M is d x d, and the dimension is D = d (d + 1) / 2. Membership, support and projection take one
+    eigenvalue decomposition, O(d^3), per point or direction (JL-COV, X-SPX).
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """max(largest eigenvalue, 0)."""
+        """max(lambda_max, 0) for the largest eigenvalue lambda_max of each direction."""
         return np.asarray(np.maximum(eigenvalues(directions)[:, -1], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
@@ -56,11 +56,11 @@ class Spectraplex(MatrixBody):
         return assemble(nearest_in_corner(values, 1.0), vectors)
 
     def radius(self) -> float:
-        """1, at every x x^T with ||x|| = 1."""
+        """1, attained at every x x^T with ||x|| = 1."""
         return 1.0
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """U^(1/D) W / tr W with W = G G^T, G standard normal d x (d + 1), exact (X-SPX)."""
+        """Draw U^(1/D) W / tr W with W = G G^T, G standard normal (d, d + 1); exact (X-SPX)."""
         points = np.empty((n, self.dimension))
         rows = max(1, BLOCK_ENTRIES // (self.d * (self.d + 1)))
         for start in range(0, n, rows):
@@ -91,11 +91,11 @@ class Spectraplex(MatrixBody):
         return np.asarray(moment / (4 * (D + 1) * (D + 2)))
 
     def volume(self) -> float:
-        """`spectraplex_volume`."""
+        """Volume in svec coordinates, see `spectraplex_volume`."""
         return spectraplex_volume(self.d)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """One semidefinite cone."""
+        """The body as a semidefinite matrix of trace at most 1."""
         import cvxpy as cp
 
         matrix = cp.Variable((self.d, self.d), PSD=True)
@@ -110,7 +110,10 @@ class Spectraplex(MatrixBody):
         return NuclearBall(self.d)
 
     def gaussian_width(self) -> float | None:
-        """Mean of the positive part of the largest eigenvalue, known for d up to 2."""
+        """Mean of the positive part of the largest eigenvalue of a Gaussian svec.
+
+        In closed form for d = 1 and 2, otherwise None.
+        """
         if self.d == 1:
             return 1 / math.sqrt(2 * math.pi)
         if self.d == 2:
@@ -124,15 +127,19 @@ class Spectraplex(MatrixBody):
 class SpectraplexDifference(SymmetricSpectral):
     """K - K for the spectraplex K: {M symmetric : tr M_+ <= 1, tr M_- <= 1}, svec coordinates.
 
-    M is d x d, of dimension d (d + 1) / 2; M_+ and M_- are its positive and negative parts, M = M_+
-    - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+    M is d x d, and the dimension is d (d + 1) / 2. M_+ and M_- are the positive and the negative
+    part of M, so M = M_+ - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
         return np.asarray(np.maximum(values[:, -1], 0.0) + np.maximum(-values[:, 0], 0.0))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """v v^T - w w^T, top and bottom eigenvectors, each only if its eigenvalue has its sign."""
+        """v v^T - w w^T for a top eigenvector v and a bottom eigenvector w.
+
+        The first term is left out if the top eigenvalue is not above 0, the second if the bottom
+        eigenvalue is not below 0.
+        """
         values, vectors = eigen(directions)
         bottom = top_projector(-values[:, ::-1], vectors[:, :, ::-1])
         return np.asarray(top_projector(values, vectors) - bottom)
@@ -143,7 +150,10 @@ class SpectraplexDifference(SymmetricSpectral):
         return np.asarray(np.maximum(above, below))
 
     def _gradient(self, values: FloatArray) -> FloatArray:
-        """The projector on the positive eigenspace, or minus that on the negative one."""
+        """Eigenvalues of a gradient of the norm: 1 where `values` > 0, or -1 where they are < 0.
+
+        The first if the positive part has the larger trace, else the second.
+        """
         above, below = np.maximum(values, 0).sum(axis=1), np.maximum(-values, 0).sum(axis=1)
         signs = np.where((above >= below)[:, None], values > 0, -1.0 * (values < 0))
         return np.asarray(signs, dtype=np.float64)
@@ -168,7 +178,7 @@ class SpectraplexDifference(SymmetricSpectral):
         return spectra
 
     def radius(self) -> float:
-        """sqrt(2), at v v^T - w w^T with orthogonal unit vectors; 1 for d = 1."""
+        """sqrt(2), attained at v v^T - w w^T with orthogonal unit vectors v, w; 1 for d = 1."""
         return math.sqrt(2) if self.d > 1 else 1.0
 
     def _bounds(self, above: Any, below: Any) -> list[Any]:

@@ -22,10 +22,10 @@ from geomdp.bounds.certificates.workloads import (
 from geomdp.bounds.metrics import Metric
 from geomdp.workloads import Workload
 
-#: Answer differences held at a time: 2^22 float64 are 32 MB.
+#: Entries of answer differences that are held in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Error allowed for each operation behind a separation. Sums, means and norms lose at most 2^-53
-#: each; the checker adds in another order, so sixteen times that is allowed.
+#: Relative error allowed for each operation in a separation. A sum, mean or norm has an error of at
+#: most 2^-53 per operation. The checker adds in another order, so 16 times that is allowed.
 ROUNDING = 2.0**-49
 
 
@@ -40,10 +40,10 @@ class Packing(PackingFamily):
     elements : (E, ...) array
         Records of the workload's universe, one per row.
     datasets : (M, s) array of int
-        Rows of `elements`; a row number may repeat, and stands for one record each time. Two data
-        sets that are the same multiset have separation 0, and the packing then proves nothing.
+        Row numbers of `elements`, one for each record; they may repeat. If two data sets are the
+        same multiset, their separation is 0 and the packing proves nothing.
     origin : str
-        What built it, in words; it goes into certificate files for readers.
+        How the packing was built, in words. Certificate files carry it for their readers.
 
     Raises
     ------
@@ -52,7 +52,8 @@ class Packing(PackingFamily):
 
     Notes
     -----
-    M means are one sparse product, O(M s k); distances and separations are O(M^2) comparisons.
+    All M means take one sparse product, O(M s k). Distances and separations compare all pairs of
+    data sets, O(M^2) comparisons.
     """
 
     workload: Workload
@@ -82,7 +83,7 @@ class Packing(PackingFamily):
 
     @property
     def subject(self) -> object:
-        """A key that identifies the workload."""
+        """A key that identifies the workload of the packing."""
         return workload_subject(self.workload)
 
     @cached_property
@@ -92,7 +93,7 @@ class Packing(PackingFamily):
 
     @cached_property
     def means(self) -> FloatArray:
-        """Answers Q(Y_i) of the data sets: (M, k)."""
+        """Mean answers Q(Y_i) of the data sets Y_i: (M, k)."""
         return np.asarray(self._counts @ self.answers / self.size)
 
     @cached_property
@@ -108,10 +109,12 @@ class Packing(PackingFamily):
 
     @cached_property
     def distance(self) -> int:
-        """Most records that must be replaced to turn one data set into another.
+        """The largest number of records to replace to turn one data set into another.
 
-        s - sum over elements of min(count, count'), and the minimum of two counts is the number of
-        levels l with l <= count and l <= count': one product of 0/1 matrices over (element, level).
+        For two data sets it is s - sum over elements of min(count, count'). The minimum of two
+        counts is the number of levels l with l <= count and l <= count'. So the sums for all pairs
+        are one product of 0/1 matrices over pairs (element, level). If M^2 s is above 2^28, the
+        upper bound s is returned without this computation.
         """
         if len(self.datasets) == 1:
             return 0
@@ -119,7 +122,7 @@ class Packing(PackingFamily):
         levels = [(counts >= level).astype(np.int64) for level in range(1, int(counts.max()) + 1)]
         incidence = sp.csr_array(sp.hstack(levels))
         if incidence.shape[0] ** 2 * self.size > BLOCK_ENTRIES << 6:
-            return self.size  # An upper bound on every distance that costs nothing.
+            return self.size  # an upper bound on every distance
         fewest = self.size
         for start in range(0, len(self.datasets), 512):
             common = (incidence[start : start + 512] @ incidence.T).toarray()
@@ -127,14 +130,17 @@ class Packing(PackingFamily):
         return self.size - fewest
 
     def separation(self, metric: Metric) -> float:
-        """Least norm of Q(Y_i) - Q(Y_j) over i < j, less a bound on rounding: O(M^2 k) once."""
+        """The least norm of Q(Y_i) - Q(Y_j) over i < j, minus `rounding`; at least 0.
+
+        O(M^2 k) at the first call for a metric.
+        """
         if metric not in self._separations:
             self._separations[metric] = self._separation(metric)
         return self._separations[metric]
 
     @cached_property
     def _separations(self) -> dict[Metric, float]:
-        """Separations computed so far."""
+        """The separations computed so far, by metric."""
         return {}
 
     def _separation(self, metric: Metric) -> float:
@@ -149,7 +155,7 @@ class Packing(PackingFamily):
 
     @property
     def rounding(self) -> float:
-        """Bound on the float64 error of a separation: operations times the largest answer."""
+        """Bound on the float64 error of a separation: operations x `ROUNDING` x largest answer."""
         operations = self.size + self.workload.n_queries + 4
         return float(operations * ROUNDING * np.abs(self.answers).max(initial=1.0))
 

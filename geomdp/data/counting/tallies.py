@@ -1,4 +1,4 @@
-"""Counts of tables, filled from columns of codes, and the answers that follow from them."""
+"""Counts of the cells of tables, from columns of codes, and the answers computed from them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from geomdp.workloads.universe.universes import (
 )
 
 Codes: TypeAlias = npt.NDArray[np.integer]
-#: Most levels of a column, so that its codes and one more number fit uint16.
+#: Largest number of levels of a column, so that its codes and one more number fit uint16.
 MAX_LEVELS = (1 << 16) - 2
-#: Most cells of one table: 2^26 int64 are 512 MB.
+#: Largest number of cells of one table: 2^26 int64 are 512 MB.
 MAX_CELLS = 1 << 26
-#: Most cells of the table of all columns, which is then counted whatever is asked: mechanisms may
-#: measure other tables than those that they answer. 2^20 int64 are 8 MB.
+#: If the table of all columns has at most this many cells, it is always counted. Mechanisms may
+#: measure other tables than those that they answer, and all follow from it. 2^20 int64 are 8 MB.
 MAX_WHOLE = 1 << 20
-#: Elements of a universe evaluated at a time.
+#: Number of elements of a universe that are evaluated at a time.
 ELEMENTS = 1 << 12
 
 
@@ -51,7 +51,7 @@ class WeightedTables(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """How many records fall in each cell of some tables; the sum of two of them is `+`.
+    """Number of records in each cell of some tables. `+` adds the counts of two sets of records.
 
     Parameters
     ----------
@@ -60,7 +60,8 @@ class Tallies:
     count : int
         Number of records.
     cells : dict of tuple of int to (cells,) array of int64
-        Counts of each table, row-major, by its sorted column numbers.
+        The counts of each table in row-major order. The key is the tuple of its column numbers,
+        sorted.
     """
 
     levels: tuple[int, ...]
@@ -69,7 +70,7 @@ class Tallies:
 
     @classmethod
     def empty(cls, levels: Sequence[int], tables: Sequence[Table]) -> Tallies:
-        """No records yet, for tables that contain `tables`."""
+        """Counts of no records, for tables from which all `tables` can be summed."""
         cells = {
             table: np.zeros(math.prod(levels[column] for column in table), dtype=np.int64)
             for table in covering_tables(tables, levels)
@@ -77,7 +78,10 @@ class Tallies:
         return cls(tuple(levels), 0, cells)
 
     def with_records(self, columns: Sequence[Codes]) -> Tallies:
-        """Add records, given by the codes (n,) of each column; the arrays of `self` are reused."""
+        """Counts with n more records, given by the codes (n,) of each column.
+
+        The arrays of `self` are changed and belong to the result.
+        """
         for table, counts in self.cells.items():
             numbers = self._numbers(columns, table, len(counts))
             if len(counts) > len(numbers):
@@ -87,7 +91,7 @@ class Tallies:
         return Tallies(self.levels, self.count + len(columns[0]), self.cells)
 
     def _numbers(self, columns: Sequence[Codes], table: Table, n_cells: int) -> Codes:
-        """The cell (n,) that each record falls in."""
+        """The cell number (n,) of each record in `table`."""
         kind: type[np.integer] = np.uint16 if n_cells <= 1 << 16 else np.int64
         numbers = columns[table[0]].astype(kind)
         for column in table[1:]:
@@ -110,14 +114,14 @@ class Tallies:
 
 @dataclass(frozen=True, eq=False)
 class CountedRecords:
-    """Records that were counted: what a mechanism needs of them, in place of the records.
+    """Counts of records, which a mechanism takes in place of the records.
 
     Parameters
     ----------
     universe : Universe
-        What the records were encoded for.
+        The universe for which the records were encoded.
     tallies : Tallies
-        Counts of the tables of the workload they were counted for.
+        Counts of the tables of the workload for which the records were counted.
     """
 
     universe: Universe
@@ -133,7 +137,7 @@ class CountedRecords:
         return self.tallies.table(tuple(columns))
 
     def histogram(self) -> IntArray:
-        """How often each element of the universe occurs: (N,); N of at most 2^20."""
+        """How often each of the N elements of the universe occurs, (N,); for N up to 2^20."""
         return self.table(range(len(self.tallies.levels))).ravel()
 
     def totals(self, workload: Workload) -> Totals:
@@ -142,7 +146,11 @@ class CountedRecords:
         Raises
         ------
         ValueError
-            For a workload on another universe, or on tables that were not counted.
+            For a workload on another universe.
+
+        Notes
+        -----
+        The tables of `workload` must be sums of tables that were counted; see `tables_of`.
         """
         self.require(workload.universe)
         return Totals(self.count, self._sums(workload))
@@ -175,7 +183,7 @@ class CountedRecords:
 
 
 def totals_of(workload: Workload, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-    """Number of records and sum of their answers, for records that were counted or not yet."""
+    """Number of records and the sum of their answers, from counts or from the records."""
     if isinstance(records, CountedRecords):
         return records.totals(workload)
     return workload.totals(records)
@@ -184,14 +192,15 @@ def totals_of(workload: Workload, records: Records | Iterable[Records] | Counted
 def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
     """The tables from which the answers to `workload` follow; None if they are too large.
 
-    Also the table of all columns, if it has at most 2^20 cells.
+    The table of all columns is one of them if it has at most 2^20 cells. None also for workloads
+    whose records are not made of columns with levels.
 
     Parameters
     ----------
     workload : Workload
-        What is asked.
+        The queries.
     levels : sequence of int
-        Numbers of levels of the columns that make up a record.
+        Number of levels of each column of a record.
     """
     match workload, workload.universe:
         case ((MarginalTables() | WeightedTables()), _):
@@ -210,7 +219,7 @@ def tables_of(workload: Workload, levels: Sequence[int]) -> list[Table] | None:
 
 
 def _ones(workload: Marginals | Parities, counts: IntArray) -> int:
-    """How many records have the second of the two values of one query."""
+    """Number of records on which a query has the second of its two values, from its table."""
     if isinstance(workload, Marginals):
         return int(counts[(1,) * counts.ndim])
     odd = [bits for bits in itertools.product((0, 1), repeat=counts.ndim) if sum(bits) % 2]

@@ -1,8 +1,8 @@
 """Markov kernels that leave the uniform distribution on a body unchanged.
 
 A kernel is a frozen dataclass with one method `step`. Each row of a batch of points is one chain,
-and a step moves all of them. Bodies must be full-dimensional; `rounding` maps others to
-coordinates in which they are. Burn-in, storage and diagnostics are the business of `chains`.
+and a step moves all chains. Bodies must be full-dimensional; `rounding` maps other bodies to
+coordinates in which they are. Burn-in, storage and diagnostics are in `chains`.
 
 How to add one is described in CONTRIBUTING.md.
 """
@@ -24,7 +24,7 @@ class Kernel(Protocol):
 
     @property
     def name(self) -> str:
-        """What the kernel is called in a privacy record."""
+        """Name of the kernel in privacy records."""
 
     def step(self, rng: np.random.Generator, body: Body, points: FloatArray) -> FloatArray:
         """The next points (chains, m) of all chains, given the present `points` in `body`."""
@@ -34,8 +34,8 @@ class Kernel(Protocol):
 class HitAndRun:
     """Random-direction hit-and-run: a uniform point on the chord in a uniformly random direction.
 
-    For any full-dimensional body with chords; one batched chord per step. Reversible for the
-    uniform distribution (Smith 1984; Lovasz 1999 for its mixing time).
+    It works for any full-dimensional body with chords, and takes one batched chord per step. The
+    kernel is reversible for the uniform distribution (Smith 1984; Lovasz 1999 for its mixing time).
     """
 
     name = "hit-and-run"
@@ -52,11 +52,12 @@ class HitAndRun:
 class CoordinateHitAndRun:
     """Coordinate hit-and-run: one step sweeps all coordinates.
 
-    Each coordinate in turn is redrawn uniformly on its chord, a reversible move. On a polytope with
-    listed facets all chains move along the same coordinate at a time, with independent randomness
-    (X-LOCK). A sweep then costs O(F m) per chain for F facets in dimension m. The products of
-    facets and points are updated within a step and computed afresh at its start, so that rounding
-    does not add up. On every other full-dimensional body a sweep takes m batched chords.
+    Each coordinate in turn is redrawn uniformly on its chord, which is a reversible move. On a
+    polytope with listed facets all chains move along the same coordinate at the same time, with
+    independent randomness (X-LOCK). A sweep then costs O(F m) per chain for F facets in dimension
+    m. The products of facet normals and points are updated within a step. They are computed afresh
+    at the start of a step, so that rounding errors do not accumulate. On every other
+    full-dimensional body a sweep takes m batched chords.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ class CoordinateHitAndRun:
     def _in_lockstep(
         self, rng: np.random.Generator, body: SlabBody | HPolytope, points: FloatArray
     ) -> FloatArray:
-        """Sweeps of all chains together, with products of facets and points kept up to date."""
+        """Sweeps of all chains together, with updated products of facet normals and points."""
         from geomdp.geometry.sampling.lockstep import halfspace_sweep, slab_sweep  # slow import
 
         columns = np.array(points.T, order="C")

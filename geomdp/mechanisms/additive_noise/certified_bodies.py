@@ -1,4 +1,4 @@
-"""K-norm bodies found in float64, proved to hold all differences of whole-number answers."""
+"""Proofs that a body found in float64 contains all differences of whole-number answers."""
 
 from __future__ import annotations
 
@@ -37,16 +37,17 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: How far the vertices of a triangulated body may be from whole numbers, in relative terms: those
-#: that this library finds are made larger by 1e-9.
+#: Largest relative distance of the vertices of a triangulated body from whole numbers. It is not 0,
+#: because the library makes such bodies larger by the factor 1 + 1e-9.
 NEARLY_WHOLE = 1e-8
 
 
 def holds_as_given(body: Body) -> bool:
-    """Whether float64 holds all parameters of a body of whole-number answers exactly.
+    """Whether a body of whole-number answers has whole-number parameters, exact in float64.
 
-    A body of this kind that holds all differences of neighbours in real arithmetic does so on the
-    computer.
+    If such a body contains all differences of neighbours in real arithmetic, it also contains them
+    on the computer. The vertices of a `SimplexDifference` are differences of answers, so they are
+    whole numbers.
     """
     match body:
         case Box():
@@ -67,17 +68,19 @@ def certified_body(
     adjacency: Adjacency,
     noise_of: Callable[[Body], Noise],
 ) -> CertifiedRows | None:
-    """The answers that determine the others, with K-norm noise of a body that is proved to fit.
+    """K-norm noise on answers that determine the others, from a body that is proved to suffice.
 
-    As `certified_rows`, for other bodies. Of a triangulated polytope with whole vertices the image
-    itself is used, proved in whole numbers and with no slack; others are made larger by `SLACK`.
+    This does for other bodies what `certified_rows` does for ellipsoids: the noise is on r of the m
+    answers, and its body is proved to contain all differences of these between neighbours. For a
+    triangulated polytope the body is its image on these coordinates; the proof is in whole numbers
+    and needs no slack. All other bodies are made larger by `SLACK`.
 
     Parameters
     ----------
     workload : Workload
         m queries.
     body : Body
-        In R^m. Found to hold all differences of neighbours in float64.
+        Body in R^m. In float64 it contains all differences of neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -86,7 +89,8 @@ def certified_body(
     Returns
     -------
     CertifiedRows or None
-        None for answers that are not whole, a universe above 2^12 elements, or no proof.
+        None if answers are not whole numbers, the universe has more than 2^12 elements, or no proof
+        is found.
     """
     size = workload.universe.size
     if size is None or size > MAX_CHECKED or not workload.whole_answers:
@@ -109,7 +113,7 @@ def certified_body(
 def _fitting(
     body: Body, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[Body, float] | None:
-    """A body in R^r that is proved to hold the differences of the points, and its slack."""
+    """A body in R^r that is proved to contain the differences of the points, and its slack."""
     if isinstance(body, TriangulatedPolytope):
         whole = _whole_image(body, places, points, adjacency)
         return None if whole is None else (whole, 0.0)
@@ -124,7 +128,10 @@ def _fitting(
 def _whole_image(
     body: TriangulatedPolytope, places: IntArray, points: FloatArray, adjacency: Adjacency
 ) -> TriangulatedPolytope | None:
-    """The image on some coordinates, with whole vertices, if it is proved to hold the points."""
+    """The image on the coordinates `places`, with its vertices rounded to whole numbers.
+
+    None if it is not proved to contain all differences of the points.
+    """
     vertices = body.vertices[:, places]
     rounded = np.rint(vertices)
     if np.abs(vertices - rounded).max() > NEARLY_WHOLE * max(1.0, body.radius()):
@@ -137,7 +144,7 @@ def _whole_image(
     if adjacency is Adjacency.REPLACE_ONE:
         widths = heights.max(axis=0) - heights.min(axis=0)
     else:
-        # The body need not be symmetric: points and their negatives.
+        # The inequalities need not come in opposite pairs, so check points and their negatives.
         widths = np.abs(heights).max(axis=0)
     return image if (widths <= offsets).all() else None
 
@@ -158,9 +165,10 @@ def framed(body: Body) -> tuple[FloatArray, Body]:
 
 
 def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adjacency) -> bool:
-    """Whether the image of `core` under the root (r, r) is proved to hold all differences.
+    """Whether the image of `core` under the root (r, r) is proved to contain all differences.
 
-    False for bodies without a proof here: boxes, balls, l_p balls and products of them have one.
+    There are proofs for boxes around 0, balls, cross-polytopes, l_p balls and products of these.
+    False for all other bodies.
     """
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
@@ -170,10 +178,11 @@ def core_holds(root: FloatArray, core: Body, points: FloatArray, adjacency: Adja
 
 
 def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjacency) -> float:
-    """A proved bound on the gauge of all differences of images that are known up to `error`.
+    """A proved bound on the gauge of all differences of images (N, r) that are known up to `error`.
 
-    Each has a Euclidean ball of known radius inside, which turns the error into one of the gauge.
-    Infinite for other bodies.
+    A body that contains the Euclidean ball of radius `inner` has a gauge of at most |v| / `inner`.
+    This turns the error of the images into an error of the gauge. The bound is infinite for bodies
+    without a proof.
     """
     dimension = images.shape[1]
     match body:
@@ -195,7 +204,7 @@ def _gauge_bound(body: Body, images: FloatArray, error: float, adjacency: Adjace
             return _product_bound(body, images, error, adjacency)
         case _:
             return np.inf
-    # Powers of an l_p norm and quotients add some roundings more.
+    # The factors 1.001 and 1 + 1e-10 cover the roundings of powers and quotients.
     return proved_bound(longest, 1.001 * error / inner, dimension) * (1 + 1e-10)
 
 

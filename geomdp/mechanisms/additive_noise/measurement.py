@@ -1,4 +1,4 @@
-"""What an unseeded release measures where answers are real numbers."""
+"""What an unseeded release measures if answers are real numbers: rounded answers with noise."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from geomdp.workloads.universe.universes import Records
 
 
 class Measurement(abc.ABC):
-    """Answers rounded record by record to a public grid, with noise proved for the rounded ones.
+    """Answers rounded record by record to a public grid, with noise that is private for these.
 
-    Sums of rounded answers are exact, so noise that is rounded to the same grid before the records
-    are read gives the correctly rounded output of a mechanism with a proof (X-GRID).
+    Sums of rounded answers are exact. Noise is rounded to the same grid, or to a finer one that
+    contains it, before the records are read. So the output is the correctly rounded output of a
+    mechanism whose privacy is proved (X-GRID).
     """
 
     #: Noise is rounded to multiples of 2^-grid.
     grid: int
-    #: The share by which the noise was made larger to cover rounding in its parameters.
+    #: The noise was made larger by this share, to cover rounding errors of its parameters.
     slack: float
     #: Largest number of records whose sums are exact.
     capacity: int
 
     @abc.abstractmethod
     def draw(self) -> list[int]:
-        """Noise in multiples of 2^-grid, from the operating system's bits."""
+        """Noise in multiples of 2^-grid, from the random bits of the operating system."""
 
     @abc.abstractmethod
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the exact sums that `answers` takes."""
+        """Check the records and return their number and the exact sums that `answers` takes."""
 
     @abc.abstractmethod
     def answers(self, sums: FloatArray, multiples: list[int], n: int) -> FloatArray:
-        """Noisy means of all answers (m,), from exact sums and the noise of `draw`."""
+        """Noisy means (m,) of all answers, from exact sums of n records and the noise of `draw`."""

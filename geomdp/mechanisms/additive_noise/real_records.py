@@ -25,7 +25,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 def has_real_records(workload: Workload) -> bool:
-    """Whether answers are the entries of real records, or products of two of them."""
+    """Whether the answers are entries of records of real numbers, or products of two entries."""
     return isinstance(workload, Means | SecondMoment | BoxSecondMoment)
 
 
@@ -33,23 +33,24 @@ class RealRecords(Measurement):
     """Sums of records in a ball or a cube, or of their products x_i x_j, in multiples of 2^-80.
 
     Each entry of a record is rounded towards zero to a multiple of 2^-40. The rounded record lies
-    in the same ball or cube, so noise that is proved for all records there is proved for these:
-    sensitivities and bodies need no slack for it.
+    in the same ball or cube. So noise that is private for all records of the ball or cube is
+    private for the rounded ones, and this rounding needs no slack in sensitivities or bodies.
 
     Parameters
     ----------
     workload : Means, SecondMoment or BoxSecondMoment
         m queries.
     noise : callable
-        Proved noise on sums of answer vectors, in their coordinates.
+        Noise on sums of answer vectors, in their coordinates; proved to be private.
     slack : float
-        The share by which it was made larger.
+        Share by which the noise was made larger.
     entries : callable, optional
-        The same noise on entries of matrices, where it is known more directly.
+        The same noise on the upper triangle of matrices, for second moments whose noise is known in
+        this form. By default it is computed from `noise`.
     """
 
     grid = 2 * REAL_BITS
-    # The last digit of a sum is at most the number of records, about.
+    # The last digit of a sum is at most about the number of records, and must be below 2^53.
     capacity = 1 << 52
 
     def __init__(
@@ -65,7 +66,7 @@ class RealRecords(Measurement):
             rows, columns = np.triu_indices(workload.d)
             self._stretch[rows != columns] = np.sqrt(2.0)
             noise = matrix_entries(noise, workload.d) if entries is None else entries
-        #: The noise that is rounded, as a computable vector: on entries x_i, or x_i x_j, i <= j.
+        #: The noise before rounding: on sums of entries x_i, or of products x_i x_j with i <= j.
         self.vector = noise
         self._rounded = RoundedVector(noise, self.grid)
 
@@ -74,7 +75,7 @@ class RealRecords(Measurement):
         return self._rounded.draw()
 
     def sums(self) -> WideSums:
-        """Sums of no records yet."""
+        """Sums before any record is added: all 0."""
         return WideSums(self._workload.n_queries)
 
     def add(self, sums: WideSums, chunk: FloatArray) -> None:

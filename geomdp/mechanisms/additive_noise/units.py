@@ -1,4 +1,4 @@
-"""Real-valued queries on small universes, rounded element by element to whole numbers of units."""
+"""Real-valued queries on small universes, rounded for each element to multiples of a unit."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from geomdp.workloads import Explicit, Workload
 from geomdp.workloads.base import CHUNK_ROWS, Totals
 from geomdp.workloads.universe.universes import Records
 
-#: Bits of the largest l1 norm of an answer vector in units. Sums of 2^24 records are then exact in
-#: float64. An answer moves by at most 2^-28 of that norm, so the mean of n records by less than a
-#: thousandth of Laplace noise for up to n epsilon = 10^6, and by a hundredth for 10^7.
+#: Bits of the largest l1 norm L of an answer vector in units. Sums of about 2^24 records are then
+#: exact in float64. Rounding moves an answer by at most 2^-28 L, and a mean by no more. That is
+#: about a thousandth of the standard deviation of Laplace noise for l1 sensitivity 2 L / n at
+#: n epsilon = 10^6, and a hundredth at 10^7.
 NORM_BITS = 28
-#: Largest N^2 m for N elements and m queries: all pairs of elements are compared, in a second.
+#: Largest N^2 m for N elements and m queries. All pairs of elements are compared, which takes a
+#: second at this limit.
 MAX_PAIRS = 1 << 29
 #: Sums of whole numbers below this are exact in float64.
 EXACT_BELOW = 2**53
@@ -39,9 +41,9 @@ class Units:
     source : Workload
         The workload.
     bits : int
-        k; a unit is 2^-k.
+        The k of the unit 2^-k.
     rows : (N, m) array
-        Answers in units: whole numbers.
+        Answers of each element in units, rounded to whole numbers.
     """
 
     source: Workload
@@ -55,16 +57,16 @@ class Units:
 
     @property
     def factor(self) -> float:
-        """2^bits: multiplies answers, bodies and scales."""
+        """2^bits, the factor from answers, bodies and noise scales to those in units."""
         return 2.0**self.bits
 
     def with_noise(self, noise: Noise) -> ScaledAnswers:
-        """The measurement of all answers with noise proved for sums of `workload`."""
+        """Measure all answers, with noise that is proved private for sums of `workload`."""
         grid = public_grid(noise)
         return ScaledAnswers(self, RoundedNoise(noise, grid), None)
 
     def with_rows(self, rows: CertifiedRows | None) -> ScaledAnswers | None:
-        """The measurement of the answers that determine the others; None for None."""
+        """Measure only the answers that determine the others; None if `rows` is None."""
         if rows is None:
             return None
         grid = public_grid(rows.noise)
@@ -72,17 +74,19 @@ class Units:
 
 
 def units_of(workload: Workload) -> Units | None:
-    """Units for a real-valued workload.
+    """Round the answers of a real-valued workload to units.
 
-    None where answers are whole already, all are 0, there are more than 2^12 elements or too many
-    pairs of them, or a unit would be above 1.
+    None if the answers are whole numbers already or all 0, if an answer vector has l1 norm 2^28 or
+    more (a unit would be above 1), if the universe is infinite or has more than 2^12 elements, or
+    if N^2 m is above 2^29 for N elements and m queries.
     """
     size = workload.universe.size
     if workload.whole_answers or size is None or size > MAX_CHECKED:
         return None
     if size**2 * workload.n_queries > MAX_PAIRS:
         return None
-    # A record is looked up by its element number, so its rounding cannot depend on other records.
+    # The answers of a record are looked up by its element number. So their rounding cannot depend
+    # on the other records, as it could if a chunk of records were evaluated together.
     answers = workload.evaluate(workload.universe.elements())
     largest = float(np.abs(answers).sum(axis=1).max())
     if not 0 < largest < 2.0**NORM_BITS:
@@ -92,7 +96,7 @@ def units_of(workload: Workload) -> Units | None:
 
 
 def is_upright_box(body: Body) -> bool:
-    """Whether a body is a box with edges along the axes: its least box is the body itself."""
+    """Whether a body is a box with edges along the axes, its own smallest enclosing box."""
     if isinstance(body, Scaled):
         return is_upright_box(body.body)
     if isinstance(body, LinearImage):
@@ -104,18 +108,19 @@ def is_upright_box(body: Body) -> bool:
 
 
 class ScaledAnswers(Measurement):
-    """Sums of whole numbers of units, with noise that is proved for them.
+    """Sums of answers in units, with noise that is proved private for them.
 
     Parameters
     ----------
     units : Units
         The rounded answers.
     noise : RoundedVector
-        Rounded noise on their sums, in units.
+        Rounded noise on the sums, in units.
     rows : CertifiedRows, optional
-        The answers that get noise and determine the others; by default all get it.
+        The answers that get noise and determine the others; by default all answers get noise of
+        their own.
     slack : float
-        The share by which the noise was made larger.
+        Share by which the noise was made larger.
     """
 
     def __init__(
@@ -130,7 +135,7 @@ class ScaledAnswers(Measurement):
         self.capacity = int(EXACT_BELOW // np.abs(units.rows).sum(axis=1).max()) - 1
 
     def draw(self) -> list[int]:
-        """Noise on the sums, in units of the grid."""
+        """Noise on the sums, in multiples of 2^-grid."""
         return self._noise.draw()
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:

@@ -1,4 +1,4 @@
-"""True answers to a class of queries as exact rational numbers, and the private choice of one."""
+"""True answers to a class of queries as exact rational numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from geomdp._typing import FloatArray
 
 @dataclass(frozen=True)
 class ExactTruths:
-    """Means totals / n of k queries, as exact rational numbers.
+    """The means totals / n of k queries, as exact rational numbers.
 
     Parameters
     ----------
     totals : (k,) array of whole numbers, or sequence of Fraction
-        Sums over the records. Floats are the dyadic rationals that they are.
+        Sums over the records. A float stands for its exact value, a dyadic rational.
     n : int
         Number of records, or the declared normaliser.
     """
@@ -34,7 +34,7 @@ class ExactTruths:
         return Fraction(self.totals[index]) / self.n
 
     def near(self) -> FloatArray:
-        """The true answers in float64 (k,), each to within a relative 2^-51."""
+        """The true answers in float64 (k,), each with a relative error of at most 2^-51."""
         return np.array(self.totals, dtype=np.float64) / self.n
 
     def gap(self, index: int, estimate: float) -> Fraction:

@@ -1,4 +1,4 @@
-"""How an iterative construction divides its target accuracy between its three sources of error."""
+"""How an iterative construction divides its target accuracy among its sources of error."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from geomdp._validation import positive
 
 @dataclass(frozen=True)
 class StoppingDesign:
-    """How much of the target accuracy alpha noise, distinguisher and stopping test get (IC-T5).
+    """Shares of the target accuracy alpha for noise, distinguisher and stopping test (IC-T5).
 
-    The noise on an answer v is at most `noise` alpha, the gap of the chosen query is within `loss`
-    alpha of the largest, and the run stops if |v - Q(H)| < `level` alpha. Then every update is
-    valid if level - noise >= 1/2, and at a stop no query errs by more than
-    (level + noise + loss) alpha. ``ValueError`` for a share that is not above 0, or
-    level - noise below 1/2.
+    In each round the distinguisher chooses a query Q, and v is its noisy true answer. Except with
+    the failure probability of the construction, the noise on v is at most `noise` alpha, and the
+    error of the hypothesis H on Q is within `loss` alpha of its largest error on any query. The run
+    stops if |v - Q(H)| < `level` alpha. Every update is valid if level - noise >= 1/2. When the run
+    stops, H errs by at most (level + noise + loss) alpha on every query.
+
+    ``ValueError`` for a share that is not above 0, or level - noise below 1/2.
     """
 
     noise: float
@@ -33,11 +35,12 @@ class StoppingDesign:
 
     @property
     def guaranteed(self) -> float:
-        """Bound on the error of every query when the test stops the run, in units of alpha."""
+        """Bound on the error of every query after a stop, in units of alpha; at least 1."""
         return max(1.0, self.level + self.noise + self.loss)
 
 
-#: Noise and loss at alpha / 8: stopping guarantees error alpha (the corrected Theorem 5).
+#: With noise and loss at alpha / 8, stopping guarantees error alpha (the corrected Theorem 5).
 CORRECTED = StoppingDesign(noise=1 / 8, loss=1 / 8, level=3 / 4)
-#: As printed, with noise alpha / 4 and loss alpha / 2: it guarantees 3 alpha / 2 only (DISC-13).
+#: As printed in the paper, with noise alpha / 4 and loss alpha / 2. Stopping then guarantees only
+#: error 3 alpha / 2 (DISC-13).
 PRINTED = StoppingDesign(noise=1 / 4, loss=1 / 2, level=3 / 4)

@@ -29,12 +29,12 @@ from geomdp.workloads import MarginalTables, Workload
 from geomdp.workloads.base import MAX_SCORES
 from geomdp.workloads.structure.sign_products import sign_products
 
-#: Duality gap asked of the projection, as a share of the mean squared noise: it then adds at most
-#: one part in a million to the bound on the squared error.
+#: Duality gap that the projection must reach, as a share of the mean squared noise. The gap then
+#: adds about one part in a million to the bound on the squared error.
 GAP_SHARE = 1e-6
-#: Relative tolerances below this one are at the rounding of squared distances in float64.
+#: Smallest relative tolerance: below it, float64 rounds squared distances too much.
 LEAST_TOLERANCE = 1e-14
-#: Columns up to which a relaxation is projected on: its error bound takes 12 s at 100 of them.
+#: Largest number of columns of a relaxation. The error bound takes 12 s for 100 columns.
 MAX_RELAXED_COLUMNS = 128
 #: Standard errors added to an estimated mean squared noise before it enters an upper bound; a
 #: normal variable exceeds them with probability 1e-6.
@@ -44,24 +44,26 @@ STANDARD_ERRORS = 4.76
 class Projected(PostProcessedNoise):
     """An additive mechanism followed by the Euclidean projection onto the sensitivity polytope.
 
-    M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, Z the noise of `inner` and K = K_Q the
-    sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, whose polytope is out
-    of reach, K is the larger `moment_relaxation`, an image of the elliptope.
+    M(X) = argmin over y in K of ||y - (Q(X) + Z / n)||_2, where Z is the noise of `inner` and
+    K = K_Q is the sensitivity polytope. For all 2-way tables of 25 to 128 two-level columns, no
+    oracle of the polytope is fast enough. There K is the `moment_relaxation`, an image of the
+    elliptope that contains the polytope.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use; ``ValueError`` for another mechanism.
+        The mechanism whose noisy answers are projected; ``ValueError`` for any other kind.
     draws : int
-        Most public draws behind E h_K(Z) in the prediction: with fewer the bound is looser and
-        takes less time. Releases do not depend on it.
+        Largest number of public draws from which the prediction estimates E h_K(Z), where h_K is
+        the support function of K. Fewer draws take less time and give a looser bound. Releases do
+        not depend on it.
 
     Notes
     -----
-    Privacy: that of `inner`, word for word; K is public, and the projection reads the noisy
+    Privacy: the guarantee of `inner`, unchanged. K is public, and the projection reads the noisy
     answers only (post-processing, GEN-2).
 
-    Error: for all data of n records, with E over Z,
+    Error: for every data set of n records, with the expectation over Z,
 
         E ||M(X) - Q(X)||^2 <= min{E ||Z||^2 / n^2, E h_K(Z) / n},
 
@@ -85,7 +87,7 @@ class Projected(PostProcessedNoise):
 
     @cached_property
     def body(self) -> Body:
-        """K: the sensitivity polytope, or a relaxation where that is out of reach."""
+        """K: the sensitivity polytope, or a relaxation if it has no fast enough oracle."""
         return reachable_body(self.workload)
 
     @cached_property
@@ -122,7 +124,7 @@ class Projected(PostProcessedNoise):
     def set_up(self) -> None:
         """Set up `inner` and the geometry; ``WorkloadSizeError`` if no projection is possible."""
         super().set_up()
-        # The draws behind the bound of the support are taken when a prediction first needs them.
+        # The draws for the bound E h_K(Z) are taken later, when a prediction first needs them.
         _ = self._projector, self._support, self.diameter
 
     def process(self, noisy: FloatArray) -> FloatArray:
@@ -130,7 +132,7 @@ class Projected(PostProcessedNoise):
         return self.nearest(noisy).point
 
     def nearest(self, noisy: FloatArray, warm_start: Projection | None = None) -> Projection:
-        """The nearest point of K to noisy means (m,), to the gap that `predicted_rmse` counts.
+        """The point of K nearest to noisy means (m,), up to the gap that `predicted_rmse` counts.
 
         `warm_start` is a point of K found before, as for `Projector.nearest`.
         """
@@ -139,7 +141,7 @@ class Projected(PostProcessedNoise):
 
 
 def is_relaxed(workload: Workload) -> bool:
-    """Whether no search over elements is possible, but a relaxation of the polytope is at hand."""
+    """Whether the universe is too large to search, but the polytope has a relaxation."""
     size = workload.universe.size
     pairs = isinstance(workload, MarginalTables) and workload.k == 2
     large = size is not None and MAX_SCORES < size <= 1 << MAX_RELAXED_COLUMNS
@@ -147,9 +149,9 @@ def is_relaxed(workload: Workload) -> bool:
 
 
 def reachable_body(workload: Workload) -> Body:
-    """The sensitivity polytope, or a relaxation that holds it where that is out of reach.
+    """The sensitivity polytope, or a relaxation that contains it if `is_relaxed`.
 
-    Of one-way tables it is a product of simplices, whatever the number of columns.
+    For one-way tables it is a product of simplices, whatever the number of columns.
     """
     if isinstance(workload, MarginalTables) and workload.k == 1:
         return Product([Simplex(np.eye(count)) for count in workload.levels])
@@ -157,10 +159,10 @@ def reachable_body(workload: Workload) -> Body:
 
 
 def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
-    """`Projector` of a body through a matrix, after a call of its oracle where that may refuse.
+    """`Projector` of a body through a matrix, after a check that the oracle of the body works.
 
-    A universe may be too large for the oracle. That must be known before a ledger pays. The oracle
-    refuses by size, before it searches, so a call without directions tells.
+    The universe may be too large for the oracle, and this must be known before a ledger pays. The
+    oracle refuses by size before it searches, so a call with no directions is enough to find out.
     """
     projector = Projector(body, matrix)
     if isinstance(body, WorkloadPolytope):
@@ -169,23 +171,24 @@ def tried_projector(body: Body, matrix: FloatArray | None = None) -> Projector:
 
 
 def squared_noise_limit(inner: AdditiveMechanism) -> float:
-    """E ||Z||_2^2 / n^2 of an additive mechanism, as an upper limit where it is estimated."""
+    """E ||Z||_2^2 / n^2 of an additive mechanism, or an upper limit of it if it is estimated."""
     predicted = inner.predicted_rmse
     limit = predicted.value + STANDARD_ERRORS * predicted.stderr
     return limit**2 * inner.workload.n_queries
 
 
 def noise_limit_source(inner: AdditiveMechanism) -> str:
-    """What `squared_noise_limit` estimates, to be added to a source; empty where nothing is."""
+    """Words about the estimate in `squared_noise_limit`, for a source; empty if it is exact."""
     estimated = inner.predicted_rmse.stderr > 0
     return "; E||Z||^2 by an upper limit from public draws" if estimated else ""
 
 
 def relative_tolerance(energy: float, scale: float) -> float:
-    """Tolerance of a projection at which its gap is `GAP_SHARE` of the mean squared noise `energy`.
+    """The duality gap `GAP_SHARE` times `energy`, the mean squared noise, relative to `scale`^2.
 
-    With a gap eta, <y - p, x - p> <= eta for all x in K; at x = Q(X) this is
-    e^2 <= <Z, p - Q(X)> + eta for the error e, hence e^2 <= ||Z||^2 + 2 eta and
-    E e^2 <= E h_K(Z) + eta.
+    It is kept between 1e-14 and 1e-8. Why a gap eta adds little to the error: let y = Q(X) + Z be
+    the noisy answers and p the point found. Then <y - p, x - p> <= eta for all x in K. For x = Q(X)
+    this gives e^2 <= <Z, p - Q(X)> + eta for the error e = ||p - Q(X)||. Hence
+    e^2 <= ||Z||^2 + 2 eta, and E e^2 <= E h_K(Z) + eta because E Z = 0.
     """
     return min(max(GAP_SHARE * energy / scale**2, LEAST_TOLERANCE), 1e-8)

@@ -1,4 +1,4 @@
-"""Clipping records to the unit ball, one by one, where the caller asks for it."""
+"""Clip records to the unit ball, each by itself, if the caller asks for it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ UNIT = 2.0**-53
 
 
 def clipped_to_ball(records: Records | Iterable[Records], d: int) -> Iterator[FloatArray]:
-    """Chunks of records with those of norm above 1 scaled into the unit ball, in order, lazily.
+    """Yield chunks (b, d) of the records, those of norm above 1 scaled into the unit ball.
 
-    Each record is mapped by itself, so neighbouring data sets stay neighbours (GEN-2). Numbers
-    that are not finite stay as they are; the universe refuses them.
+    Each record is mapped by itself, so neighbouring data sets stay neighbours (GEN-2). The rows
+    yielded have Euclidean norm at most 1 in exact arithmetic. Rows within (d + 8) 2^-53 of norm 1
+    are scaled too, because their computed norm does not tell on which side of 1 they are.
 
-    Chunks (b, d) have rows of Euclidean norm at most 1, in exact arithmetic. Rows within
-    (d + 8) 2^-53 of norm 1 are scaled too, as their computed norm does not tell on which side of 1
-    they are.
+    A chunk with a number that is not finite is yielded unchanged; the universe refuses it later.
     """
-    # A computed norm is off by a factor within 1 +- (d / 2 + 1) UNIT; the scaling below adds at
-    # most five roundings. This margin is above the sum of both.
+    # A computed norm has a relative error of at most (d / 2 + 1) UNIT, and the scaling below adds
+    # at most five roundings. The margin is above the sum of both.
     margin = (d + 8) * UNIT
     for chunk in chunk_arrays(records, (d,), None, CHUNK_ROWS):
         reals = np.asarray(chunk, dtype=np.float64)
         if not np.isfinite(reals).all():
             yield reals
             continue
-        # Entries scaled to at most 1 first: squares of entries above 1e154 would overflow.
+        # First scale all entries to at most 1, because squares of entries above 1e154 overflow.
         largest = np.maximum(np.abs(reals).max(axis=1, keepdims=True, initial=0.0), 1.0)
         scaled = reals / largest
         norms = np.linalg.norm(scaled, axis=1, keepdims=True)

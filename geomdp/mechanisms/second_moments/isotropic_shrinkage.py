@@ -1,4 +1,4 @@
-"""Shrinkage of noisy matrices towards multiples of the identity, where noise explains the rest."""
+"""Shrink noisy matrices towards multiples of the identity, if noise can explain the rest."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from geomdp._typing import FloatArray
 from geomdp.noise.base import Noise
 
 #: Number of public draws, and rank of the draw whose largest eigenvalue is the limit. So noise on a
-#: multiple of the identity exceeds the limit with probability 5 / 1001. The unshrunk matrix then
-#: errs several times as much as the shrunk one (0.095 against 0.015 at d = 50, n = 5000). At twice
-#: that probability isotropic data lose much of their gain; at a fifth of it, single large
-#: eigenvalues are missed more often (errors up to 1.2 times those without shrinkage at d = 20,
-#: n = 100).
+#: multiple of the identity exceeds the limit with probability 5 / 1001. The matrix is then not
+#: shrunk, and its error is several times as large as that of the shrunk one (0.095 against 0.015 at
+#: d = 50, n = 5000). With twice that probability, isotropic data would lose much of their gain.
+#: With a fifth of it, single large eigenvalues are missed more often (errors up to 1.2 times those
+#: without shrinkage at d = 20, n = 100).
 DRAWS, RANK = 1000, 5
 #: Matrix entries held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
@@ -26,34 +26,38 @@ BLOCK_ENTRIES = 1 << 22
 class IsotropicShrinkage:
     """Shrink Y = M + W to (t / d) I + s Y_0 unless an eigenvalue of Y_0 stands out of the noise.
 
-    Here Y_0 = Y - (tr Y / d) I is the traceless part, t is tr Y brought into [0, 1], and
+    M is the true matrix and W the noise. Y_0 = Y - (tr Y / d) I is the traceless part of Y, and M_0
+    and W_0 are those of M and W. t is tr Y clipped to [0, 1], and
 
         s = max(0, 1 - v / ||Y_0||_F^2),   v = E ||W_0||_F^2,
 
-    is the factor of James and Stein's estimator. Y is returned as it is if lambda_max(Y_0) exceeds
+    is the factor of James and Stein's estimator. Y is returned unchanged if lambda_max(Y_0) exceeds
     `limit`, a high quantile of lambda_max(W_0). This tests whether M is a multiple of the identity.
-    It detects a few large eigenvalues much earlier than the norm of Y_0, to which all directions of
-    the noise contribute. No M_0 has an eigenvalue above 1 - 1/d, so for a limit of that or more Y
-    is always shrunk.
+    It detects a few large eigenvalues much earlier than a test of the norm of Y_0, to which all
+    directions of the noise contribute. No M_0 has an eigenvalue above 1 - 1/d, so if the limit is
+    at least that, Y is always shrunk.
 
-    On isotropic M shrinkage removes most of the error. On all others
-    ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2), so that for all M and `limit`
+    If M is a multiple of the identity, shrinkage removes most of the error. For any M,
+    ||s Y_0 - M_0|| <= ||W_0|| + (1 - s) ||Y_0|| <= ||W_0|| + v^(1/2). So for all M and `limit`
 
         (E ||result - M||_F^2)^(1/2) <= (E ||W||_F^2)^(1/2) + v^(1/2).
 
-    A function of Y and of public numbers (post-processing). James and Stein 1961; formula sheet
-    GEN-2.
+    The result is a function of Y and of public numbers, so it is post-processing (GEN-2).
+
+    References
+    ----------
+    James and Stein 1961.
     """
 
     #: Order of the matrices.
     d: int
-    #: v.
+    #: v = E ||W_0||_F^2.
     energy: float
-    #: Largest eigenvalue of Y_0 that the noise explains; see `top_eigenvalue_limit`.
+    #: Largest eigenvalue of Y_0 that noise alone can explain; see `top_eigenvalue_limit`.
     limit: float
 
     def __call__(self, noisy: FloatArray) -> FloatArray:
-        """The result for svec of Y, (m,), as svec (m,)."""
+        """Map svec(Y), (m,), to svec of the result, (m,)."""
         trace, traceless = split_trace(noisy, self.d)
         visible = self.limit < 1 - 1 / self.d
         if visible and np.linalg.eigvalsh(unsvec(traceless))[-1] > self.limit:
@@ -65,17 +69,17 @@ class IsotropicShrinkage:
 
 
 def split_trace(vectors: FloatArray, d: int) -> tuple[FloatArray, FloatArray]:
-    """Traces (...) and traceless parts (..., m) of symmetric matrices as svec (..., m)."""
+    """Traces (...) and traceless parts (..., m) of symmetric matrices, given as svec (..., m)."""
     identity = svec(np.eye(d))
     traces = vectors @ identity
     return traces, vectors - traces[..., None] / d * identity
 
 
 def top_eigenvalue_limit(noise: Noise, d: int) -> float:
-    """Fifth largest lambda_max(W_0) of 1000 draws, W_0 the traceless part of noise on svec (m,).
+    """Fifth largest lambda_max(W_0) of 1000 draws of noise on svec (m,).
 
-    One more draw exceeds it with probability 5 / 1001. The seed is fixed and public. O(d^3) per
-    draw: 0.3 s in all at d = 50, 5 s at d = 200.
+    W_0 is the traceless part of the noise. One more draw exceeds the limit with probability
+    5 / 1001. The seed is fixed and public. O(d^3) per draw: 0.3 s in all at d = 50, 5 s at d = 200.
     """
     rng = np.random.default_rng(PUBLIC_SEED)
     tops: list[float] = []

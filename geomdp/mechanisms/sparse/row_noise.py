@@ -1,4 +1,7 @@
-"""Noise on the rows of a sparse projection: in float64 from a seed, or correctly rounded."""
+"""Noise on the T rows of a sparse projection A D, in float64 or correctly rounded.
+
+A (T rows) is the random sign matrix and D the histogram of records of `SparseProject`.
+"""
 
 from __future__ import annotations
 
@@ -16,28 +19,29 @@ from geomdp.noise.exact.scales import proved_gaussian_scale, proved_shortcut_sca
 from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 
-#: Rows whose noise is drawn at a time: whole numbers of Python take 40 bytes a row.
+#: Number of rows whose noise is drawn at a time. Drawn noise is Python integers at first, which
+#: take 40 bytes each.
 ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class GaussianRows:
-    """Gaussian noise on all T rows at once.
+    """Gaussian noise on all T rows, calibrated to the l2 sensitivity of the whole vector.
 
-    It is scaled to the l2 sensitivity of the projection, which does not depend on T.
+    This sensitivity does not depend on T, and neither does the noise on a row.
     """
 
     def sigma(self, privacy: ApproxDP | ZCDP, sensitivity: float, rows: int) -> float:
-        """Standard deviation of the noise on each row; `sensitivity` is in l2, of all rows."""
+        """Standard deviation of the noise on each row; `sensitivity` is that of all rows in l2."""
         del rows
         return gaussian_scale(sensitivity, privacy)
 
     def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
-        """Noise (rows,)."""
+        """Noise (rows,) in float64."""
         return sigma * rng.standard_normal(rows)
 
     def proved_scale(self, privacy: ApproxDP | ZCDP, change: int, rows: int) -> float:
-        """Standard deviation that is proved to suffice for rows that each move by `change`."""
+        """Standard deviation proved to suffice if each row changes by at most `change`."""
         return proved_gaussian_scale(rows * change**2, privacy)
 
     def deviation(self, scale: float) -> float:
@@ -51,9 +55,9 @@ class GaussianRows:
 
 @dataclass(frozen=True)
 class LaplaceRows:
-    """Laplace noise on every row, composed over the T rows, as in the paper.
+    """Laplace noise on every row, with privacy composed over the T rows, as in the paper.
 
-    With l2 sensitivity s of the whole vector, each row has sensitivity s / sqrt(T). Laplace noise
+    If the whole vector has l2 sensitivity s, each row has sensitivity s / sqrt(T). Laplace noise
     of scale s sqrt(8 ln(1/delta)) / eps makes each row eps / sqrt(8 T ln(1/delta))-DP, and the T
     rows together (eps, delta)-DP (GEN-2b), for eps at most 1.
     """
@@ -67,11 +71,11 @@ class LaplaceRows:
         return math.sqrt(2) * sensitivity / math.sqrt(rows) / step
 
     def draw(self, rng: np.random.Generator, sigma: float, rows: int) -> FloatArray:
-        """Noise (rows,)."""
+        """Noise (rows,) in float64."""
         return rng.laplace(0.0, sigma / math.sqrt(2), size=rows)
 
     def proved_scale(self, privacy: ApproxDP | ZCDP, change: int, rows: int) -> float:
-        """Laplace scale that is proved to suffice for rows that each move by `change`."""
+        """Laplace scale proved to suffice if each row changes by at most `change`."""
         return proved_shortcut_scale(change, _approximate(privacy), rows)
 
     def deviation(self, scale: float) -> float:
@@ -92,8 +96,9 @@ def _approximate(privacy: ApproxDP | ZCDP) -> ApproxDP:
 class RoundedRows:
     """Correctly rounded noise on T^(1/2) A D, whose entries are whole numbers (X-GRID).
 
-    A has entries +-T^(-1/2), so a record moves each entry of T^(1/2) A D by 1, and replacing one by
-    at most 2, whatever the hash key. Dividing the noisy numbers by T^(1/2) is post-processing.
+    The entries of A are +-T^(-1/2). So adding a record changes each entry of T^(1/2) A D by 1, and
+    replacing a record by at most 2, whatever the hash key. Dividing the noisy numbers by T^(1/2) is
+    post-processing.
 
     Parameters
     ----------
@@ -117,15 +122,15 @@ class RoundedRows:
         scale = noise.proved_scale(privacy, change, rows)
         self.grid = grid_for(noise.deviation(scale))
         self._rows = rows
-        # Parts of one size share a prepared draw; T is a power of two.
+        # T and ROWS are powers of two, so all parts have one size and share this sampler.
         self._part = noise.rounded(scale, min(rows, ROWS), self.grid)
 
     def draw(self) -> list[IntArray]:
-        """Whole numbers j, with j 2^-grid the rounded noise, in parts of at most 2^16 rows."""
+        """Rounded noise in multiples of 2^-grid, in parts of at most 2^16 rows."""
         return [np.array(self._part.draw()) for _ in range(0, self._rows, ROWS)]
 
     def released(self, sums: FloatArray, noise: list[IntArray]) -> FloatArray:
-        """A D + noise (T,), from the whole numbers T^(1/2) A D (T,) and a draw."""
+        """A D + noise (T,), from `sums` T^(1/2) A D (T,), whole numbers, and `noise` of `draw`."""
         noisy = np.concatenate(list(self._noisy(sums, noise)))
         return np.asarray(noisy / math.sqrt(self._rows))
 

@@ -1,4 +1,4 @@
-"""Strategies: what to measure so that a workload's answers follow with little error."""
+"""Strategies: other queries to measure, from which the answers follow with less error."""
 
 import lazy_loader
 

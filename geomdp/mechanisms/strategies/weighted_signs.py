@@ -1,4 +1,4 @@
-"""A design for columns of two levels: products of at most two signs, with weights."""
+"""A measurement design for columns of two levels: weighted products of at most two signs."""
 
 from __future__ import annotations
 
@@ -21,23 +21,30 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.sign_products import product_sums, record_signs, sign_products
 
-#: Random elements on which the measurements must rebuild the answers: a missing product shows on
-#: nearly every pair of them.
+#: Number of random elements on which the measurements are checked: they must determine the answers.
+#: A missing product changes the answers on nearly every pair of elements.
 CHECKED = 64
 
 
 @dataclass(frozen=True)
 class WeightedSigns:
-    """Products of at most two signs with Laplace noise, one weight for each order (binary columns).
+    """Measure products of at most two signs with Laplace noise, one weight for each order.
 
-    With weight t_j on products of order j the l1 change between neighbours is
-    2 max over w of sum_j t_j o_j(w) under replace-one, o_j(w) the number of products of order j
-    that change where w signs do, o_1 = w and o_2 = w (d - w); sum_j t_j n_j under add/remove, where
-    the number of records is measured as well. Finding the weights is a convex problem.
+    The d columns have two levels each, written as signs -1 and +1. All products of order j (of j
+    signs) get the same weight t_j. If two records differ in w signs, o_1(w) = w products of order 1
+    and o_2(w) = w (d - w) products of order 2 change, each by 2. So the l1 change of the weighted
+    products between neighbours is at most
+
+        2 max over w of sum_j t_j o_j(w)   under replace-one,
+        sum_j t_j n_j                      under add/remove,
+
+    where n_j is the number of products of order j that are measured. Under add/remove the number of
+    records is measured as well if answers depend on it (order 0). The weights minimise the squared
+    error at l1 change 1, which is a convex problem.
     """
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The best weights.
+        """The design with the weights of least predicted error.
 
         Raises
         ------
@@ -48,7 +55,8 @@ class WeightedSigns:
         if products is None:
             raise ValueError(f"workload must be linear in pairwise sign products, got {workload!r}")
         order = products.order
-        # The first sign of tables is the constant 1: its pairs are the single signs.
+        # For tables the first sign is the constant 1, so its products with the others are the
+        # single signs.
         leading = products.order > len(workload.universe.elements(0, 1)[0])
         first, second = np.triu_indices(order, 1)
         singles = (first == 0) if leading else np.zeros(len(first), dtype=bool)
@@ -75,7 +83,8 @@ class WeightedSigns:
             if len(columns) > len(groups):
                 rows.append(np.ones((1, CHECKED)))
                 sums.append(lambda counts: np.array([float(counts.count)]))
-            # Weights at their limit: one measurement of l1 sensitivity 1, undone by its weight.
+            # The weighted products of all orders have l1 sensitivity 1. Noise of scale 1 on a
+            # product times its weight is noise of scale 1 / weight on the product.
             return [
                 laplace_measurement(1 / weight, C, part, changes=limit, sums=total)
                 for weight, C, part, limit, total in zip(
@@ -89,7 +98,7 @@ class WeightedSigns:
 
 
 def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSums:
-    """Sums of the products of signs at `places` among all pairs of signs."""
+    """A function from records to the sums of the sign products chosen by `places` (bool)."""
 
     def sums(counts: Counts) -> FloatArray:
         if not isinstance(counts, RecordCounts):
@@ -102,7 +111,10 @@ def _product_sums(workload: Workload, places: npt.NDArray[np.bool_]) -> ExactSum
 
 
 def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:
-    """Weights t > 0 that minimise sum c_j / t_j^2 under limits @ t <= 1, rescaled to fit."""
+    """Weights t > 0 that minimise sum_j costs_j / t_j^2 subject to limits @ t <= 1.
+
+    `limits` (w, j) has one constraint in each row.
+    """
     if len(costs) == 1:
         return np.asarray(1 / limits.max(axis=0))
     from scipy.optimize import LinearConstraint, minimize  # slow import
@@ -123,5 +135,5 @@ def _best_weights(costs: FloatArray, limits: FloatArray) -> FloatArray:
         constraints=LinearConstraint(limits * even, ub=1.0),
     )
     weights = found.x * even
-    # Whatever the solver returned, the l1 change is then at most 1.
+    # Rescale, so that the l1 change is at most 1 whatever the solver returned.
     return np.asarray(weights / (limits @ weights).max())

@@ -1,4 +1,8 @@
-"""The exponential mechanism for exact scores: decided in float64 with a margin, else in balls."""
+"""The exponential mechanism for exact scores, by float64 with error bounds or ball arithmetic.
+
+Float64 decides if the largest noisy score is ahead of all others by more than the error bounds.
+Otherwise ball arithmetic (`arb`, intervals around the exact values) decides.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,10 @@ from geomdp.noise.exact.variates import exponentials
 
 
 def noisy_argmax(scores: FloatArray, scale: float, entropy: Entropy | None = None) -> int:
-    """An index with probability proportional to exp(scores[i] / scale), for floats as they are."""
+    """An index with probability proportional to exp(scores[i] / scale).
+
+    The floats `scores` (k,) and `scale` stand for their exact values. See `exact_argmax`.
+    """
     values = scores.tolist()
     return exact_argmax(scores, np.zeros(len(scores)), values.__getitem__, scale, entropy)
 
@@ -29,22 +36,23 @@ def exact_argmax(
     scale: float,
     entropy: Entropy | None = None,
 ) -> int:
-    """An index with probability proportional to exp(exact(i) / scale): by Gumbel-max.
+    """An index with probability proportional to exp(exact(i) / scale), by the Gumbel-max method.
 
-    The largest score / scale - ln E, with E exponential: -ln E is a Gumbel variable.
+    It is the index i of the largest exact(i) / scale - ln E_i, where the E_i are independent
+    exponential variables. -ln E_i is a Gumbel variable.
 
     Parameters
     ----------
     near : (k,) array
         Floats near the scores.
     errors : (k,) array
-        Bounds on their distances from the scores.
+        Bounds on the distances of `near` from the scores.
     exact : callable
-        Index -> the score itself; called for all of them where float64 leaves two candidates.
+        Index -> exact score. Called for all indices if float64 does not decide.
     scale : float
-        Taken as the dyadic rational that it is.
+        Above 0; stands for its exact value, a dyadic rational.
     entropy : callable, optional
-        Source of random bytes; by default `os.urandom`. Anything else is for tests.
+        Source of random bytes; by default `os.urandom`. Other sources are for tests only.
     """
 
     def largest(draw: Draw) -> int:
@@ -53,7 +61,8 @@ def exact_argmax(
         keys = [exact_ball(exact(i)) / unit - e.log() for i, e in enumerate(spread)]
         best = 0
         for i, key in enumerate(keys):
-            # Middles are compared as they are: as floats, those of large scores could be equal.
+            # Compare the exact midpoints. Rounded to floats, midpoints of large scores could be
+            # equal.
             if key.mid() > keys[best].mid():
                 best = i
         if all(i == best or key < keys[best] for i, key in enumerate(keys)):
@@ -64,10 +73,16 @@ def exact_argmax(
 
 
 def _by_floats(near: FloatArray, errors: FloatArray, scale: float, bits: UniformBits) -> int:
-    """The same index, from the first word of each number; `Undecided` if two keys overlap.
+    """The index of the largest key, from the first 62 bits of each uniform number.
 
-    E = -ln u is off by at most o; ln E then by at most o / (E - o) and the error of
-    `near_log`. A sum of two terms adds half a unit in the last place of each and of itself.
+    The key of index i is score / scale - ln E with E = -ln U. The computed E has an error of at
+    most `off`, so ln E has one of at most off / (E - off), plus that of `near_log`. The two terms
+    and their sum are rounded, each by at most half a unit in its last place.
+
+    Raises
+    ------
+    Undecided
+        If the error bounds of the largest key and of another one overlap.
     """
     with np.errstate(all="ignore"):
         size, off = minus_log(bits.first_words(len(near)))
@@ -81,7 +96,7 @@ def _by_floats(near: FloatArray, errors: FloatArray, scale: float, bits: Uniform
         best = int(np.argmax(lowest))
         rivals = keys + wrong
         rivals[best] = -np.inf
-        # False for NaN, which only balls can decide.
+        # The comparison is False for NaN, so balls decide then.
         if (rivals < lowest[best]).all():
             return best
     raise Undecided

@@ -1,7 +1,8 @@
 """Logarithm, sine and cosine from IEEE additions, products and roots, with proved errors.
 
 The functions of a mathematical library have no error bound that is proved on every machine. These
-have one, because each of their operations is correctly rounded: relative error u = 2^-53.
+functions have one, because IEEE 754 rounds each of their operations correctly. One operation has a
+relative error of at most u = 2^-53.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ _LOG_TERMS, _TURN_TERMS = 12, 11
 def logarithm(values: FloatArray) -> FloatArray:
     """ln x for normal x > 0, with a relative error of at most 2^-46.
 
-    x = m 2^e with m in [1/2^(1/2), 2^(1/2)), and ln x = e ln 2 + 2 s (1 + s^2/3 + s^4/5 + ...) with
-    s = (m - 1) / (m + 1), |s| < 0.172. Twelve terms leave a relative rest below s^24 / 25 < 2^-60.
-    m - 1 is exact up to one rounding, s has relative error 3 u, and Horner's rule with positive
-    terms at most 50 u. Where e = 0 this is all. Where e is not 0, |ln x| is at least ln(2) / 2, the
-    two summands are at most 3 |ln x| in modulus, and their rounding adds at most 10 u.
+    Write x = m 2^e with m in [1/2^(1/2), 2^(1/2)). Then ln x = e ln 2 + 2 s (1 + s^2/3 + s^4/5 +
+    ...) with s = (m - 1) / (m + 1) and |s| < 0.172. The series is cut after twelve terms; the
+    rest is below 2^-60 of the sum. Relative errors are at most 3 u for s and 50 u for the sum by
+    Horner's rule, because all terms are positive. If e = 0, these are all errors. If e is not 0,
+    |ln x| is at least ln(2) / 2, both summands are at most 3 |ln x| in modulus, and rounding them
+    adds at most 10 u.
     """
     mantissa, exponent = np.frexp(values)
     small = mantissa < math.sqrt(0.5)
@@ -42,10 +44,11 @@ def logarithm(values: FloatArray) -> FloatArray:
 def sine_cosine(turns: FloatArray) -> tuple[FloatArray, FloatArray]:
     """sin(2 pi v) and cos(2 pi v) for v in [0, 1], each with an absolute error of at most 2^-46.
 
-    v = k / 4 + r with whole k and |r| <= 1/8, exactly. The Taylor series of angles t = 2 pi r,
-    |t| <= pi / 4, are cut after terms of degree 21 and 20, which leaves less than 2^-70. t has
-    relative error 2 u, and Horner's rule at most 80 u. A quarter turn swaps the functions and
-    changes signs.
+    Write v = k / 4 + r with a whole number k and |r| <= 1/8; r is computed exactly. Let
+    t = 2 pi r, so |t| <= pi / 4. The Taylor series of sin t and cos t are cut after the terms of
+    degree 21 and 20; the rests are below 2^-70. The relative error of t is at most 2 u, and
+    Horner's rule adds at most 80 u. Each of the k quarter turns swaps the two functions and changes
+    a sign.
     """
     quarter = np.rint(4 * turns)
     angle = 2 * math.pi * (turns - quarter / 4)

@@ -1,4 +1,7 @@
-"""Noise on the entries of symmetric matrices, where svec would bring in a rounded root of 2."""
+"""Noise on the entries of symmetric matrices, for exact sums of entries.
+
+In svec coordinates, entries off the diagonal have the factor sqrt(2), which would be rounded.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from geomdp.noise.exact.variates import Vector, bartlett_factor, exponentials
 
 
 def matrix_entries(on_svec: Computable, order: int) -> Computable:
-    """A vector in svec coordinates as matrix entries: the upper triangle, row by row.
+    """Convert a vector in svec coordinates to matrix entries: the upper triangle, row by row.
 
-    Entries off the diagonal lose their factor of sqrt(2).
+    `order` is the number of rows of the matrix. Entries off the diagonal are divided by sqrt(2).
     """
     diagonal = [i == j for i in range(order) for j in range(i, order)]
 
@@ -33,20 +36,21 @@ def times(factor: int, vector: Computable) -> Computable:
 def wishart_difference(order: int, rate: float, centre: float) -> Computable:
     """Cone noise over {M psd, tr M <= 1}: the upper triangle of A_1 - A_2 - centre (r_1 - r_2) I.
 
-    The lifted vectors (A, r) have density proportional to e^(-rate r) on r >= tr A. So A has
-    density proportional to e^(-rate tr A) on the psd cone, the law of G G^T / (2 rate) with G
-    standard Gaussian (d, d + 1); and r - tr A is exponential with that rate (JL-WIS, X-CONE). With
-    a centre of 0 the r_i are not drawn.
+    The two lifted vectors (A, r) are independent, with density proportional to e^(-rate r) on the
+    cone {A psd, r >= tr A}. So A has density proportional to e^(-rate tr A) on the psd cone. This
+    is the law of G G^T / (2 rate) for a standard Gaussian matrix G (d, d + 1). Given A, r - tr A is
+    exponential with that rate (JL-WIS, X-CONE). If the centre is 0, the r_i are not drawn.
 
     Parameters
     ----------
     order : int
-        d.
+        Order d of the matrices.
     rate : float
         Rate of the exponential weight.
     centre : float
-        The multiple of the identity that is taken off for each unit of the public number of
-        records; 0 where that number is not public.
+        Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records; where
+        that number is public, the noise it causes along the centre is subtracted. 0 where the
+        number is not public.
     """
     exact_rate, exact_centre = arb(rate), arb(centre)
 
@@ -57,7 +61,7 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
 
     def entries(draw: Draw) -> Vector:
         (first, one), (second, two) = wishart(draw), wishart(draw)
-        # Everything is multiplied by 2 rate until the end.
+        # All quantities are 2 rate times those of the docstring, until they are divided at the end.
         shift = arb(0)
         if centre:
             above, below = exponentials(2, draw)

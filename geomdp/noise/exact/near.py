@@ -1,13 +1,14 @@
 """Laplace and Gaussian vectors in float64 with proved errors: they decide most roundings.
 
-A filter, as in exact geometric predicates. Each value comes with a bound on its distance from the
-exact one. If a rounding could differ within that bound, balls decide it with more bits of the same
-numbers, so the result is the same as without the filter.
+This is a filter, as in exact geometric predicates. Each float64 value comes with a bound on its
+distance from the exact value. If all numbers within that bound round to the same multiple, this
+decides the rounding. Otherwise ball arithmetic decides it with more bits of the same uniform
+numbers. So the result is the same as without the filter.
 
-The bounds rest on sums, products, quotients and square roots alone, which IEEE 754 rounds
+The proofs of the bounds use sums, products, quotients and square roots alone, which IEEE 754 rounds
 correctly: each has a relative error of at most u = 2^-53. Logarithms, sines and cosines are
-polynomials written out here, since those of a mathematical library come without a proved error.
-Bounds are stated with a margin of 2 to 8 over the errors that are counted.
+computed here by polynomials, because those of a mathematical library have no proved error bound.
+The bounds are 2 to 8 times as large as the errors that the docstrings count.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ import numpy.typing as npt
 from geomdp._typing import FloatArray
 from geomdp.noise.exact.uniforms import WORD_BITS, Undecided, UniformBits
 
-#: The first words of uniform numbers: whole numbers below 2^62.
+#: The first words of uniform numbers: their first 62 bits as whole numbers below 2^62.
 Words = npt.NDArray[np.uint64]
-#: Values (m,), and bounds on their errors (m,), which may be infinite.
+#: Values (m,) and bounds (m,) on their errors; a bound may be infinite.
 Near = tuple[FloatArray, FloatArray]
 
 #: Bound on the error of `near_log`, and on that of `near_turn`.
 LOG_ERROR, TURN_ERROR = 2.0**-45, 2.0**-48
-#: Error of `minus_log`: a share of its value, and what the rounding of the word to a float adds.
+#: Errors of `minus_log`: relative to its value, and from rounding the word to a float.
 SHARE_ERROR, WORD_ERROR = 2.0**-46, 2.0**-52
-#: A number u of which the first word w is known lies in [w, w + 1] 2^-62, so that -ln u is below
-#: 62 ln 2 - ln w by at most 1 / w. The float nearest to w is off by a relative u, which is within
-#: this share of 1 / w.
+#: A uniform number U with the first word w lies in [w, w + 1] 2^-62. So -ln U is below
+#: 62 ln 2 - ln w, by at most 1 / w. The code divides by the float nearest to w instead of w; the
+#: factor 1.01 covers this.
 CUT = 1.01
-#: Whole numbers below this are floats, and so are their halves.
+#: Whole numbers below this and their halves are exact in float64.
 LARGEST = 2.0**51
 
 
@@ -46,16 +47,16 @@ class NearVector:
     Parameters
     ----------
     count : int
-        Uniform numbers that it is made of.
+        Number of uniform numbers that it is computed from.
     evaluate : callable
-        Their first words (count,) -> values (m,) and bounds on the errors (m,).
+        First words (count,) of the uniform numbers -> values (m,) and bounds (m,) on the errors.
     """
 
     count: int
     evaluate: Callable[[Words], Near]
 
     def rounded(self, bits: UniformBits, grid: int) -> list[int]:
-        """As `nearest_multiples` of the exact vector.
+        """The multiples of 2^-grid nearest to the exact vector, as `nearest_multiples`.
 
         Raises
         ------
@@ -68,14 +69,16 @@ class NearVector:
 
 
 def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list[int]:
-    """The whole numbers j with j 2^-grid nearest to numbers known up to `errors`.
+    """The whole numbers j with j 2^-grid nearest to numbers that are `values` up to `errors`.
 
     Raises
     ------
     Undecided
-        If a number within the error of a value, or beyond 2^51 units, has another one.
+        If the numbers within the error of a value do not all have the same nearest multiple, or if
+        a value is 2^51 multiples or more.
     """
-    # A product with a power of two is exact, or infinite, or 0 with an error below 2^-1000.
+    # Scaling by a power of two is exact, unless it overflows to infinity or underflows, with an
+    # error below 2^-1000.
     scaled = np.ldexp(values, grid)
     whole = np.floor(scaled + 0.5)
     # |scaled - whole| is at most 1/2 and exact, because both are multiples of the last place of
@@ -85,14 +88,14 @@ def nearest_by_floats(values: FloatArray, errors: FloatArray, grid: int) -> list
     decided = (room > np.ldexp(errors, grid) * (1 + 2.0**-50) + 2.0**-60) & (
         np.abs(whole) < LARGEST
     )
-    # NaN is not decided.
+    # Comparisons with NaN are False, so NaN is not decided.
     if not decided.all():
         raise Undecided
     return [int(j) for j in whole.astype(np.int64).tolist()]
 
 
 def near_laplaces(count: int, scale: float) -> NearVector:
-    """`scale` times the variables of `variates.laplaces`: ln(U / V)."""
+    """`scale` times the Laplace variables ln(U / V) of `variates.laplaces`."""
 
     def evaluate(words: Words) -> Near:
         logs, off = minus_log(words)
@@ -103,7 +106,10 @@ def near_laplaces(count: int, scale: float) -> NearVector:
 
 
 def near_gaussians(count: int, scale: float) -> NearVector:
-    """`scale` times the variables of `variates.gaussians`, (-2 ln U)^(1/2) (sin, cos)(2 pi V)."""
+    """`scale` times the Gaussian variables of `variates.gaussians`.
+
+    They come in pairs, (-2 ln U)^(1/2) sin(2 pi V) and (-2 ln U)^(1/2) cos(2 pi V).
+    """
     pairs = (count + 1) // 2
 
     def evaluate(words: Words) -> Near:
@@ -120,16 +126,17 @@ def near_gaussians(count: int, scale: float) -> NearVector:
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    """A bound on the rounding of results of these sizes, down to the smallest floats."""
+    """A bound on the rounding error of one operation with these results, underflow included."""
     return np.asarray(2.0**-53 * np.abs(values) + 2.0**-1000)
 
 
 def minus_log(words: Words) -> Near:
-    """-ln u of uniform numbers u from their first words, and how far it may be off.
+    """-ln U of uniform numbers U from their first words, and a bound on its error.
 
-    With w = 2^e t as in `_split`, it is (62 - e) ln 2 - ln t. Either e = 62 and only the second
-    term is left, or the sum is at least 0.34 and the terms at most 2.1 and 1.1 times as large. So
-    it is off by at most 50 u of its value. Infinite for the word 0.
+    With w = 2^e t as in `_split`, the value is (62 - e) ln 2 - ln t. If e = 62, only the second
+    term is left. Otherwise the value is at least 0.34, and the two terms are at most 2.1 and 1.1
+    times as large as it. So the relative error of the value is at most 50 u. For the word 0 the
+    value is infinite.
     """
     numbers = words.astype(np.float64)
     e, log = _split(numbers)
@@ -139,10 +146,11 @@ def minus_log(words: Words) -> Near:
 
 
 def near_log(numbers: FloatArray) -> FloatArray:
-    """ln x of x from 2^-62 to 2^62 to within 2^-45, a relative error u of x included.
+    """ln x for x from 2^-62 to 2^62, to within 2^-45; -inf for x = 0.
 
-    With x = 2^e t as in `_split`, e ln 2, at most 43, and the sum bring 4 roundings of 43 u: in all
-    below 2^-45. -inf for x = 0.
+    The error holds even if x itself has a relative error of u. With x = 2^e t as in `_split`,
+    e ln 2 and the sum are at most 43 in modulus. They cause four errors of at most 43 u, and the
+    total error is below 2^-45.
     """
     e, log = _split(numbers)
     return np.asarray(np.where(numbers > 0, e * math.log(2) + log, -np.inf))
@@ -151,8 +159,9 @@ def near_log(numbers: FloatArray) -> FloatArray:
 def _split(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The e and ln t of x = 2^e t with t in [2^-1/2, 2^1/2].
 
-    With s = (t - 1) / (t + 1), |s| < 0.172 and ln t = 2 (s + s^3/3 + s^5/5 + ...), at most 0.35.
-    What follows s^23 adds less than 2^-66 of it, and all roundings less than 40 u of it.
+    With s = (t - 1) / (t + 1), |s| < 0.172 and ln t = 2 (s + s^3/3 + s^5/5 + ...), which is at most
+    0.35 in modulus. The series is cut after s^23. Relative to ln t, the rest is below 2^-66 and all
+    rounding errors together are below 40 u.
     """
     fraction, exponent = np.frexp(numbers)
     low = fraction < math.sqrt(0.5)
@@ -166,11 +175,12 @@ def _split(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
-    """sin and cos of 2 pi v to within 2^-48, for any v in [w, w + 1] 2^-62.
+    """sin and cos of 2 pi V to within 2^-48, for any V in [w, w + 1] 2^-62.
 
-    The first three bits of v name an octant. The rest is an angle x in it, from 0 to pi / 4, to
-    within 3 u, with odd octants counted from their end. What follows x^17 and x^18 in the series
-    adds less than 2^-63. Each of the at most 10 steps of Horner's rule is off by 2 u.
+    The first three bits of V give the octant of the angle 2 pi V. The other bits give the angle x
+    from 0 to pi / 4 within the octant, to within 3 u; in odd octants x is measured from the end.
+    The series of sin x and cos x are cut after x^17 and x^18; the rests are below 2^-63. Horner's
+    rule takes at most 10 steps with an error of at most 2 u each.
     """
     octant = (words >> np.uint64(WORD_BITS - 3)).astype(np.int64)
     rest = np.uint64((1 << (WORD_BITS - 3)) - 1)
@@ -183,7 +193,7 @@ def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
         sine = 1 - sine * square / (k * (k + 1))
     for k in range(17, 0, -2):
         cosine = 1 - cosine * square / (k * (k + 1))
-    # The angle is a quarter turn, q times, plus or minus x.
+    # The angle is `quarter` quarter turns plus x, or minus x in odd octants.
     a, b = np.where(odd, -x * sine, x * sine), cosine
     quarter = (octant + 1) // 2 % 4
     swapped = (quarter & 1).astype(bool)

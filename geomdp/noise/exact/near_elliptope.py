@@ -1,7 +1,8 @@
 """Cone noise over the elliptope in float64 with proved errors: a filter, see `near`.
 
-The same numbers are read in the same order as by `vectors.noise_vector`: two gamma variables, then
-two random correlation matrices from Bartlett's factor. No step rejects, so their places are fixed.
+Uniform numbers are read in the same order as by `vectors.noise_vector`: those of two gamma
+variables, then those of two random correlation matrices from Bartlett's factor. No step rejects, so
+the place of each uniform number is fixed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ UNIT = 2.0**-52
 
 
 def near_cone(noise: ConeNoise) -> NearVector | None:
-    """The noise in float64 with proved errors; None for other bodies than an elliptope around 0."""
+    """The noise in float64 with proved errors.
+
+    None unless the body is an elliptope of order 2 or more and the centre of the cone is 0.
+    """
     body = noise.body
     if not isinstance(body, Elliptope) or body.order < 2 or noise.centre.any():
         return None
@@ -55,7 +59,7 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
         gap = float(np.max([off for _, off in points]))
         moved = sizes[0] * a - sizes[1] * b
         total = sum(sizes)
-        # Correlations are at most 1, and known up to `gap`.
+        # Correlations are at most 1 in modulus, with errors of at most `gap`.
         off = (total + sum(wrong)) * gap + sum(wrong) + 4 * UNIT * total
         return linear.image(moved, off, sizes[0] - sizes[1], total, sum(wrong))
 
@@ -64,16 +68,23 @@ def near_cone(noise: ConeNoise) -> NearVector | None:
 
 @dataclass(frozen=True)
 class _Linear:
-    """The map x -> matrix @ x + t constant in float64."""
+    """The map (x, t) -> matrix @ x + t constant in float64.
+
+    A matrix of None is the identity, a constant of None is 0.
+    """
 
     matrix: sp.csr_array | None
     constant: FloatArray | None
-    #: Sums of |entries| of the rows, and the largest number of entries of one.
+    #: Sums of |entries| of each row of the matrix, and the largest number of entries of a row.
     weights: FloatArray
     longest: int
 
     def image(self, x: FloatArray, off: float, t: float, size: float, wrong: float) -> Near:
-        """Images of x, known up to `off` an entry and at most `size`; t is known up to `wrong`."""
+        """Images of (x, t) with bounds on their errors.
+
+        Entries of x have errors of at most `off`. The moduli of these entries and of t are at most
+        `size`, and t has an error of at most `wrong`.
+        """
         values = x if self.matrix is None else self.matrix @ x
         errors = self.weights * (off + (self.longest + 2) * UNIT * (size + off))
         if self.constant is not None:
@@ -88,16 +99,18 @@ def _linear(noise: ConeNoise, dimension: int) -> _Linear:
     matrix = sp.csr_array(noise.matrix)
     weights = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
     longest = int(np.diff(matrix.indptr).max(initial=0))
-    # The sum of so many terms is rounded too; a share of it is far above that.
+    # The computed sums are rounded; the factor 1 + 2^-30 is far above these errors.
     return _Linear(matrix, noise.constant, np.asarray(weights * (1 + 2.0**-30)), longest)
 
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the numbers of one correlation matrix stand among all that are read.
+    """Places of the uniform numbers of one correlation matrix among all that are read.
 
-    Rows i = 0, .., p - 1 of Bartlett's factor in turn: i Gaussian variables from (i + 1) // 2 pairs
-    of numbers, then a gamma variable of shape (p + 1 - i) / 2.
+    The rows i = 0, .., p - 1 of Bartlett's factor follow each other. A row takes i Gaussian
+    variables from (i + 1) // 2 pairs of uniform numbers (U, V), then a gamma variable of shape
+    (p + 1 - i) / 2. That is a sum of exponentials, one for each whole unit of the shape, plus half
+    a squared Gaussian variable if the shape is not whole.
     """
 
     order: int
@@ -105,9 +118,9 @@ class _Places:
     turns: IntArray  # numbers V of the pairs
     pair_rows: IntArray  # row of each pair
     pair_columns: IntArray  # column of its first variable
-    exponentials: IntArray  # numbers behind the whole parts of the gamma variables
+    exponentials: IntArray  # numbers of the exponentials in the gamma variables
     exponential_rows: IntArray
-    halves: IntArray  # (h, 2): numbers of the halves
+    halves: IntArray  # (h, 2): numbers of the half squared Gaussians
     half_rows: IntArray
     stop: int
 
@@ -149,8 +162,8 @@ def _places(order: int, start: int) -> _Places:
 
 
 def _sum(logs: FloatArray, cuts: FloatArray) -> tuple[float, float]:
-    """A gamma variable of whole shape as a sum of exponentials, and how far it may be off."""
-    # `fsum` rounds the exact sum once.
+    """A gamma variable of whole shape as a sum of exponentials, and a bound on its error."""
+    # `fsum` computes the sum exactly and rounds it once.
     total = math.fsum(logs.tolist())
     return total, float(cuts.sum()) * (1 + 2.0**-30) + UNIT * total
 
@@ -158,21 +171,23 @@ def _sum(logs: FloatArray, cuts: FloatArray) -> tuple[float, float]:
 def _correlations(
     words: Words, logs: FloatArray, cuts: FloatArray, places: _Places
 ) -> tuple[FloatArray, float]:
-    """A correlation matrix (p, p), and how far its entries may be off."""
+    """A correlation matrix (p, p), and a bound on the errors of its entries."""
     factor, errors = _factor(words, logs, cuts, places)
     lengths = np.sqrt((factor**2).sum(axis=1))
     units = factor / lengths[:, None]
-    # x / |x| moves by at most 2 |e| / |x| when x does by e; norm and quotient add their roundings.
+    # If a row x has an error e, then x / |x| has one of at most 2 |e| / |x|. The last term covers
+    # the roundings of the norm and the quotient.
     moved = 2 * np.sqrt((errors**2).sum(axis=1)) / lengths * (1 + 2.0**-30)
     off = float(moved.max()) + (places.order + 8) * UNIT
-    # Inner products of vectors of length 1, each off by `off`, and their own rounding.
+    # Errors of inner products of two unit vectors with errors `off`, and the rounding of the sums.
     return units @ units.T, (2 * off + off**2) * (1 + 2.0**-30) + (places.order + 8) * UNIT
 
 
 def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -> Near:
     """The lower triangular factor (p, p) and the errors of its entries."""
     order = places.order
-    # One column more, for the second variable of a pair of which a row needs only the first.
+    # A row with an odd number of Gaussian variables gets one too many: the second of its last pair.
+    # It stands in the column of the diagonal and is overwritten below.
     factor, errors = np.zeros((order, order + 1)), np.zeros((order, order + 1))
     pairs = len(places.lengths)
     chosen = np.concatenate([words[places.lengths], words[places.turns]])
@@ -191,7 +206,6 @@ def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -
     wrong += (order + 8) * UNIT * sums
     diagonal = np.sqrt(2 * sums)
     each = np.arange(order)
-    # What stands in the column of the diagonal or behind it is the unneeded half of a pair.
     factor[each, each] = diagonal
     errors[each, each] = 2 * wrong / diagonal * (1 + 2.0**-30) + 4 * UNIT * diagonal
     return factor[:, :order], errors[:, :order]

@@ -1,4 +1,4 @@
-"""Uniform points of bodies as computable vectors, by the type of the body."""
+"""Uniform points of bodies as functions of uniform numbers in ball arithmetic, by type of body."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from geomdp.noise.exact.variates import (
     whole_number,
 )
 
-#: A random vector: a function of the uniform numbers.
+#: A random vector as a function of uniform numbers, evaluated in ball arithmetic.
 Computable = Callable[[Draw], Vector]
 
 #: Bodies that have a float64 sampler but no correctly rounded one.
@@ -58,8 +58,8 @@ NO_EXACT_POINTS: dict[type[Body], str] = {
     ),
 }
 
-#: Largest p of an l_p ball: beyond it the box differs by less than 1 part in 10^4 in up to 10^40
-#: dimensions, and powers x^p leave the range of exponents.
+#: Largest p of an l_p ball. Beyond it, powers x^p leave the range of exponents. A box then differs
+#: from the ball by less than 1 part in 10^4 in up to 10^40 dimensions.
 LARGEST_EXPONENT = 2.0**20
 
 
@@ -67,12 +67,13 @@ LARGEST_EXPONENT = 2.0**20
 def uniform_point(body: Body) -> Computable:
     """A uniform point of `body`, within its affine hull, as a function of uniform numbers.
 
-    What depends on the body alone is prepared at this call, so that errors come before any draw.
+    What depends on the body alone is computed in this call, so that errors are raised before any
+    draw.
 
     Raises
     ------
     NoExactPath
-        If the body, or one it is made of, has no computable sampler in this room.
+        If the body, or one that it is made of, has no sampler in ball arithmetic.
     """
     reason = NO_EXACT_POINTS.get(type(body), "no sampler in ball arithmetic is written for it")
     raise NoExactPath(body, reason)
@@ -107,7 +108,10 @@ def _cross_polytope(body: CrossPolytope) -> Computable:
 
 @uniform_point.register
 def _lp_ball(body: LpBall) -> Computable:
-    """Entries of density exp(-|x|^p), over the norm with one more exponential (SAM-4)."""
+    """r x / (sum_i |x_i|^p + E)^(1/p), where x_i has density proportional to exp(-|x|^p) (SAM-4).
+
+    E is an exponential variable.
+    """
     if body.p == 1:
         return _cross_polytope(CrossPolytope(body.m, body.r))
     if body.p > LARGEST_EXPONENT:
@@ -130,7 +134,8 @@ def _box(body: Box) -> Computable:
 
     def point(draw: Draw) -> Vector:
         heights = draw.uniforms(len(lower))
-        # A flat axis is kept exact: its value may be a midpoint of the grid.
+        # Keep the value of a flat axis exact. It may be a midpoint of the grid, whose rounding no
+        # ball around it can decide.
         return [
             a if a == b else a + (b - a) * u for a, b, u in zip(lower, upper, heights, strict=True)
         ]
@@ -140,7 +145,7 @@ def _box(body: Box) -> Computable:
 
 @uniform_point.register
 def _ellipsoid(body: Ellipsoid) -> Computable:
-    """The image of the unit ball under the root, which must be one-to-one."""
+    """The image of a uniform point of the unit ball under the root, which must be one-to-one."""
     rank, columns = body.affine_hull().dimension, body.root.shape[1]
     if rank == 0:
         return lambda _: [arb(0)] * body.dimension
@@ -153,9 +158,10 @@ def _ellipsoid(body: Ellipsoid) -> Computable:
 def _symmetrised_box(body: SymmetrisedBox) -> Computable:
     """u_i (c_i - c_0) with one of c_0, .., c_m equal to 0 and the others uniform on [0, 1].
 
-    In y = x / u the body is that of all differences (c_i - c_0) of points c in R^(m + 1) whose
-    largest and smallest entry differ by at most 1. It is the union, without overlap, of m + 1 cells
-    of volume 1, by which entry is the smallest: with that entry 0, the others fill [0, 1]^m.
+    u are the sides of the box. In coordinates y = x / u, the body consists of all differences
+    (c_1 - c_0, .., c_m - c_0) of points c in R^(m + 1) whose largest and smallest entry differ by
+    at most 1. It is cut into m + 1 cells by which entry of c is the smallest. If that entry is 0,
+    the others fill [0, 1]^m, so each cell has volume 1.
     """
     upper = dyadic(body.upper)
 
@@ -181,8 +187,9 @@ def _simplex(body: Simplex) -> Computable:
 def _simplex_difference(body: SimplexDifference) -> Computable:
     """See `SimplexDifference.sample_uniform` for the cells (I, J) and the point in one (X-SIM).
 
-    With C(r+1, k) C(r-1, k-1) / C(2r, r) for |I| = k and I uniform of that size, I is what r of 2 r
-    objects, drawn without replacement, have in common with the first r + 1 of them.
+    I has size k with probability C(r+1, k) C(r-1, k-1) / C(2r, r), and is uniform among the sets of
+    its size. To draw it, choose r of 2 r objects without replacement. I is the set of chosen
+    objects among the first r + 1.
     """
     rank = len(body.vertices) - 1
     if rank == 0:
@@ -204,7 +211,7 @@ def _simplex_difference(body: SimplexDifference) -> Computable:
 
 @uniform_point.register
 def _triangulated(body: TriangulatedPolytope) -> Computable:
-    """A simplex conv(0, v_1, .., v_r) by its volume, a whole number, and uniform weights in it."""
+    """A simplex conv(0, v_1, .., v_r) chosen in proportion to its volume, and a point in it."""
     cones = body.whole_cones
     if cones is None:
         reason = "its vertices are not whole numbers around 0, or no cut into simplices is proved"
@@ -214,7 +221,7 @@ def _triangulated(body: TriangulatedPolytope) -> Computable:
 
     def point(draw: Draw) -> Vector:
         chosen = corners[bisect_right(ends, whole_number(ends[-1], draw))]
-        # The weight of 0 is left out.
+        # Leave out the weight of the vertex 0, which adds nothing.
         weights = dirichlet(order + 1, 2, draw)[:order]
         return [
             ball_sum([weight * x for weight, x in zip(weights, entries, strict=True)])

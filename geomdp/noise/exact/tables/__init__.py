@@ -1,1 +1,1 @@
-"""Uniform points of the moment body of tables: float64 refuses tries, balls evaluate the rest."""
+"""Uniform points of the moment body of tables by rejection, in float64 and ball arithmetic."""

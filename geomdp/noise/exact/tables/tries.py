@@ -1,16 +1,17 @@
-"""Which tries of a point of a cut table body are certainly refused: many at once, in float64.
+"""Tries of rejection sampling in float64, many at once: which are certainly refused or accepted.
 
-A point of `TableMoments(levels, limit)` takes a hundred tries. Each is a function of uniform
-numbers, and ball arithmetic evaluates one in some milliseconds. Here the same function of the same
-numbers is evaluated in float64, together with a bound on the error of the result. Only tries that
-the bound leaves open are then evaluated in ball arithmetic (`geomdp.noise.exact.tables.points`).
+A uniform point of `TableMoments(levels, limit)` is found by rejection and may take a hundred tries.
+A try is a function of uniform numbers, and ball arithmetic evaluates one in a few milliseconds.
+This module evaluates the same function of the same numbers in float64, with a bound on the error of
+the result. Refused tries are then skipped, and ball arithmetic decides the tries that the bound
+leaves open (`geomdp.noise.exact.tables.points`).
 
 Notes
 -----
-The bounds below hold for correctly rounded additions, products, quotients and roots, relative error
-u = 2^-53, in any order of summation, and for `float_functions`. Each step allows at least twice
-its rounding error, which covers products of errors. All of these are below 2^-20: a larger one
-makes a try `open`.
+The error bounds hold for additions, products, quotients and roots that are correctly rounded, with
+relative error u = 2^-53, in any order of summation, and for `float_functions`. Each step counts at
+least twice its rounding error. That covers products of errors, because every error is below 2^-20:
+if one is larger, the total error is set to infinity and the try stays open.
 """
 
 from __future__ import annotations
@@ -27,17 +28,18 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.noise.exact.float_functions import FUNCTION_ERROR, logarithm, sine_cosine
 from geomdp.noise.exact.tables.violations import inequality_count, total_violation
 
-#: Uniform numbers U and 1 - U below it, of which logarithms are taken, leave a try open.
+#: Logarithms are taken of uniform numbers U. A try with U or 1 - U below this stays open, which
+#: means that float64 does not decide it.
 LEAST_UNIFORM = 2.0**-30
 #: Largest error of an intermediate result; see the notes of this module.
 LARGEST_ERROR = 2.0**-20
-#: Products below it, which are near the end of the normal range of float64, leave a try open.
+#: A try with a product of uniform numbers below this stays open, because it may underflow.
 LEAST_PRODUCT = 2.0**-1000
 
 
 @dataclass(frozen=True, eq=False)
 class Tries:
-    """Result of some tries: total violation (b,) and a bound (b,) on the error of it."""
+    """Result of b tries: total violation (b,) of each, and a bound (b,) on its error."""
 
     violation: FloatArray
     error: FloatArray
@@ -53,7 +55,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class TryShape:
-    """Which uniform numbers of a try make which variables, in the order of `points._columns`.
+    """The use of the uniform numbers of a try, in the order in which `points._columns` reads them.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ class TryShape:
 
     @property
     def order(self) -> int:
-        """P, the number of contrasts of single columns."""
+        """P, the number of contrasts of single columns: the sum of (levels - 1)."""
         return sum(self.levels) - len(self.levels)
 
     @cached_property
@@ -87,12 +89,15 @@ class TryShape:
 
     @property
     def numbers(self) -> int:
-        """Uniform numbers of a try that draws all columns."""
+        """Number of uniform numbers of one try."""
         return self._places.count
 
     def evaluate(self, uniforms: FloatArray) -> Tries:
-        """Tries from uniform numbers (b, numbers), each known to 2^-53 of itself plus 2^-62."""
-        # Numbers at the end of their range leave a try open, whatever becomes of them here.
+        """Evaluate b tries from their uniform numbers (b, numbers).
+
+        A uniform number may have a relative error of 2^-53 plus an absolute error of 2^-62.
+        """
+        # Uniform numbers near 0 or 1 may give infinities and NaN here. Their tries stay open.
         with np.errstate(all="ignore"):
             return self._evaluate(uniforms)
 
@@ -116,10 +121,10 @@ class TryShape:
         # Vectors have length at most 1.
         cells = vectors @ vectors.transpose(0, 2, 1)
         cell_error = 3 * error + (self.order + 1) * 2.0**-50
-        # Each inequality adds six cells and is at most 4 in modulus.
+        # Each inequality is a sum of at most six cells and a constant, and at most 4 in modulus.
         inequalities = inequality_count(self.starts)
         total_error = 7 * inequalities * cell_error + inequalities**2 * 2.0**-50
-        # Not `>`: NaN leaves a try open, too.
+        # `<=` is False for NaN, so a NaN leaves the try open, too.
         total_error[~(np.maximum(error, variables.open) <= LARGEST_ERROR)] = math.inf
         return Tries(total_violation(cells, self.starts), total_error)
 
@@ -131,25 +136,27 @@ def try_shape(levels: tuple[int, ...]) -> TryShape:
 
 
 class _Places:
-    """Positions of uniform numbers among those of a try."""
+    """Places of the uniform numbers of each variable among those of a try."""
 
     def __init__(self) -> None:
         self.count = 0
-        #: Row, position in it, and uniform numbers of radius and angle of each pair of Gaussians.
+        #: For each pair of Gaussian variables: row, place in the row, and the places of the uniform
+        #: numbers of its radius and its angle.
         self.pairs: list[tuple[int, int, int, int]] = []
-        #: Half gammas in chi variables and in shares: first uniform number and twice the shape.
+        #: Gamma variables behind chi variables, and behind shares: the place of the first uniform
+        #: number, and twice the shape.
         self.chi: list[tuple[int, int]] = []
         self.parts: list[tuple[int, int]] = []
 
     def add_gaussians(self, row: int) -> None:
-        """As many Gaussian variables as the number of the row: see `variates.gaussians`."""
+        """Add the Gaussian variables of a row, `row` in number; see `variates.gaussians`."""
         pairs = (row + 1) // 2
         radii = range(self.count, self.count + pairs)
         self.pairs += [(row, 2 * i, radius, radius + pairs) for i, radius in enumerate(radii)]
         self.count += 2 * pairs
 
     def add_half_gamma(self, twice_shape: int, group: list[tuple[int, int]]) -> None:
-        """A variable of `variates.half_gamma`, or an exponential one if `twice_shape` is 2."""
+        """Add a variable of `variates.half_gamma`; with `twice_shape` 2 it is exponential."""
         group.append((self.count, twice_shape))
         self.count += twice_shape // 2 + 2 * (twice_shape % 2)
 
@@ -165,19 +172,19 @@ class _Variables:
             logged[start : start + twice // 2 + twice % 2] = True
         used = uniforms[:, logged]
         least = used.min(axis=1)
-        #: 1 where a number is so near to 0 or 1 that the try is left open, else 0; (b,).
+        #: 1 if a number is so near to 0 or 1 that the try stays open, else 0; (b,).
         self.open = ((least < LEAST_UNIFORM) | (used.max(axis=1) > 1 - LEAST_UNIFORM)) * 1.0
         #: Bound (b, 1) on the relative error of these numbers.
         self._relative = (2.0**-52 + 2.0**-61 / np.maximum(least, LEAST_UNIFORM))[:, None]
 
     def _exponentials(self, products: FloatArray, factors: FloatArray | float) -> _Pair:
-        """-ln of products of so many uniform numbers, with a bound on the absolute error."""
+        """-ln of products of `factors` uniform numbers, with bounds on the absolute errors."""
         values = -logarithm(products)
         errors = 2 * factors * self._relative + 2 * FUNCTION_ERROR * values
         return values, np.where(products >= LEAST_PRODUCT, errors, math.inf)
 
     def half_gammas(self, group: list[tuple[int, int]]) -> _Pair:
-        """The gamma variables (b, k) of a group, and their absolute errors."""
+        """The gamma variables (b, k) of a group, and bounds on their absolute errors."""
         counts = np.array([twice // 2 for _, twice in group])
         chosen = np.concatenate([np.arange(start, start + twice // 2) for start, twice in group])
         products = np.multiply.reduceat(
@@ -190,14 +197,14 @@ class _Variables:
             more, more_error = self._exponentials(self._uniforms[:, last], 1)
             _, cosine = sine_cosine(self._uniforms[:, last + 1])
             values[:, odd] += more * cosine**2
-            # The angle, as a share of a turn, is known to 2^-52: cosines to 2^-45.
+            # The error of an angle is at most 2^-52 turns, so that of a cosine is at most 2^-45.
             errors[:, odd] += more_error + more * 2.0**-43
         return values, errors
 
     def rows(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """Rows of `variates.bartlett_row`, (b, P, P), and bounds (b,) on the lengths of errors.
+        """Rows (b, P, P) of `variates.bartlett_row`, and bounds (b,) on the norms of their errors.
 
-        For roots, |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
+        For errors of square roots, |a^(1/2) - b^(1/2)| <= |a - b| / a^(1/2).
         """
         rows = np.zeros((len(self._uniforms), order, order))
         error = np.zeros(len(self._uniforms))
@@ -211,7 +218,8 @@ class _Variables:
             error = (2 * squares_error / lengths + lengths * 2.0**-43).max(axis=1)
         chi, chi_error = self.half_gammas(self._places.chi)
         diagonal = np.sqrt(2 * chi)
-        # A row with an odd number of Gaussian variables drops the last, which stands here.
+        # A row with an odd number of Gaussian variables got one too many, in the place of its
+        # diagonal. It is overwritten.
         places = np.arange(order)
         rows[:, places, places] = diagonal
         error = 2 * math.sqrt(order) * error
@@ -225,8 +233,9 @@ _Pair = tuple[FloatArray, FloatArray]
 def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
     """Orthonormal rows (b, q, P) by Gram-Schmidt, and a bound (b,) on the sum of their errors.
 
-    A row r less its projection on unit vectors q_j that are wrong by d_j is wrong by at most the
-    error of r plus ||r|| sum d_j. Divided by its length it is wrong by this over the least length.
+    Let r be a row, and q_j the unit vectors before it, with errors d_j. What is left of r after the
+    subtraction of its projections on the q_j has an error of at most e, the error of r plus
+    ||r|| sum_j d_j. After division by its length l, the error is at most e / (l - e).
     """
     frame = np.empty_like(rows)
     wrong = np.zeros(len(rows))
@@ -239,7 +248,7 @@ def _orthonormal(rows: FloatArray, error: FloatArray) -> _Pair:
         length = np.sqrt((rest**2).sum(axis=1))
         frame[:, k] = rest / length[:, None]
         own = 2 * error + size * (1.01 * wrong + (k + 1) * (width + 4) * 2.0**-49)
-        # Errors of half the length and more leave the try open.
+        # An error of half the length or more leaves the try open.
         own = np.where(own < length / 2, own / (length - own), math.inf)
         wrong = wrong + own + (width + 4) * 2.0**-50
     return frame, wrong
@@ -250,8 +259,9 @@ def _vectors(
 ) -> _Pair:
     """The vectors of a column (b, l, 1 + P) as in `points`, and a bound (b,) on their errors.
 
-    Shares m are quotients of positive sums, and entries of C products of roots of these: relative
-    errors add up. The sum over k of |C_ak| is at most q^(1/2) / 2.
+    The shares m are quotients of sums of positive numbers, and the entries of C are products of
+    shares and of roots of shares. So relative errors add up. For each a, the sum over k of |C_ak|
+    is at most q^(1/2) / 2, where q is the number of columns of C.
     """
     count = parts.shape[1]
     relative = 3 * (parts_error / parts).max(axis=1) + (count + 2) * 2.0**-50

@@ -1,4 +1,4 @@
-"""Violations of cell and triangle inequalities by many matrices of tables, without compilation."""
+"""Violations of cell and triangle inequalities by many matrices of tables, in numpy alone."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray
 
-#: Numbers of one block of triples, 2^15: 256 KiB of float64 for each of ten arrays.
+#: Triples times matrices that are evaluated at a time: ten arrays of 256 KiB of float64.
 BLOCK = 1 << 15
 
 
 def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
-    """Total violation (b,) by matrices (b, L, L), as `table_draws.violations`.
+    """Total violation (b,) of the inequalities by matrices (b, L, L).
+
+    This is the sum of the amounts by which inequalities are violated, the same as that of
+    `table_draws.violations`. L is the number of events, which are the levels of all columns.
 
     Parameters
     ----------
     cells : (b, L, L) array
-        Two-way tables of columns i != j in blocks, and the shares of events on the diagonal; the
-        other entries of diagonal blocks are not read.
+        Block (i, j), i != j, is the two-way table of columns i and j. The diagonal holds the shares
+        of the events. The other entries of diagonal blocks are not read.
     starts : sequence of int
         Index of the first event of each column; the last entry is L.
     """
     bounds = tuple(np.asarray(starts).tolist())
-    # Entries of all matrices side by side: an entry is then read in one piece.
+    # Store the b values of each entry next to each other, so that they are read in one piece.
     entries = np.ascontiguousarray(cells.transpose(1, 2, 0))
     first, second = _pairs(bounds)
     total = np.maximum(-entries[first, second], 0.0).sum(axis=0)
@@ -37,13 +40,13 @@ def total_violation(cells: FloatArray, starts: IntArray) -> FloatArray:
 
 
 def inequality_count(starts: IntArray) -> int:
-    """Number of the inequalities."""
+    """Number of cell and triangle inequalities for columns that start at `starts`."""
     bounds = tuple(np.asarray(starts).tolist())
     return int(_pairs(bounds)[0].size + 4 * _triples(bounds).shape[1])
 
 
 def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
-    """Total violation (b,) of the triangle inequalities of triples of events, (L, L, b)."""
+    """Total violation (b,) of the triangle inequalities of `triples` (3, t); entries (L, L, b)."""
     a, b, c = triples
     ab, ac, bc = entries[a, b], entries[a, c], entries[b, c]
     aa, bb, cc = entries[a, a], entries[b, b], entries[c, c]
@@ -57,7 +60,7 @@ def _triangles(entries: FloatArray, triples: IntArray) -> FloatArray:
 
 @functools.lru_cache(maxsize=16)
 def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
-    """Pairs of events of two columns, each pair once."""
+    """All pairs of events of different columns, each pair once."""
     column = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     first, second = np.nonzero(column[:, None] < column)
     return first, second
@@ -65,10 +68,10 @@ def _pairs(bounds: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 
 @functools.lru_cache(maxsize=16)
 def _triples(bounds: tuple[int, ...]) -> IntArray:
-    """Triples of events of three columns, (3, t).
+    """Triples (3, t) of events of three different columns.
 
-    Of a column of two levels one event is used: the other is its complement, for which the four
-    inequalities are the same in another order.
+    Of a column with two levels only the first event is used. The second is its complement, which
+    has the same four inequalities in another order.
     """
     events = [
         range(low, low + 1 if high - low == 2 else high) for low, high in itertools.pairwise(bounds)
