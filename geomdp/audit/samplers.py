@@ -29,10 +29,10 @@ class Learner:
     Parameters
     ----------
     name : str
-        What the score is, for the description of the event.
+        The score in words, for the description of the event.
     learn : callable
-        From outputs (trials, ...) on the first and on the second input to a score, or None if it
-        finds nothing that tells them apart.
+        Maps outputs (trials, ...) on the first and on the second input to a score, or to None if it
+        finds nothing that tells the inputs apart.
     """
 
     name: str
@@ -51,7 +51,7 @@ def repeat(mechanism: Callable[[Data, np.random.Generator], npt.ArrayLike], data
         Returns one output, of the same shape every time. For a `geomdp` mechanism M:
         ``lambda records, rng: M.release(records, rng).answers``.
     data : object
-        The input it is run on.
+        The input on which it is run.
 
     Returns
     -------

@@ -46,7 +46,7 @@ from geomdp.bodies.point_lists import half_diameter_of
 
 #: Default slack of `contains`, relative to the size of the body (in gauge or radius).
 MEMBERSHIP_TOLERANCE = 1e-9
-#: Bisection for an end of a chord stops when the bracket is this share of an upper bound on it.
+#: Bisection for an end of a chord stops when the bracket is this share of a bound on the chord.
 BISECTION_TOLERANCE = 1e-12
 #: Entries of one batch of axes in `half_diameter`: 2^21 float64 are 16 MB.
 BATCH_ENTRIES = 2**21
@@ -73,7 +73,7 @@ class Body(abc.ABC):
         return f"{type(self).__name__}({words.lstrip()})"
 
     def _summary(self) -> str:
-        """What `repr` prints before the dimension: numbers, counts, inner bodies, but no arrays."""
+        """Words for `repr`, before the dimension: numbers, counts, inner bodies, but no arrays."""
         return ""
 
     @property
@@ -88,7 +88,7 @@ class Body(abc.ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the body equals its reflection -K, as known from its construction."""
+        """Whether the body is known, by its construction, to equal its reflection -K."""
         return False
 
     @property
@@ -284,9 +284,9 @@ class Body(abc.ABC):
         return 1.0, self
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge over a symmetric set in the span of K, from that set's support function.
+        """Largest gauge of K over a symmetric set in the span of K, given its `support` function.
 
-        Exact for a symmetric K bounded by listed hyperplanes; None for all others.
+        Known exactly for a symmetric K bounded by listed hyperplanes. None for all other bodies.
         """
         del support
         return None

@@ -1,6 +1,7 @@
-"""From records as they are stored to records as a workload's universe takes them.
+"""Encode stored records as records of the universe of a workload.
 
-An error names rows (counted from 0 over all chunks) and columns, up to ten of them, never a value.
+An error names the rows (counted from 0 over all chunks) and columns of up to ten bad values, but
+never a value itself.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from geomdp.workloads.universe.universes import (
     Universe,
 )
 
-#: Chunks that are searched for more bad values after the one with the first of them: with chunks of
-#: 32,768 rows, the next two million rows.
+#: Number of chunks that are searched for more bad values after the chunk with the first. With
+#: chunks of 32,768 rows these are the next two million rows.
 SEARCHED = 64
 
 Read = TypeVar("Read")
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Records in the encoding of `universe`, chunk by chunk, each when asked for.
+    """Encode records for `universe`, chunk by chunk, each chunk when it is asked for.
 
     =====================  ====================================================================
     universe               uses
@@ -56,7 +57,8 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Parameters
     ----------
     records : DataFrame of pandas or polars, or iterable of them
-        For instance from `read_chunks`. Columns are taken by name; others are not looked at.
+        For instance from `read_chunks`. Columns are taken by name; columns that the universe does
+        not need are not read.
     schema : Schema
         Declares the columns.
     universe : Universe
@@ -70,16 +72,16 @@ def encode(records: Tables, schema: Schema, universe: Universe) -> Iterator[npt.
     Raises
     ------
     ValueError
-        At once: the schema does not fit the universe. While reading, naming row and column: an
-        unknown category, a missing value, not a number, a value outside edges or bounds; or a
-        column that a chunk lacks or has twice.
+        At the call, if the schema does not fit the universe. While chunks are read, for unknown
+        categories, missing values, texts that are no numbers, and values outside edges or bounds
+        (the error names rows and columns), or if a chunk lacks a column or has it twice.
     """
     columns = columns_for(universe, schema)
     return _encoded(column_codes(records, columns), columns, universe)
 
 
 def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
-    """Chunks with every column as float64, for files that hold codes already.
+    """Chunks with every column as float64, for files that contain codes already.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
     Raises
     ------
     ValueError
-        A value that is missing or not a number; names row and column.
+        For values that are missing or not numbers. The error names rows and columns.
     """
     import pandas as pd
 
@@ -110,7 +112,7 @@ def numeric_chunks(records: Tables) -> Iterator[pd.DataFrame]:
 def column_codes(
     records: Tables, columns: Sequence[Column]
 ) -> Iterator[list[IntArray | FloatArray]]:
-    """Chunk by chunk, the codes or scaled values (n,) of each column; errors as `encode`."""
+    """Yield, for each chunk, the codes or scaled values (n,) of each column; errors as `encode`."""
 
     def read(chunk: pd.DataFrame, rows: IntArray, bad: BadValues) -> list[IntArray | FloatArray]:
         return [column_values(_series(chunk, c.name), c, rows, bad) for c in columns]
@@ -121,10 +123,11 @@ def column_codes(
 def _checked(
     records: Tables, read: Callable[[pd.DataFrame, IntArray, BadValues], Read]
 ) -> Iterator[Read]:
-    """What `read` makes of each chunk, given the numbers of its records.
+    """Yield the result of `read` for each chunk, until a chunk has a bad value.
 
-    At the first bad value, the chunk and up to `SEARCHED` more are searched for others, and
-    ``ValueError`` names as many as `BadValues` does.
+    `read` gets the chunk, the numbers of its records and a `BadValues` to fill. After the first bad
+    value, the rest of the chunk and up to `SEARCHED` more chunks are searched for others. Then
+    ``ValueError`` names the first of them.
     """
     first_row, searched, bad = 0, 0, BadValues()
     for chunk in _chunks(records):
@@ -141,7 +144,7 @@ def _checked(
 
 
 def columns_for(universe: Universe, schema: Schema) -> tuple[Column, ...]:
-    """The columns of `schema` that make up a record of `universe`, in its order.
+    """The columns of `schema` that make up a record of `universe`, in the order of the universe.
 
     ``ValueError`` if the schema does not fit the universe.
     """
@@ -182,7 +185,7 @@ def _discrete(schema: Schema, universe: Universe) -> dict[str, int]:
 
 
 def _with_levels(column: Column, levels: int) -> Column:
-    """`column`, checked to be discrete with the number of levels that the universe has."""
+    """Return `column`; ``ValueError`` unless it is discrete and has this number of levels."""
     if isinstance(column, RealColumn):
         raise ValueError(f"column {column.name!r} must be discrete here, it is real")
     if len(column.labels) != levels:
@@ -220,7 +223,7 @@ def _encoded(
 
 
 def _series(chunk: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """The one column called `name`."""
+    """The column called `name`; ``ValueError`` unless there is exactly one."""
     places = np.flatnonzero(chunk.columns == name)
     if len(places) != 1:
         raise ValueError(f"records must have the column {name!r} once, got {len(places)} times")

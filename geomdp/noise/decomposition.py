@@ -23,29 +23,32 @@ from geomdp.geometry.sampling.samplers import ChainSampler, ExactSampler, Unifor
 from geomdp.noise.estimates import mean_estimate
 from geomdp.noise.knorm import MOMENT_DRAWS
 
-#: Largest entry of M^T M - I at which M counts as an isometry: for float64 matrices with
-#: orthonormal columns it is a few 1e-16 times their size.
+#: M counts as an isometry if all entries of M^T M - I are at most this. For float64 matrices with
+#: orthonormal columns they are a few 1e-16 times the number of rows.
 ISOMETRY_TOLERANCE = 1e-12
 
 
 class Variant(enum.Enum):
-    """Which K-norm noise a level adds in its subspace V, the smaller half of W."""
+    """Which K-norm noise a level adds in its subspace V.
 
-    #: K-norm noise of the shadow of K on W, projected on V (variant A, the published proof).
+    W is the subspace that remains at this stage, and V is spanned by its axes of least variance.
+    """
+
+    #: Draw K-norm noise of the shadow of K on W, and project it on V (variant A, as published).
     PROJECTED = "projected"
-    #: K-norm noise of the shadow of K on V itself (variant B).
+    #: Draw K-norm noise of the shadow of K on V itself (variant B).
     INTRINSIC = "intrinsic"
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseBody:
-    """A symmetric body, full-dimensional in R^D, and its uniform point U."""
+    """A symmetric full-dimensional body in R^D, with a sampler of its uniform point U."""
 
     body: Body
     sampler: UniformSampler
-    #: E U U^T (D, D), exact or from `draws`.
+    #: E U U^T (D, D), exact or estimated from `draws`.
     moment: FloatArray
-    #: Public draws (n, D) behind an estimated moment; None if it is exact.
+    #: Public draws (n, D) from which the moment is estimated; None if it is exact.
     draws: FloatArray | None
 
     def __repr__(self) -> str:
@@ -60,9 +63,9 @@ class Level:
     source: NoiseBody
     #: Orthonormal columns (m, r) that span the answers.
     frame: FloatArray
-    #: Orthonormal rows (d, r) that span V within them.
+    #: Orthonormal rows (d, r) that span V, in coordinates of `frame`.
     rows: FloatArray
-    #: Orthonormal rows (d, D): from coordinates of the body to coordinates of V.
+    #: Orthonormal rows (d, D) that map coordinates of the body to coordinates of V.
     keep: FloatArray
 
     def __repr__(self) -> str:
@@ -94,24 +97,31 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One step of the recursion: the two choices for the remaining subspace W."""
+    """One step of the recursion: the two ways to go on with the remaining subspace W."""
 
     #: K-norm noise on all of W, which ends the recursion.
     stop: Level
-    #: Noise on the smaller half V of W, after which the recursion goes on; None at the last stage.
+    #: Noise on V, after which the recursion goes on with the rest of W; None at the last stage.
     split: Level | None
 
 
 def decompose(body: Body, variant: Variant, *, exact: bool) -> tuple[Stage, ...]:
     """The stages of the Hardt-Talwar recursion on a symmetric body (JL-L18).
 
-    W_1 is the span of K. At each stage the covariance of the uniform distribution on the shadow of
-    K on W is decomposed: the D - floor(D / 2) axes of least variance span V, the others the next
-    W, down to dimension 1. A body of dimension r has at most floor(log2 r) + 1 stages. Shadows
-    without an exact sampler are sampled by Markov chains; those without chords are first enclosed
-    in a slab body (X-OUT). With `exact`, the recursion ends before a stage that has no exact
-    sampler or moment. ``ValueError`` if K is not known to be symmetric or is the single point 0, or
-    if `exact` and K itself has no exact sampler.
+    The first subspace W is the span of K. At each stage, the covariance of the uniform distribution
+    on the shadow of K on W has D principal axes. The D - floor(D / 2) axes of least variance span
+    V, and the others span the next W, down to dimension 1. A body of dimension r has at most
+    floor(log2 r) + 1 stages.
+
+    Shadows without an exact sampler are sampled by Markov chains. Those without chords are first
+    enclosed in a slab body (X-OUT). With `exact`, the recursion ends before a stage that has no
+    exact sampler or moment.
+
+    Raises
+    ------
+    ValueError
+        If K is not known to be symmetric, is the single point 0, or if `exact` is set and K itself
+        has no exact sampler and second moment.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
@@ -140,7 +150,7 @@ def _stages(body: Body, variant: Variant, exact: bool) -> Iterator[Stage]:
         keep = axes[half:]
         if variant is Variant.INTRINSIC:
             source_of_v, keep = _prepared(shadow(core, released_rows), exact), np.eye(len(keep))
-        # Use the shadow of K itself: that of an outer slab body would be larger.
+        # Use the shadow of K itself. The shadow of a slab body around K would be larger.
         following = _prepared(shadow(core, kept_rows), exact) if source_of_v is not None else None
         if source_of_v is None or following is None:
             yield Stage(stop, None)
@@ -165,13 +175,13 @@ def _framed(body: Body) -> tuple[FloatArray, Body]:
     if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         image = shadow(body, frame.T)
         exact = image.implements(Body.sample_uniform) and image.implements(Body.second_moment)
-        # The map is one-to-one on the hull of the body, so the plain image keeps every oracle.
+        # The map is one-to-one on the affine hull of the body, so `LinearImage` keeps every oracle.
         return frame, image if exact else LinearImage(frame.T, body)
     return frame, shadow(body, frame.T)
 
 
 def _prepared(body: Body, exact: bool) -> NoiseBody | None:
-    """A full-dimensional body with its sampler; None if `exact` is asked for and impossible."""
+    """A full-dimensional body with its sampler; None if `exact` is set and it has no exact one."""
     if body.implements(Body.sample_uniform) and body.implements(Body.second_moment):
         return NoiseBody(body, ExactSampler(body), body.second_moment(), None)
     if exact:
@@ -190,8 +200,8 @@ def _prepared(body: Body, exact: bool) -> NoiseBody | None:
 def principal_axes(moment: FloatArray) -> FloatArray:
     """Orthonormal eigenvectors of a positive semidefinite matrix (D, D) as rows, largest first.
 
-    Blocks of coordinates that are uncorrelated with all others are decomposed by themselves. Axes
-    of equal variance then never mix two factors of a product, whose shadows have closed forms.
+    Blocks of coordinates that are uncorrelated with all others are decomposed separately. So axes
+    of equal variance never mix two factors of a product, and shadows of products keep closed forms.
     """
     deviations = np.sqrt(np.diag(moment))
     linked = np.abs(moment) > RANK_TOLERANCE * np.outer(deviations, deviations)

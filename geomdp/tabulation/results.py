@@ -1,4 +1,4 @@
-"""Private answers as a person reads them: tidy frames, cross-tables, errors and intervals."""
+"""Private answers as data frames and tables, with standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from geomdp.tabulation.specs import Table, Task
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Columns of the frame of tables beside the attributes, whose names attributes must not have.
+#: Columns of the frame of tables besides those of the attributes. Attributes must not have these
+#: names.
 RESERVED = ("table", "answer", "count", "standard_error", "low", "high")
-#: Cells shown by `repr`, and rows by a notebook.
+#: Number of cells that `repr` shows, and of rows that a notebook shows.
 SHOWN, ROWS_IN_NOTEBOOK = 6, 20
 
 
@@ -39,9 +40,9 @@ class Tabulation:
     task : Task
         The queries, with labels.
     mechanism : Mechanism
-        What released them.
+        The mechanism that released them.
     form : Form
-        What holds of the answers, such as that no cell is negative.
+        What is true of the answers, such as that no cell is negative.
     integers : bool
         Whether answers are whole counts, divided by n.
     """
@@ -54,7 +55,7 @@ class Tabulation:
 
     @cached_property
     def answers(self) -> FloatArray:
-        """Private mean answers (m,), in the order of the queries; any weights divided out."""
+        """Private mean answers (m,) in the order of the queries, without weights."""
         means = self.released.answers / self._weights
         if not self.integers:
             return means
@@ -62,12 +63,12 @@ class Tabulation:
 
     @property
     def _weights(self) -> FloatArray | float:
-        """What the released answers are multiples of."""
+        """The factors of the released answers: the weights of the task, or 1."""
         return 1.0 if self.task.weights is None else self.task.weights
 
     @property
     def statement(self) -> str:
-        """What holds of the answers, in words."""
+        """What is true of the answers, in words."""
         if not self.integers:
             return self.form.value
         if self.form not in (Form.CONSISTENT, Form.EACH_TABLE):
@@ -84,10 +85,10 @@ class Tabulation:
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Error per query, on average over all queries, predicted before the data were seen.
+        """Root mean squared error over all queries, predicted before the data were seen.
 
-        Where tables have weights, each error counts times its weight. Rounding to whole counts is
-        not in it.
+        If tables have weights, each error is multiplied by the weight of its table. Rounding to
+        whole counts is not included.
         """
         return self.released.predicted_rmse
 
@@ -95,8 +96,8 @@ class Tabulation:
     def standard_errors(self) -> FloatArray:
         """Standard deviation (m,) of the noise of each answer, in means, before post-processing.
 
-        Known before the data. Moving the answers to attainable ones lowers the error on average
-        over the queries, not of every one.
+        They are known before the data are seen. Post-processing moves the answers to attainable
+        ones. That lowers the error on average over the queries, but not for each query.
         """
         deviations = np.sqrt(self._additive.noise.variances()) / self._additive.n
         return np.asarray(deviations / self._weights)
@@ -104,25 +105,28 @@ class Tabulation:
     def interval(
         self, confidence: float = 0.95, *, simultaneous: bool = False
     ) -> tuple[FloatArray, FloatArray]:
-        """Ends (m,) and (m,) of intervals that hold the true means.
+        """Lower and upper ends, (m,) each, of confidence intervals for the true means.
 
-        Each holds its true answer with probability `confidence`; with `simultaneous` all of them
-        do at once. For a Markov chain this holds only as far as it has mixed. The intervals stand
-        around the noisy answers before post-processing, whose law is public (X-INT), so one need
-        not be centred at the answer that is reported. Those of tables are cut at 0, and under
-        replace-one at 1. Under add/remove a true mean is the sum over the declared n.
+        Each interval contains its true mean with probability at least `confidence`. With
+        `simultaneous`, all intervals contain their true means with this probability. If the noise
+        comes from a Markov chain, this holds only as far as the chain has mixed. Under add/remove a
+        true mean is the sum of the answers divided by the declared n.
+
+        The law of the noise is public before post-processing, so the intervals are centred at the
+        noisy answers before post-processing (X-INT), not at the reported answers. Intervals for
+        cells of tables are cut off at 0 and, under replace-one, at 1.
 
         Parameters
         ----------
         confidence : float
             Above 0 and below 1.
         simultaneous : bool
-            Whether the probability is that of all intervals together.
+            Whether all intervals together hold with probability `confidence`.
 
         Raises
         ------
         ValueError
-            `confidence` out of range, or a mechanism without additive noise.
+            For `confidence` out of range, or a mechanism without additive noise of a known law.
         """
         widths = simultaneous_half_widths if simultaneous else half_widths
         reach = widths(self._additive.noise, confidence) / self._additive.n / self._weights
@@ -132,41 +136,41 @@ class Tabulation:
 
     @property
     def _range(self) -> tuple[float, float]:
-        """What true answers lie between: cells are shares of the records, or of a declared n."""
+        """Limits of the true answers. Cells are shares of the records, or counts over n."""
         if not self.task.tables:
             return -np.inf, np.inf
         return 0.0, 1.0 if self.guarantee.adjacency is Adjacency.REPLACE_ONE else np.inf
 
     @property
     def has_intervals(self) -> bool:
-        """Whether the answers hold additive noise, whose law is public."""
+        """Whether the answers have additive noise, whose law is public."""
         return additive_within(self.mechanism) is not None
 
     @property
     def _additive(self) -> AdditiveMechanism:
-        """The mechanism whose noise the answers hold."""
+        """The additive mechanism whose noise the answers have; ``ValueError`` if there is none."""
         additive = additive_within(self.mechanism)
         if additive is None:
             raise ValueError(f"{self.mechanism!r} adds no noise of a known law to the answers")
         return additive
 
     def to_frame(self, confidence: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
-        """One row an answer, tidy.
+        """A tidy data frame with one row for each answer.
 
         Parameters
         ----------
         confidence : float
-            Of the intervals, above 0 and below 1.
+            Confidence of the intervals, above 0 and below 1.
         simultaneous : bool
-            Whether it is the probability that all intervals hold together.
+            Whether all intervals together hold with probability `confidence`; see `interval`.
 
         Returns
         -------
         DataFrame
-            For tables the column ``table``, one column per attribute with the label of its level
-            (missing where the table does not cross it); otherwise the column ``query``. Then
-            ``answer`` (mean) and ``count`` (answer times n; whole with `integers`), and where
-            `has_intervals` ``standard_error``, ``low`` and ``high``, in means.
+            For tables, the column ``table`` and one column for each attribute, with the label of
+            its level (missing if the attribute is not in the table). For other queries, the column
+            ``query``. Then ``answer`` (mean) and ``count`` (answer times n; whole with `integers`).
+            If `has_intervals`, also ``standard_error``, ``low`` and ``high``, for means.
         """
         import pandas as pd
 
@@ -180,7 +184,7 @@ class Tabulation:
         return pd.DataFrame({**self._names(), **numbers})
 
     def _names(self) -> dict[str, list[str | None]]:
-        """What each answer is about, by column of the frame."""
+        """Names of the queries, as columns of the frame."""
         if not self.task.tables:
             return {"query": list(self.task.labels)}
         names: dict[str, list[str | None]] = {"table": []}
@@ -197,9 +201,9 @@ class Tabulation:
     def tables(self) -> Mapping[tuple[str, ...], pd.DataFrame | pd.Series[float]]:
         """Private shares by table, such as ``tables[("region", "smoker")]``.
 
-        A table of one column is a Series; one of more is a DataFrame whose columns are the levels
-        of its last attribute, as `pandas.crosstab` has it. Columns are named in the order of the
-        schema; `KeyError` lists tables that there are.
+        A table of one attribute is a Series. A table of several is a DataFrame whose columns are
+        the levels of its last attribute, as from `pandas.crosstab`. The key has the names of the
+        attributes in the order of the schema. For another key, `KeyError` lists some tables.
         """
         return Tables(self)
 

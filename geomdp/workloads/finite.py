@@ -1,8 +1,8 @@
-"""Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges, implicitly.
+"""Workloads on the finite universe {0, ..., N - 1}: histogram, prefixes and ranges.
 
-The N answer vectors Q(0), ..., Q(N - 1) of each are linearly independent, so its sensitivity
-polytope is a simplex. The query matrix is never built; only `affine_hull` builds an (m, N - 1)
-basis.
+The N answer vectors Q(0), ..., Q(N - 1) of each workload are linearly independent, so its
+sensitivity polytope is a simplex. The matrix of queries is not built, except by `affine_hull`,
+which needs an (m, N - 1) basis.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_ENTRIES, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Codes counted at a time: 8 MB of integers. Each chunk costs O(N) besides its codes, so chunks are
-#: large.
+#: Number of codes counted at a time: 8 MB of integers. Each chunk costs O(N) on top of its codes,
+#: so chunks are large.
 COUNT_ROWS = 1 << 20
 
 
@@ -40,7 +40,7 @@ class FiniteWorkload(Workload):
         """Sum over elements x of counts[x] Q(x), from counts (N,): (m,)."""
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Sum of Q(x) over all records, through the count of each element: O(n) and one product."""
+        """Number of records and sum of Q(x), from counts of elements: O(n) and one product."""
         counts = np.zeros(self.universe.size, dtype=np.int64)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             counts += np.bincount(chunk, minlength=len(counts))
@@ -48,7 +48,7 @@ class FiniteWorkload(Workload):
 
 
 class _OnCodes(FiniteWorkload):
-    """A workload with no parameter but the number of elements N; of N queries unless overridden."""
+    """A workload whose only parameter is the number of elements N. By default it has N queries."""
 
     whole_answers: ClassVar[bool] = True
     N: int
@@ -80,7 +80,7 @@ class Histogram(_OnCodes):
     N: int
 
     def evaluate(self, records: Records) -> FloatArray:
-        """One-hot rows (n, N)."""
+        """Unit vectors e_x as rows (n, N)."""
         codes = self.universe.validate(records)
         answers = np.zeros((len(codes), self.N))
         answers[np.arange(len(codes)), codes] = 1
@@ -90,7 +90,7 @@ class Histogram(_OnCodes):
         return counts
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Unit vector at the largest coordinate of each direction (b, N), the first among ties."""
+        """Unit vector of the largest coordinate of each direction (b, N), the first of several."""
         directions = batch(directions, self.N, "directions")
         return self.evaluate(directions.argmax(axis=1))
 
@@ -107,11 +107,11 @@ class Histogram(_OnCodes):
         return math.sqrt(2) if self.N > 1 else 0.0
 
     def l1_radius(self) -> float:
-        """1."""
+        """1, the norm of every unit vector."""
         return 1.0
 
     def l2_radius(self) -> float:
-        """1."""
+        """1, the norm of every unit vector."""
         return 1.0
 
     def labels(self) -> list[str]:
@@ -177,8 +177,8 @@ class Prefixes(_OnCodes):
 class Ranges(_OnCodes):
     """All m = N (N + 1) / 2 interval queries q_[a,b](x) = 1[a <= x <= b] on {0, ..., N - 1}.
 
-    Ordered by a, then by b. Answers and extreme points come from cumulative sums, O(m) for each
-    vector.
+    They are ordered by a, then by b. Answers and extreme points are computed by cumulative sums,
+    O(m) for each vector.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Ranges(_OnCodes):
         return first.astype(np.int64), last.astype(np.int64)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Indicator rows (n, m): a <= x <= b."""
+        """Rows (n, m) with 1 for the intervals that contain the record and 0 for the others."""
         codes = self.universe.validate(records)[:, None]
         first, last = self.ends
         return ((first <= codes) & (codes <= last)).astype(np.float64)
@@ -211,10 +211,10 @@ class Ranges(_OnCodes):
         return np.asarray(cumulative[last + 1] - cumulative[first])
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Answer vectors at the best element of each direction (b, m), O(m) each.
+        """Q(x*), x* maximising <u, Q(x)> for each row u of `directions` (b, m), O(m) each.
 
-        The score of x is the sum of the weights of the intervals that start at or before x minus
-        that of those that end before x.
+        <u, Q(x)> is the sum of u over the intervals that start at or before x, minus the sum over
+        those that end before x.
         """
         directions = batch(directions, self.n_queries, "directions")
         lengths = np.arange(self.N, 0, -1)
@@ -240,10 +240,11 @@ class Ranges(_OnCodes):
         return AffineHull(offset, np.ascontiguousarray(basis))
 
     def l1_diameter(self) -> float:
-        """Largest s (N + 1 - s) over 2 <= s <= N: attained.
+        """Largest s (N + 1 - s) over 2 <= s <= N; the exact diameter.
 
-        Two elements x < y differ on the intervals that hold exactly one of them: with a = x + 1 and
-        b = N - y these are a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s), s = a + b.
+        Two elements x < y differ on the intervals that contain exactly one of them. With a = x + 1
+        and b = N - y, there are a (N + 1 - a) + b (N + 1 - b) - 2 a b = s (N + 1 - s) of these,
+        where s = a + b.
         """
         if self.N == 1:
             return 0.0
@@ -271,8 +272,8 @@ class Ranges(_OnCodes):
 def zero_sum_basis(size: int) -> FloatArray:
     """Orthonormal basis (size, size - 1) of {v : sum of v = 0}: the Helmert contrasts.
 
-    Column j compares the mean of the first j + 1 entries with entry j + 1; for size 2 it is
-    (1, -1) / sqrt(2).
+    With entries and columns counted from 0, column j compares the first j + 1 entries with entry
+    j + 1. For size 2 the only column is (1, -1) / sqrt(2).
     """
     basis = np.zeros((size, size - 1))
     for j in range(1, size):

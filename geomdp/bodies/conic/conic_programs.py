@@ -8,16 +8,18 @@ from typing import Any
 from geomdp._typing import FloatArray
 from geomdp.bodies.linear_programs import SolverError
 
-#: Residuals at which Clarabel stops.
+#: Residuals at which the solver Clarabel stops.
 CLARABEL_SETTINGS = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
-#: Residuals at which SCS stops; its default is 1e-4.
+#: Residuals at which the solver SCS stops, and its largest number of iterations. Its default
+#: residual is 1e-4.
 SCS_SETTINGS = {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 100_000}
 
 
 class KeptProblem:
     """A parametrised CVXPY problem, compiled once and solved for many parameter values.
 
-    If Clarabel makes no further progress, it may stop at residuals of `reduced`.
+    `wanted` is the CVXPY expression whose value `solve` returns. If Clarabel makes no further
+    progress, a solution with residuals up to `reduced` is accepted.
     """
 
     def __init__(
@@ -40,20 +42,24 @@ class KeptProblem:
         if solver == cp.CLARABEL:
             names = ("reduced_tol_gap_abs", "reduced_tol_gap_rel", "reduced_tol_feas")
             self._settings = CLARABEL_SETTINGS | dict.fromkeys(names, reduced)
-            # What Clarabel reports if it stops at the reduced residuals.
+            # Clarabel reports this status if it stops at the reduced residuals.
             self._accepted.append(cp.OPTIMAL_INACCURATE)
         elif solver == cp.SCS:
             self._settings = dict(SCS_SETTINGS)
 
     def solve(self, *values: FloatArray) -> tuple[str, Any]:
-        """Status (optimal, infeasible or unbounded) and, if optimal, the value wanted."""
+        """Solve for these values of the parameters.
+
+        Returns the status (optimal, infeasible or unbounded) and, if optimal, the value of
+        `wanted`. ``SolverError`` for any other outcome.
+        """
         import cvxpy as cp
 
         for parameter, value in zip(self._parameters, values, strict=True):
             parameter.value = value
         try:
             with warnings.catch_warnings():
-                # The status is checked below.
+                # No need for the warning, because the status is checked below.
                 warnings.filterwarnings("ignore", message="Solution may be inaccurate")
                 self._problem.solve(solver=self._solver, **self._settings)
         except cp.error.SolverError as error:

@@ -1,5 +1,7 @@
 """Nearest positive semidefinite matrices with a given diagonal, by a semismooth Newton method.
 
+The problem
+
     min { ||X - G||_F : X psd, X_ii = b_i }
 
 has the dual  min over y of  theta(y) = ||(G + Diag y)_+||_F^2 / 2 - <b, y>,  where (.)_+ sets
@@ -22,10 +24,10 @@ from geomdp._typing import FloatArray
 #: Newton's method stops when the error of the diagonal is at most this share of the largest entry
 #: of b.
 DIAGONAL_ERROR = 1e-13
-#: Newton steps allowed; 5 to 10 are usual.
+#: Largest number of Newton steps; 5 to 10 are usual.
 MOST_STEPS = 200
-#: A step is accepted if theta falls by this share of the predicted decrease (Armijo's rule); and
-#: the multiple of the identity that is added to the Hessian.
+#: DECREASE: a step is accepted if theta falls by this share of the predicted decrease (Armijo's
+#: rule). REGULAR: the multiple of the identity that is added to the Hessian.
 DECREASE, REGULAR = 1e-4, 1e-10
 #: If a line search would need a step shorter than this share of the Newton step, it is limited by
 #: rounding, and Newton's method stops.
@@ -80,10 +82,11 @@ def _dual(
 def _newton_step(
     parts: tuple[FloatArray, FloatArray], gradient: FloatArray, size: float
 ) -> FloatArray:
-    """Solution h of (V + REGULAR I) h = -gradient, V an element of the generalised Hessian.
+    """The solution h of (V + REGULAR I) h = -gradient, V an element of the generalised Hessian.
 
     V h = diag(P (Omega * (P^T Diag(h) P)) P^T), where P are the eigenvectors of G + Diag y and *
-    multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at eigenvalues a, b.
+    multiplies entry by entry. Omega_ab is the divided difference of max(., 0) at the eigenvalues
+    with numbers a and b.
     `size` is the largest entry of b, to which the accuracy of the step is relative.
     """
     values, vectors = parts

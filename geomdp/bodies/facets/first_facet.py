@@ -1,4 +1,4 @@
-"""Preparations for ray shooting: distinct vertices, whitened coordinates and a first facet."""
+"""Preparation of ray shooting: distinct vertices, whitened coordinates and a first facet."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import numpy as np
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: A pivot below this share of the largest one offered is never taken.
+#: Pivots below this share of the largest possible one are never used.
 PIVOT = 1e-7
-#: Singular values of the vertices below this share of the largest are rounding.
+#: Singular values of the vertices below this share of the largest count as rounding errors.
 DEGENERATE = 1e-13
 
 
 def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
-    """The rows of (N, m) without copies of others (or of their negatives), in order.
+    """The rows of (N, m) without copies of other rows (or of their negatives), in order.
 
     Copies become neighbours when the rows are sorted by their product with a random vector. If
-    rounding separates two copies, both stay; that only costs time.
+    rounding separates two copies, both are kept, which only costs time.
     """
     keys = vertices @ np.random.default_rng(PUBLIC_SEED).standard_normal(vertices.shape[1])
     signs = np.where(keys < 0, -1.0, 1.0) if up_to_sign else np.ones(len(keys))
@@ -28,7 +28,11 @@ def distinct(vertices: FloatArray, *, up_to_sign: bool) -> FloatArray:
 
 
 def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rows in coordinates in which their second moment is the identity, and the map to them."""
+    """Map rows to coordinates in which their second moment is the identity.
+
+    Returns the mapped rows (N, m) and the matrix (m, m) by which rows are multiplied.
+    ``ValueError`` if the rows do not span R^m.
+    """
     count, dimension = vertices.shape
     # The triangular factor has the singular values and right singular vectors of the vertices.
     factor = np.linalg.qr(vertices, mode="r") if count > dimension else vertices
@@ -43,9 +47,12 @@ def whitened(vertices: FloatArray) -> tuple[FloatArray, FloatArray]:
 def first_facet(
     columns: FloatArray, bounds: FloatArray, lower: float, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray]:
-    """A vertex of the polar body, by its R tight vertices and their signs.
+    """A vertex z of the polar body, given by the R rows whose bounds are tight, and their signs.
 
-    Starting from z = 0, z moves until it meets a bound, which then stays tight, R times.
+    `columns` (N, R) has the vertices of the body as rows. If `lower` is 1, the polar body is
+    {z : |<row, z>| <= bound}; otherwise it is {z : <row, z> <= bound}. From z = 0 on, z moves in a
+    random direction until a bound is tight. It then moves in directions in which all tight bounds
+    stay tight, until there are R of them. ``ValueError`` if the vertices do not surround 0.
     """
     size = columns.shape[1]
     scale = float(np.linalg.norm(columns, axis=1).max())
@@ -54,7 +61,7 @@ def first_facet(
     basis, signs = np.zeros(size, dtype=np.int64), np.zeros(size)
     for k in range(size):
         step = np.asarray(rng.standard_normal(size))
-        for _ in range(2):  # the second pass removes the rounding of the first
+        for _ in range(2):  # the second pass removes the rounding errors of the first
             step -= tight @ (tight.T @ step)
         step /= float(np.linalg.norm(step))
         slope, value = columns @ step, columns @ normal

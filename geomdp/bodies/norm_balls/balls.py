@@ -20,7 +20,7 @@ from geomdp.bodies.norm_balls.unit_ball import ball_chord, unit_ball_points
 class Ball(NormBall):
     """The Euclidean ball {x in R^m : ||x||_2 <= r} of `dimension` m >= 1 and `radius` r > 0.
 
-    Every verb in closed form, O(m) per point.
+    Every verb has a closed form and costs O(m) per point.
     """
 
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
@@ -31,8 +31,9 @@ class Ball(NormBall):
         return np.asarray(self.r * np.linalg.norm(directions, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """r u / ||u||_2; the first axis point for u = 0."""
-        # Scaling by the largest entry first keeps tiny and huge directions from losing their norm.
+        """r u / ||u||_2, or r e_1 for u = 0."""
+        # First divide by the largest entry, because the squares of tiny or huge entries underflow
+        # or overflow.
         largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
         unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
         unit[largest[:, 0] == 0, 0] = 1.0
@@ -43,16 +44,16 @@ class Ball(NormBall):
         return np.asarray(np.linalg.norm(points, axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Roots t of ||x + t u||^2 = r^2, clipped at 0 for points outside by rounding."""
+        """Roots t of ||x + t u||^2 = r^2; points outside by rounding count as boundary points."""
         return ball_chord(points / self.r, directions / self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Points outside are scaled to norm r."""
+        """The points themselves inside, and r x / ||x|| outside."""
         norms = np.linalg.norm(points, axis=1, keepdims=True)
         return np.asarray(points * (self.r / np.maximum(norms, self.r)))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Uniform directions times U^(1/m), exact (SAM-4)."""
+        """r U^(1/m) times a uniform direction, exact (SAM-4)."""
         return self.r * unit_ball_points(n, self.m, rng)
 
     def second_moment(self) -> FloatArray:
@@ -68,7 +69,7 @@ class Ball(NormBall):
         return Ellipsoid(self.r * matrix)
 
     def gaussian_width(self) -> float:
-        """r E ||g||_2."""
+        """r E ||g||_2 for a standard Gaussian vector g."""
         return mean_gaussian_norm(self.m) * self.r
 
 
@@ -76,7 +77,7 @@ class Ball(NormBall):
 class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of +-r e_i, of `radius` r > 0.
 
-    Every verb in closed form, O(m log m) per point.
+    Every verb has a closed form and costs at most O(m log m) per point.
     """
 
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
@@ -87,7 +88,7 @@ class CrossPolytope(NormBall):
         return np.asarray(self.r * np.abs(directions).max(axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """+-r e_i at the first entry of largest modulus."""
+        """sign(u_i) r e_i, where i is the first entry of u of largest modulus."""
         winners = np.abs(directions).argmax(axis=1)
         rows = np.arange(len(directions))
         points = np.zeros_like(directions)
@@ -99,17 +100,17 @@ class CrossPolytope(NormBall):
         return np.asarray(np.abs(points).sum(axis=1) / self.r)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : ||x + t u||_1 <= r} by sorting the sign changes, O(m log m)."""
+        """Ends of {t : ||x + t u||_1 <= r}, by sorting the t at which entries change sign."""
         both = np.hstack([points, -points])
         ways = np.hstack([directions, -directions])
         return -exit_time(both, -ways, self.r), exit_time(both, ways, self.r)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Soft thresholding at the level that gives norm r, by sorting."""
+        """Soft thresholding, at the level that gives points outside the l1 norm r; by sorting."""
         return np.asarray(np.copysign(nearest_in_corner(np.abs(points), self.r), points))
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Signed exponentials over their sum and one more exponential, exact (SAM-4 with p = 1)."""
+        """r x / (||x||_1 + E), x Laplace and E exponential; exact (SAM-4 with p = 1)."""
         return self.r * lp_ball_points(n, self.m, 1.0, rng)
 
     def second_moment(self) -> FloatArray:
@@ -121,7 +122,7 @@ class CrossPolytope(NormBall):
         return CrossPolytope(self.m, 2 * self.r)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """A cross-polytope along coordinate axes, if the matrix stretches them alike."""
+        """A cross-polytope, if each output is one coordinate times a common factor; else None."""
         columns = axes_of(matrix)
         if columns is None:
             return None
@@ -129,5 +130,5 @@ class CrossPolytope(NormBall):
         return CrossPolytope(len(matrix), self.r * lengths[0]) if np.ptp(lengths) == 0 else None
 
     def gaussian_width(self) -> float:
-        """r E ||g||_inf."""
+        """r E ||g||_inf for a standard Gaussian vector g."""
         return mean_gaussian_modulus(self.m) * self.r

@@ -1,4 +1,4 @@
-"""The sensitivity polytope of a workload, known only through the workload's own oracle."""
+"""The sensitivity polytope of a workload that is known by its extreme answers alone."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.oracles import MissingOracle
 from geomdp.workloads import Workload
 
-#: Verbs that shoot rays at facets.
+#: Verbs that are computed by shooting rays at facets.
 BY_FACETS = frozenset({Body.contains, Body.separate, Body.chord})
 
 
 @dataclass(frozen=True, eq=False)
 class WorkloadPolytope(PolytopeByRays):
-    """conv{Q(x) : x in the universe} in R^m, by the `extreme_answers` of the workload Q alone.
+    """conv{Q(x) : x in the universe} in R^m, by the method `extreme_answers` of the workload Q.
 
-    No answers are listed, so the universe may be far larger than a list of vertices. On a finite
-    universe membership, separation and chords come from rays shot at facets, with column generation
-    over the answers that the oracle returned so far (JL-DEF, X-RAY).
+    No answers are listed, so the universe may be far too large for a list of vertices. On a finite
+    universe, membership, separation and chords are computed by shooting rays at facets. This is
+    column generation: a linear programme over the answers that the oracle has returned so far gets
+    further ones as needed (JL-DEF, X-RAY). ``ValueError`` if `workload` is not a `Workload`.
     """
 
     workload: Workload
@@ -50,7 +51,7 @@ class WorkloadPolytope(PolytopeByRays):
         return self.workload.universe.size is not None
 
     def implements(self, verb: Verb) -> bool:
-        """Membership, separation and chords on finite universes only."""
+        """As `Body.implements`; membership, separation and chords on finite universes only."""
         own = super().implements(verb)
         return own and (verb not in BY_FACETS or self.finitely_generated)
 
@@ -72,7 +73,7 @@ class WorkloadPolytope(PolytopeByRays):
         return self.workload.extreme_answers(directions)
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """The workload's own, in one pass over the universe where it can."""
+        """The breadth that the workload computes, if possible in one pass over the universe."""
         return self.workload.breadth(directions)
 
     def radius(self) -> float:
@@ -89,6 +90,6 @@ class WorkloadPolytope(PolytopeByRays):
 
 
 def _height(largest: FloatArray, smallest: FloatArray) -> FloatArray:
-    """Support function from the largest and smallest products with points of the body."""
+    """The support function, from the largest and smallest products with points of the body."""
     del smallest
     return largest

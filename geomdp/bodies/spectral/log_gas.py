@@ -1,12 +1,13 @@
-"""Compiled heat baths of the one-dimensional log-gas: one particle redrawn, given all others.
+"""Compiled heat baths of the one-dimensional log-gas: redraw one particle, given all others.
 
 d particles lambda_1 < ... < lambda_d on the line have density proportional to
 
     prod over i < j of (lambda_j - lambda_i)  times  prod over i of exp(-|lambda_i|).
 
-Given the others, particle i has the log-concave density e^(-|x|) prod |x - lambda_j| between its
-neighbours. Particles may be at -inf or +inf, where their factor is constant. The lowest and the
-highest state, from which `coupling_from_the_past` starts its bounding chains, have all there.
+Given the others, particle i has a density proportional to e^(-|x|) prod over j of |x - lambda_j|
+between its neighbours, which is log-concave. Particles may be at -inf or +inf; they then do not
+change the density of the others. All particles are there in the lowest and in the highest state,
+from which `coupling_from_the_past` starts its bounding chains.
 """
 
 from __future__ import annotations
@@ -15,29 +16,31 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Gauss-Legendre nodes per panel. Few particles are near a panel, so the density on it is close to
-#: a polynomial of degree below 20 times an exponential that changes by e^4 at most: interpolation
-#: is accurate to rounding.
+#: Gauss-Legendre nodes per panel. Few particles are near a panel. So the density on it is close to
+#: a polynomial of degree below 20 times an exponential that changes by a factor of at most e^4, and
+#: interpolation at the nodes is accurate up to rounding.
 NODES = 24
-#: Longest panel of a short interval, in units in which the density falls as e^(-|x|).
+#: Length of the longest panel of a short interval.
 PANEL = 4.0
-#: Intervals longer than this (those of the outermost particles are infinite) are cut to where the
-#: density is above `NEGLIGIBLE` of its largest value, and into `PANELS` equal panels.
+#: A longer interval than this (those of the outermost particles are infinite) is cut off where the
+#: density is below `NEGLIGIBLE` times its largest value, and divided into `PANELS` equal panels.
 SHORT, PANELS = 16.0, 5
-#: Below 1e-16, the resolution of a float64 number in [0, 1).
+#: Share of the largest density that is neglected. It is below 1e-16, the resolution of a uniform
+#: float64 number in [0, 1).
 NEGLIGIBLE = 1e-17
-#: One panel is added for each group of this many particles, whose factors vary over the interval.
+#: One more panel is used for each group of this many particles, because the factor of each particle
+#: varies over the interval.
 CROWD = 32
-#: Bisections for the mode, which need only be accurate enough to place the panels.
+#: Number of bisections for the mode. It need only be accurate enough to place the panels.
 MODE_BISECTIONS = 12
-#: Newton steps of a quantile at most, each safeguarded by bisection; about 5 are taken.
+#: Largest number of Newton steps for a quantile, each safeguarded by bisection. About 5 are taken.
 QUANTILE_STEPS = 60
-#: The Newton steps end when one is below this share of a panel.
+#: The Newton steps end when a step is below this share of half a panel.
 QUANTILE_TOLERANCE = 1e-14
 
 _ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(NODES)
 _DEGREES = np.arange(NODES)
-#: Row a turns values at the nodes into the coefficient of the Legendre polynomial P_a.
+#: Row a maps the values at the nodes to the coefficient of the Legendre polynomial P_a.
 _TO_LEGENDRE = np.ascontiguousarray(
     (_DEGREES[:, None] + 1 / 2)
     * (np.polynomial.legendre.legvander(_ABSCISSAE, NODES - 1) * _WEIGHTS[:, None]).T
@@ -51,11 +54,11 @@ _INTEGRAL = 1 / (2 * _DEGREES + 1)
 
 @numba.njit(cache=True)
 def sweeps(points, uniforms):  # type: ignore[no-untyped-def]
-    """Redraw all particles of `points` (d,) by the quantiles `uniforms` (T, d), in place.
+    """Redraw all particles of `points` (d,) T times, at the quantiles `uniforms` (T, d), in place.
 
-    Sweeps go upwards and downwards in turn. Two ordered states stay ordered under the same
-    uniforms: the density is log-supermodular, so the quantiles of particle i rise with every other
-    particle.
+    Sweeps alternate between upwards and downwards. The density is log-supermodular, so each
+    quantile of particle i grows if another particle moves up. Two states with one below the other
+    therefore stay ordered under the same `uniforms`.
     """
     size = len(points)
     for t in range(len(uniforms)):
@@ -70,7 +73,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
     low = points[i - 1] if i > 0 else -np.inf
     high = points[i + 1] if i < len(points) - 1 else np.inf
     if not (low < high and low < np.inf and high > -np.inf):
-        return points[i]  # no room: particle and neighbour are both at infinity
+        return points[i]  # the particle and a neighbour are at the same infinity
     if high - low <= SHORT:
         middle = (low + high) / 2
         count = 1 + int((high - low) / PANEL) + len(points) // CROWD
@@ -97,7 +100,7 @@ def heat_bath(u, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _panel_ends(low, high, count):  # type: ignore[no-untyped-def]
-    """Ends of `count` equal panels of [low, high], cut once more at 0, the kink of e^(-|x|)."""
+    """Ends of `count` equal panels of [low, high], and 0, where e^(-|x|) has a kink, if inside."""
     kink = low < 0 < high
     ends = np.empty(count + (2 if kink else 1))
     k = 0
@@ -116,7 +119,7 @@ def _panel_ends(low, high, count):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _density(start, end, middle, points, i, values):  # type: ignore[no-untyped-def]
-    """Density at the nodes of the panel [start, end], relative to that at `middle`."""
+    """Set `values` to the density at the nodes of [start, end], relative to that at `middle`."""
     half = (end - start) / 2
     places = start + half * (1 + _ABSCISSAE)
     values[:] = np.exp(abs(middle) - np.abs(places))
@@ -180,7 +183,7 @@ def _mode(low, high, points, i):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True)
 def _slope(x, points, i):  # type: ignore[no-untyped-def]
-    """Derivative of the logarithm of the density of particle i, which falls with x."""
+    """Derivative of the log-density of particle i at x. It decreases in x."""
     slope = -1.0 if x > 0 else 1.0
     for j in range(len(points)):
         if j != i and abs(points[j]) < np.inf:

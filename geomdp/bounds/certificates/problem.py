@@ -1,4 +1,4 @@
-"""The problem a lower bound is about: how private and how accurate a mechanism should be."""
+"""The problem of a lower bound: how private and how accurate a mechanism must be."""
 
 from __future__ import annotations
 
@@ -10,29 +10,34 @@ from geomdp.bounds.rounding import rounded_down
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 
-#: Changes between neighbouring data sets that amount to replacing one record.
+#: Number of steps between neighbouring data sets that replace one record.
 CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
 
 
 class SideConditionError(ValueError):
-    """An argument proves nothing for this problem; the message names the condition that fails."""
+    """A lower-bound argument does not apply to a problem; the message names the condition."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Privacy and accuracy asked of a mechanism for a given workload.
+    """The privacy and accuracy that a mechanism for a workload must have.
 
     Parameters
     ----------
     epsilon : float
-        Privacy, pure DP, above 0.
+        The mechanism must be epsilon-DP; above 0.
     alpha : float
-        Error, in units of one answer, above 0.
+        Largest error allowed, in units of one answer; above 0.
     metric : MeanL2, RMS or WorstCase
         How the error is measured.
     adjacency : Adjacency
-        Neighbour relation. Under add/remove, n is the public normaliser and the mechanism is asked
-        to be accurate on data sets of exactly n records.
+        Neighbour relation. Under add/remove, n is the public normaliser, and the mechanism need be
+        accurate only on data sets of exactly n records.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
     """
 
     epsilon: float
@@ -49,10 +54,11 @@ class Problem:
 
     @property
     def required_separation(self) -> float:
-        """How far apart the answers of a packing must be: c alpha."""
+        """Least distance c alpha between the answers of a packing; c depends on the metric."""
         return self.metric.separation * self.alpha
 
     def __str__(self) -> str:
-        # A bound for epsilon and alpha also holds for smaller ones, not for larger ones.
+        # Round down, because a bound for epsilon and alpha holds for smaller values, but not for
+        # larger ones.
         epsilon, alpha = rounded_down(self.epsilon), rounded_down(self.alpha)
         return f"{epsilon}-DP ({self.adjacency.value}), {self.metric.name} {alpha}"

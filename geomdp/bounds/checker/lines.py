@@ -1,4 +1,4 @@
-"""Orthogonal lines: lengths and one-dimensional risks computed again.
+"""The check of a certificate by orthogonal lines: it computes lengths and risks again.
 
 The argument is in `geomdp.bounds.lines.orthogonal_lines` and `geomdp.bounds.lines.bayes_risk`.
 """
@@ -16,20 +16,22 @@ from geomdp.bounds.checker.verified import Verified
 
 Vector = npt.NDArray[np.float64]
 
-#: Eigenvalues below this share of the largest are left out of the frame.
+#: Directions with eigenvalues below this share of the largest are left out of the frame.
 LEAST_EIGENVALUE = 1e-9
-#: Halvings in a bisection for a risk: the interval shrinks to 2^-60 of its length.
+#: Halvings in the bisection for a risk. They shrink the interval to 2^-60 of its length.
 HALVINGS = 60
-#: Most steps times points of one line.
+#: Largest number of steps times points of one line.
 MOST_CELLS = 1 << 24
 
 
 def verify_lines(
     rung: Part, alpha: float, epsilon: float, moment: int
 ) -> tuple[Verified, int, int]:
-    """A checked rung of lines, with the first and last number of records that it excludes.
+    """Check one rung (one step of a certificate) that argues by lines.
 
-    `epsilon` is that of one replacement, `moment` 2 for a root mean squared error and 1 otherwise.
+    Returns the result with the first and the last number of records that the rung excludes.
+    `epsilon` is the privacy loss of replacing one record. `moment` is 2 for a root mean squared
+    error and 1 otherwise.
     """
     family = rung.part("family")
     answers, subject, queries, conditions = answers_of(family)
@@ -70,7 +72,7 @@ def verify_lines(
 
 
 def _lengths(family: Part, answers: Vector) -> Vector:
-    """<u_j, w_j> for the polar frame u of the weighted differences."""
+    """|<u_j, w_j>| for the differences w_j of answers and the polar frame u of weighted ones."""
     pairs, weights = family.whole_array("pairs", axes=2), family.array("weights", axes=1)
     inside = pairs.min() >= 0 and pairs.max() < len(answers)
     require(bool(inside) and pairs.shape[1] == 2, "pairs name elements that are not listed")
@@ -93,7 +95,7 @@ def _lengths(family: Part, answers: Vector) -> Vector:
 
 
 def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
-    """Proved risks by number of steps."""
+    """The proved risk of each number of steps of a line."""
     risks: dict[int, float] = {}
     for line in rung.parts("known"):
         prior, risk = line.array("prior", axes=1), line.number("risk")
@@ -114,7 +116,7 @@ def _risks(rung: Part, epsilon: float, moment: int) -> dict[int, float]:
 
 
 def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
-    """The largest lambda, by bisection, at which the condition of `private_line` holds."""
+    """The largest risk, found by bisection, at which `_holds`, the condition of `private_line`."""
     low, high = 0.0, float(len(prior)) ** moment
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -125,10 +127,11 @@ def _risk(prior: Vector, epsilon: float, moment: int, spacing: float) -> float:
 
 
 def _holds(prior: Vector, epsilon: float, moment: int, spacing: float, risk: float) -> bool:
-    """Whether sum_t pi_t f_t (|y - t|^p - risk) >= 0 for all y and all f with steps e^(+-eps).
+    """Whether sum_t pi_t f_t (|y - t|^p - risk) >= 0 for all y and all f that change slowly.
 
-    Dynamic programming from the last t: `least` is the least sum from t on, divided by f_t, and the
-    ratio of neighbouring f is the one that makes it smaller.
+    pi is the prior, p the `moment`. f > 0 changes by a factor from e^-epsilon to e^epsilon from
+    each t to the next. The test is a dynamic programme from the last t down: `least` is the least
+    value of the sum from t on, divided by f_t. It is attained at the largest or smallest factor.
     """
     points = np.arange(0.0, len(prior) - 1 + spacing, spacing)
     least = np.zeros(len(points))

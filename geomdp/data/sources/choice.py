@@ -1,4 +1,4 @@
-"""The source that a path or a data frame stands for."""
+"""Make a source of records from a path, a data frame or a table."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def source_of(
     | dd.DataFrame
     | Source,
 ) -> Source:
-    """The source of records that `records` stands for.
+    """The source that reads `records`.
 
     Parameters
     ----------
     records : path, DataFrame, Table or Source
         A CSV or Parquet file, a folder of them or a pattern (see `files_at`); a DataFrame of
-        pandas, polars or Dask; an Arrow table; or a source already, such as `Query`.
+        pandas, polars or Dask; an Arrow table; or a source, such as `Query`, which is returned.
 
     Raises
     ------
     FileNotFoundError
-        No such file.
+        If there is no such file.
     ValueError
-        Anything else.
+        For anything else.
     """
     if isinstance(records, Source):
         return records

@@ -19,12 +19,13 @@ from geomdp.geometry.sampling.kernels import HitAndRun
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.geometry.sampling.samplers import pilot
 
-#: Burn-in of every phase in autocorrelation times of the whole body. The chains of a phase start
-#: uniform on a part of the phase's body that has at least about half its volume.
+#: Burn-in of every phase, in autocorrelation times of the whole body. A phase estimates one ratio.
+#: Its chains start uniform on a part of the body of the phase that has at least about half the
+#: volume.
 RELAXATIONS = 5.0
-#: Points kept of a chain in one autocorrelation time. Points closer in time are nearly equal.
+#: Number of points of a chain that are kept per autocorrelation time. More would be nearly equal.
 POINTS_PER_TIME = 4
-#: Independent chains. Each gives its own estimate of a ratio; their spread gives the error.
+#: Number of independent chains. Each gives an estimate of a ratio; their spread gives the error.
 CHAINS = 128
 
 
@@ -49,7 +50,8 @@ def annealed_volume(
     rng : numpy Generator, int or None
         Randomness of chains and points.
     draws : int
-        Points kept of each of the 128 chains for each ratio, four in an autocorrelation time.
+        Number of points kept of each of the 128 chains for each ratio, four per autocorrelation
+        time.
     level : float
         Probability that the interval misses the volume if the normal approximation is exact, in
         (0, 1).
@@ -58,19 +60,21 @@ def annealed_volume(
     -------
     Estimate
         The standard error comes from the spread between chains and treats the ratios as
-        independent; the interval is the normal one. Neither accounts for the bias of chains that
-        have not mixed: nothing is proved about it.
+        independent. The interval uses the normal approximation of the logarithm. Neither accounts
+        for the bias of chains that have not mixed, about which nothing is proved.
 
     Raises
     ------
     MissingOracle
         If K has no chords.
     ValueError
-        For an unbounded body, a single point, `draws` below 1, or `level` outside (0, 1).
+        For an unbounded body, a single point, `draws` below 1, `level` outside (0, 1), or a body
+        that contains none of the points of the first ball.
 
     Notes
     -----
-    About (m / 2) log2(m) ratios, each at the cost of 128 (5 + draws / 4) autocorrelation times.
+    There are about (m / 2) log2(m) ratios. Each costs 128 chains of 5 + draws / 4 autocorrelation
+    times.
 
     References
     ----------
@@ -83,9 +87,10 @@ def annealed_volume(
     walk = prepared_walk(body, generator)
     mixing = pilot(walk, generator, CHAINS)
     m, norms = walk.body.dimension, np.linalg.norm(mixing.chains.draws, axis=2)
-    # Root mean square of a coordinate: a body in isotropic position holds a ball of that radius.
+    # The root mean square of a coordinate. A body in isotropic position contains a ball of that
+    # radius.
     inner = float(np.sqrt((norms**2).mean() / m))
-    # Up to the first radius that is at least the median norm.
+    # The radii grow up to the first one that is at least the median norm.
     steps = max(0, math.ceil(m * math.log2(float(np.median(norms)) / inner)))
     radii = [inner * 2 ** (i / m) for i in range(steps + 1)]
     share = _share_of_ball(walk.body, inner, CHAINS * draws, generator)
@@ -104,7 +109,7 @@ def annealed_volume(
 
 
 def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) -> float:
-    """Share of n points of a ball that lie in the body."""
+    """Share of n uniform points of a ball around 0 that lie in the body."""
     inside = body.contains(Ball(body.dimension, radius).sample_uniform(n, rng), 0.0)
     share = float(inside.mean())
     if share == 0:
@@ -116,7 +121,7 @@ def _share_of_ball(body: Body, radius: float, n: int, rng: np.random.Generator) 
 
 
 def _in_ball(body: Body, radius: float, rng: np.random.Generator) -> FloatArray:
-    """One exact uniform point of the intersection of body and ball per chain, by rejection."""
+    """One uniform point of the intersection of body and ball for each chain, by rejection."""
     kept = np.empty((0, body.dimension))
     while len(kept) < CHAINS:
         points = Ball(body.dimension, radius).sample_uniform(CHAINS, rng)

@@ -1,4 +1,4 @@
-"""The cone mechanism: exact noise from any body that holds the answers and can be sampled."""
+"""The cone mechanism: exact noise from any body that contains the answers and can be sampled."""
 
 from __future__ import annotations
 
@@ -32,34 +32,38 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 
 
 class Cone(PureMechanism):
-    """Noise from the cone over a body that holds all answer vectors (X-CONE).
+    """Noise from the cone over a body that contains all answer vectors (X-CONE).
 
-    M(X) = (sum of Q(x) + Z) / n, Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)) with U_i uniform on a body
-    C, r_i ~ Gamma(r + 1) with rate epsilon / 2 under replace-one and epsilon under add/remove, r
-    the dimension of C; a is its centroid under replace-one, where the number of records is
-    public, and 0 under add/remove. Where answers are c + T q with q in C, add/remove adds
-    (r_1 - r_2) c to Z. C is
+    The body C and the affine map q -> c + T q are such that the answers of every record are the
+    image of a point q of C. The mechanism is
 
-    * the elliptope of order d + 1 for all tables of at most two of d two-level columns, for
-      `Marginals` with k <= 2, and of order d for `Parities` with k = 2: the products of signs lie
-      in it and T maps them to the answers (X-LKJ);
-    * the moment body of tables for all tables of at most two categorical columns
-      (`TableMoments`, which is that elliptope where all columns have two levels);
+        M(X) = (sum of Q(x) + Z) / n,    Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)).
+
+    The U_i are uniform on C, and the r_i have the law Gamma(r + 1), where r is the dimension of C.
+    Under replace-one, the rate of the r_i is epsilon / 2, and a is the centroid of C; this uses
+    that the number of records is public. Under add/remove, the rate is epsilon, a is 0, and Z also
+    has the term (r_1 - r_2) c. C is
+
+    * the elliptope of order d + 1 for all tables of at most two of d two-level columns and for
+      `Marginals` with k <= 2, or of order d for `Parities` with k = 2: it contains the matrices of
+      products of signs, and T maps them to the answers (X-LKJ);
+    * the moment body of tables (`TableMoments`) for all tables of at most two categorical columns;
+      if all columns have two levels, it is that elliptope;
     * {M psd, M_ii <= 1} for second moments of records in [-1, 1]^d (X-PSDBOX);
-    * the sensitivity polytope itself where it has an exact sampler.
+    * the sensitivity polytope itself, if it has an exact sampler.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. A workload for
-    which no body C is known is a ``ValueError``.
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. ``ValueError``
+    for a workload for which no body C is known.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
     Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. The vectors r_i (U_i, 1) have
-    density proportional to e^(-rate t) on the cone over C, t the last coordinate; a shift by the
-    lifted answer (q, 1) of one record multiplies it by at most e^rate because the cone shrinks.
-    Replacing a record shifts one vector by its new and the other by its old answer, adding one
-    shifts one vector only; M is a function of the shifted vectors and of what is public. The
-    sampler is exact.
+    density proportional to e^(-rate t) on the cone over C, where t is the last coordinate. A shift
+    by the lifted answer (q, 1) of one record maps the cone into itself, so the shifted density is
+    at most e^rate times the original one. Replacing a record shifts the first vector by its new and
+    the second by its old answer. Adding a record shifts the first vector only, and removing one the
+    second only. M is a function of the shifted vectors and of what is public. The sampler is exact.
 
     Error: exactly sqrt(8 (r + 1)(r + 2) E||T (U - a)||^2 / m) / (epsilon n) per query under
     replace-one.
@@ -82,7 +86,7 @@ class Cone(PureMechanism):
 
     @cached_property
     def noise(self) -> ConeNoise:
-        """Distribution of Z, on sums of answer vectors."""
+        """Distribution of the noise Z on sums of answer vectors."""
         return self._noise_over(self._lift.body, self._lift.matrix, self._lift.constant)
 
     def _noise_over(
@@ -93,24 +97,24 @@ class Cone(PureMechanism):
     ) -> ConeNoise:
         epsilon, origin = self.privacy.epsilon, np.zeros(body.dimension)
         if self.adjacency is Adjacency.REPLACE_ONE:
-            # Where answers are mapped, T takes the centroid to 0.
+            # If there is a map T, it maps the centroid to 0, so no centre is needed.
             centre = body.centroid() if matrix is None else origin
             return ConeNoise(body, epsilon / 2, centre, matrix)
-        # One record more also adds the constant c of the answers c + T q. Their number is not
-        # public, so the noise of the lifted coordinate must cover it.
+        # Each record adds c to the sum of the answers c + T q. The number of records is not public,
+        # so Z has noise along c, from the last coordinates r_i.
         return ConeNoise(body, epsilon, origin, matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # Floats hold the maps exactly: entries are +-2^-k for signs, whole coefficients on cells
-        # for tables. Simplices and boxes need no map: answers are their vertices.
+        # The maps are exact in float64: entries are +-2^-k for products of signs, and rational with
+        # one denominator for cells of tables. Simplices and boxes need no map.
         body, matrix = self._lift.body, self._lift.matrix
         if isinstance(body, TableMoments) and matrix is not None:
             return cell_map(body.levels, matrix, self._lift.constant) is not None
         return isinstance(body, Elliptope | Simplex | Box)
 
     def _on_real_records(self) -> RealRecords | None:
-        # These bodies hold x x^T for all records and have no parameter that is rounded. The centre
-        # multiplies public noise only, so any number will do.
+        # These bodies contain x x^T for all records and have no parameter that could be rounded. A
+        # centre multiplies r_1 - r_2 alone, which may be public, so any number is private.
         noise, body = self.noise, self._lift.body
         if isinstance(body, Spectraplex):
             entries = wishart_difference(body.d, noise.rate, float(noise.centre[0]))
@@ -129,7 +133,7 @@ class Cone(PureMechanism):
 
 @dataclass(frozen=True)
 class Lift:
-    """Answers as constant + T q with q in a body C that has an exact sampler."""
+    """The answers of a record as constant + T q, for a q in a body C with an exact sampler."""
 
     #: C, with a centroid.
     body: Body
@@ -140,7 +144,7 @@ class Lift:
 
 
 def cone_lift(workload: Workload) -> Lift | None:
-    """The body C of a workload and its map to the answers, where known."""
+    """The body C of a workload and its map to the answers; None if no such body is known."""
     signs = sign_products(workload)
     if signs is not None:
         return Lift(

@@ -1,4 +1,4 @@
-"""The interactive run that all sparse vector mechanisms share; a subclass sets the noise scales."""
+"""The run that all sparse vector mechanisms share. A subclass sets the scales of the noise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
 
-#: A query: its true answer, or a function of the records if the mechanism holds them.
+#: A query: its true answer or, if the mechanism has the records, a function of them.
 StreamQuery = ExactNumber | Callable[[Any], ExactNumber]
 
 BELOW = Answer(above=False)
@@ -33,17 +33,18 @@ ABOVE = Answer(above=True)
 
 @dataclass(eq=False, repr=False)
 class SparseVectorStream(NotCopied, abc.ABC):
-    """A stream of comparisons with a noisy threshold; halts after `cutoff` queries found above.
+    """Comparisons of queries with a noisy threshold T, until `cutoff` queries are found above it.
 
     A query with true answer x is found above if x + Lap(D s_query) >= T + Lap(D s_threshold),
-    where D is the sensitivity and s are the `scales`. If the scales release values, the answer to
-    a query found above is x + Lap(D s_answer) with fresh noise.
+    where D is the sensitivity and the s are the `scales`. If `scales` has an s_answer, the answer
+    to a query found above is x + Lap(D s_answer) with fresh noise.
 
-    Without a seed the comparison is decided for the real-valued noise and the exact truth: whole
-    numbers of any size, floats and fractions as they are. With one it is a float64 simulation.
+    Without a seed the comparison is exact: it is decided for real-valued noise and the exact value
+    of x, which may be a whole number of any size, a float or a fraction. With a seed it is a
+    float64 simulation.
 
-    The parameters are described in `AboveThreshold`. This class makes no privacy claim: that of a
-    subclass holds because its `_calibrate` computes the scales from `privacy`.
+    The parameters are described in `AboveThreshold`. This class makes no privacy claim. The claim
+    of a subclass holds because its `_calibrate` computes the scales from `privacy`.
     """
 
     threshold: float
@@ -88,7 +89,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
     @abc.abstractmethod
     def _calibrate(self) -> Scales:
-        """Noise scales with which the run satisfies `privacy`; ``ValueError`` if there are none."""
+        """Noise scales with which the run has the guarantee `privacy`, or ``ValueError``."""
 
     def __repr__(self) -> str:
         return (
@@ -113,19 +114,19 @@ class SparseVectorStream(NotCopied, abc.ABC):
         Parameters
         ----------
         query : float or callable
-            The query's true answer, or, if the mechanism holds records, a function of them.
+            The query's true answer or, if the mechanism has the records, a function of them.
 
         Returns
         -------
         Answer
-            Whether the query was found above, with a value where the mechanism releases one.
+            Whether the query was found above and, if the mechanism releases it, a noisy value.
 
         Raises
         ------
         BudgetExhausted
-            If the mechanism has halted; the records are not read.
+            If the mechanism has halted. The records are not read.
         ValueError
-            If the true answer is not a finite number; nothing is spent.
+            If the true answer is not a finite number. Nothing is spent.
         """
         self._require_running()
         truth = self._truth(query)
@@ -134,10 +135,10 @@ class SparseVectorStream(NotCopied, abc.ABC):
         return self.transcript.record(BELOW)
 
     def ask_many(self, queries: Sequence[StreamQuery] | FloatArray) -> list[Answer]:
-        """Ask `queries` in order until they end or the mechanism halts; raises as `ask`.
+        """Ask `queries` in order until they end or the mechanism halts.
 
-        There is one answer for each query asked: fewer than were given if the mechanism halted.
-        Nothing is spent if any true answer is not a finite number.
+        There is one answer for each query asked, so fewer than `queries` if the mechanism halts.
+        Raises as `ask`. Nothing is spent if any true answer is not a finite number.
         """
         self._require_running()
         truths = self._truths(queries)
@@ -152,7 +153,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         return self.transcript[start:]
 
     def _scaled(self, scale: float) -> float:
-        """Scale of the noise for the sensitivity, rounded up."""
+        """`scale` times the sensitivity, rounded up."""
         return self.sensitivity * scale * ROUNDED_UP
 
     def _answer_above(self, truth: ExactNumber) -> Answer:
@@ -175,7 +176,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
             )
 
     def _truth(self, query: StreamQuery) -> ExactNumber:
-        truth: Any  # whatever a caller without type checks may send
+        truth: Any  # a caller without type checks may pass anything
         if self._records is None:
             truth = query
         elif callable(query):
@@ -212,7 +213,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
 
 
 def _plain(number: Any) -> ExactNumber:
-    """A real number as one of Python's: whole numbers, floats and fractions keep their value."""
+    """Convert a number to int, Fraction or float; ints, fractions and floats keep their value."""
     if isinstance(number, Integral):
         return int(number)
     if isinstance(number, Rational):

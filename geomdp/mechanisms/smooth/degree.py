@@ -13,21 +13,22 @@ from geomdp._validation import whole
 from geomdp.workloads.smooth.moments import MAX_MOMENTS
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
-#: Relative decrease of the predicted error that is too small to release more moments for.
+#: A relative decrease of the predicted error up to this is not worth more moments.
 GAIN = 0.05
-#: Maps a workload to the standard deviations (t^d - 1,) of the noise on means of its moments.
+#: Maps a workload of degree t in d variables to the standard deviations (t^d - 1,) of the noise on
+#: the means of its moments.
 NoiseAt = Callable[[SmoothQueries], FloatArray]
 
 
 class DegreeRule(abc.ABC):
-    """A way to choose t from public numbers alone."""
+    """A rule for the number t of degrees in each variable. It uses public numbers alone."""
 
     @abc.abstractmethod
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
         """The number t >= 2 of degrees in each of `d` variables, for `n` records.
 
-        `smoothness` is K, the number of bounded derivatives; `noise_at` gives the standard
-        deviations of the noise that a choice of t needs.
+        `smoothness` is K, the number of bounded derivatives. `noise_at` gives the standard
+        deviations of the noise for any choice of t.
         """
 
 
@@ -45,7 +46,8 @@ class TheoremDegree(DegreeRule):
 class LeastPredictedError(DegreeRule):
     """The least t whose `predicted_error` over C^K_1 is within 5% of the smallest.
 
-    With weighted noise more degrees change the error little, so the cheapest good choice is taken.
+    With weighted noise, more degrees change the error little, so the rule takes the cheapest choice
+    that is good enough.
 
     Parameters
     ----------
@@ -61,14 +63,18 @@ class LeastPredictedError(DegreeRule):
         )
 
     def choose(self, *, d: int, n: int, smoothness: int, noise_at: NoiseAt) -> int:
-        """The smallest t that is good enough, of 2, 3, ..., 8 and numbers that grow by a third."""
+        """The smallest t that is good enough, of 2, 3, 4, 5, 6, 8, 10, 13, ....
+
+        Each number tried is about a third above the last one, with at most `largest` moments.
+        """
         del n
         tried: dict[int, float] = {}
         for degree in self._candidates(d):
             workload = SmoothQueries(d, degree)
             approximation, noise = predicted_error(workload, noise_at(workload), smoothness)
             tried[degree] = approximation + noise
-            # For larger t noise alone exceeds the best error, or approximation has little to gain.
+            # Stop if larger t cannot help: noise alone exceeds the best error, or the error of
+            # approximation is small already.
             if noise > min(tried.values()) or approximation < GAIN / 2 * noise:
                 break
         enough = (1 + GAIN) * min(tried.values())
@@ -84,13 +90,14 @@ class LeastPredictedError(DegreeRule):
 def predicted_error(
     workload: SmoothQueries, deviations: FloatArray, smoothness: int
 ) -> tuple[float, float]:
-    """Predicted errors of the worst query of C^K_1, by approximation and by noise.
+    """Predicted errors of the worst query of C^K_1: of approximation, and from noise.
 
-    The first is t^-K, the rate of the best polynomial approximation without its constant. The
-    second is (sum_m ||m||^(-2 K) s_m^2)^(1/2): the coefficients c of such a query have
-    sum_m ||m||^(2 K) c_m^2 of the order of 1, so that |<c, noise>| is at most of the order of
-    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both are predictions up to constants, no bounds.
-    `deviations` are the s_m of the noise on means, (t^d - 1,).
+    C^K_1 has the functions with derivatives up to order K = `smoothness` bounded by 1. The first
+    error is t^-K, the rate of the best polynomial approximation without its constant. The second is
+    (sum_m ||m||^(-2 K) s_m^2)^(1/2), where m are the orders of the moments and s_m are the
+    `deviations` (t^d - 1,) of the noise on their means. Reason: the coefficients c of a query have
+    sum_m ||m||^(2 K) c_m^2 of order 1, so |<c, noise>| is at most of the order of
+    (sum_m ||m||^(-2 K) noise_m^2)^(1/2) (SM-X1). Both are predictions up to constants, not bounds.
     """
     decay = workload.orders() ** -float(smoothness)
     return workload.degree ** -float(smoothness), float(np.linalg.norm(decay * deviations))

@@ -1,4 +1,4 @@
-"""Laplace variables that are compared exactly: in float64 where a margin decides, else in balls."""
+"""Laplace variables that are compared exactly, by float64 with a margin or in ball arithmetic."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from geomdp.noise.exact.rounding import (
 from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, UniformBits
 from geomdp.noise.exact.variates import laplaces
 
-#: A true answer as an exact rational number; a float is the dyadic rational that it is.
+#: A true answer as an exact rational number. A float stands for its exact value.
 ExactNumber = int | float | Fraction
 
 Result = TypeVar("Result")
 
-#: Variables drawn at once: a call of the operating system costs more than a logarithm.
+#: Number of variables drawn at once, because a call of the operating system costs more than a
+#: logarithm.
 BLOCK = 128
-#: Error of float64 evaluations of x + b z - T - b' z', as a share of the sum of the absolute terms.
-#: Each of the four terms is off by at most 3 units of 2^-53 (conversion of the exact number or of
-#: the ball, scale, product), and the three sums add as many: 6 units, taken as 16.
+#: Bound on the error of x + b z - T - b' z' in float64, relative to the sum of the moduli of the
+#: four terms. Each term has an error of at most 3 units of 2^-53 (conversion of the exact number or
+#: of the ball, scale, product). The three sums add 3 units. The bound is 16 units instead of 6.
 MARGIN = 2.0**-49
-#: Largest radius of the ball of a variable whose float64 value is used. It enters the margin, times
-#: the scale, and so do products below the normal range of float64.
+#: RADIUS: the float64 value of a variable is used only if its ball has a smaller radius. The margin
+#: includes the radius times the scale. TINY: covers products below the normal range of float64.
 RADIUS, TINY = 2.0**-80, 2.0**-1000
 
 
 class _Block:
-    """Independent standard Laplace variables ln(U / V), each a function of bits of its own."""
+    """Independent standard Laplace variables ln(U / V), each computed from bits of its own."""
 
     def __init__(self, entropy: Entropy | None) -> None:
         self._bits = UniformBits(entropy)
@@ -48,7 +49,7 @@ class _Block:
         self.floats = [float(x) if x.rad() < RADIUS else math.nan for x in balls]
 
     def balls(self, words: int) -> list[arb]:
-        """All variables from so many words of each uniform number."""
+        """Balls around all variables, from `words` words of each uniform number."""
         with ctx.workprec(words * WORD_BITS):
             return laplaces(BLOCK, Draw(self._bits, words))
 
@@ -60,9 +61,9 @@ class LaplaceNumber:
     Parameters
     ----------
     block : _Block
-        Where its bits are.
+        The block that has its random bits.
     place : int
-        Its place there.
+        Its number in the block.
     """
 
     block: _Block
@@ -70,16 +71,16 @@ class LaplaceNumber:
 
     @property
     def near(self) -> float:
-        """Its value, to within a relative 2^-52 and an absolute 2^-80; NaN if that is not known."""
+        """Its value, with an error of at most 2^-52 of it plus 2^-80; NaN if that is not known."""
         return self.block.floats[self.place]
 
     def ball(self, words: int) -> arb:
-        """A ball around it."""
+        """A ball around it, from `words` words of each uniform number."""
         return self.block.balls(words)[self.place]
 
 
 class LaplaceNumbers(NotCopied):
-    """A supply of independent standard Laplace variables; each is handed out once."""
+    """A supply of independent standard Laplace variables. Each is returned once."""
 
     def __init__(self, entropy: Entropy | None = None) -> None:
         self._entropy = entropy
@@ -100,14 +101,17 @@ class LaplaceNumbers(NotCopied):
 
 
 def exact_ball(value: ExactNumber) -> arb:
-    """A ball around an exact number; without radius for whole numbers and floats."""
+    """A ball around an exact number; for whole numbers and floats its radius is 0."""
     if isinstance(value, Fraction):
         return arb(fmpq(value.numerator, value.denominator))
     return arb(int(value) if isinstance(value, int) else value)
 
 
 def decided(evaluate: Callable[[int], Result]) -> Result:
-    """The value of `evaluate` at the first number of words at which it is decided."""
+    """The result of `evaluate` for the first number of words that does not raise `Undecided`.
+
+    ``PrecisionExhausted`` if there is none up to `LAST_WORDS`.
+    """
     words = FIRST_WORDS
     while words <= LAST_WORDS:
         try:
@@ -128,7 +132,7 @@ class NoisyThreshold:
         self.margin = MARGIN * (abs(value) + abs(spread)) + RADIUS * scale + TINY
 
     def ball(self, words: int) -> arb:
-        """A ball around it."""
+        """A ball around it, from `words` words of each uniform number."""
         return arb(self._value) + arb(self._scale) * self._number.ball(words)
 
     def reached_by(self, value: ExactNumber, scale: float, number: LaplaceNumber) -> bool:
@@ -137,7 +141,7 @@ class NoisyThreshold:
         spread = scale * number.near
         gap = middle + spread - self.near
         margin = self.margin + MARGIN * (abs(middle) + abs(spread)) + RADIUS * scale
-        # False for NaN and infinity, which only balls can decide.
+        # The comparison is False for NaN and for infinite numbers. Balls decide then.
         if abs(gap) > margin:
             return gap > 0
         return decided(lambda words: self._reached(value, scale, number, words))
@@ -152,7 +156,7 @@ class NoisyThreshold:
 
 
 class NoisyValues:
-    """x_i + b Z_i for exact numbers x_i, compared with thresholds one after the other."""
+    """x_i + b Z_i for exact numbers x_i, to be compared with a sequence of thresholds."""
 
     def __init__(
         self, values: Sequence[ExactNumber], near: FloatArray, scale: float, numbers: LaplaceNumbers
@@ -164,9 +168,9 @@ class NoisyValues:
         self._margins = MARGIN * (np.abs(near) + np.abs(spread)) + RADIUS * scale
 
     def first_reaching(self, begin: int, threshold: NoisyThreshold) -> int:
-        """Number of the first from `begin` on that is at least `threshold`, else their count."""
+        """The first i >= `begin` with value i at least `threshold`; the count if there is none."""
         gaps = self._near[begin:] - threshold.near
-        # Those certainly below are skipped. NaN is not certain.
+        # Skip values that are certainly below. NaN is not, because comparisons with it are False.
         below = gaps < -(self._margins[begin:] + threshold.margin)
         for place in np.flatnonzero(~below) + begin:
             i = int(place)
@@ -178,7 +182,7 @@ class NoisyValues:
 def rounded_value(value: ExactNumber, scale: float, number: LaplaceNumber) -> float:
     """value + scale Z rounded to the nearest multiple of a public power of two, as a float.
 
-    The grid is at most 1/1024 of the scale, and coarser than half of that.
+    The power of two is the largest one that is at most 1/1024 of the scale.
     """
     grid = math.ceil(-math.log2(SHARE * scale))
 

@@ -1,4 +1,4 @@
-"""Noise as computable vectors, by the type of the noise."""
+"""Noise as functions of uniform numbers in ball arithmetic, by the type of the noise."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ from geomdp.noise.recursive import RecursiveNoise
 def noise_vector(noise: Noise) -> Computable:
     """The noise Z on sums as a function of uniform numbers, with the law that its class states.
 
-    What depends on the noise alone is prepared at this call, so that errors come before any draw.
+    What depends on the noise alone is computed in this call, so that errors are raised before any
+    draw.
 
     Raises
     ------
     NoExactPath
-        If the noise, or a body it is made of, has no computable sampler in this room.
+        If the noise, or a body that it uses, has no sampler in ball arithmetic.
     """
     raise NoExactPath(noise, "no sampler in ball arithmetic is written for it")
 
@@ -49,19 +50,19 @@ def _laplace(noise: LaplaceNoise) -> Computable:
 
 
 def gaussian_vector(dimension: int, scale: float) -> Computable:
-    """Independent Gaussian variables of standard deviation `scale` in all of R^dimension."""
+    """Independent Gaussian variables (dimension,) of standard deviation `scale`."""
     factor = arb(scale)
     return lambda draw: [factor * x for x in gaussians(dimension, draw)]
 
 
 def scaled_laplaces(scales: FloatArray) -> Computable:
-    """Independent Laplace variables with `scales` (m,)."""
+    """Independent Laplace variables (m,) with scales `scales` (m,)."""
     factors = dyadic(scales)
     return lambda draw: [b * x for b, x in zip(factors, laplaces(len(factors), draw), strict=True)]
 
 
 def scaled_gaussians(deviations: FloatArray) -> Computable:
-    """Independent Gaussian variables of standard `deviations` (m,)."""
+    """Independent Gaussian variables (m,) with standard deviations `deviations` (m,)."""
     factors = dyadic(deviations)
     return lambda draw: [s * x for s, x in zip(factors, gaussians(len(factors), draw), strict=True)]
 
@@ -117,16 +118,18 @@ def _paired(noise: PairedNoise) -> Computable:
 
 @dataclass(frozen=True)
 class _Lift:
-    """A uniform point x of a body, and answers (matrix @ x + constant) / denominator.
+    """A uniform point x of a body, and the answers of x: (matrix @ x + constant) / denominator.
+
+    A rational matrix is stored as whole numbers, which are exact, and a common denominator.
 
     Parameters
     ----------
     point : callable
-        The point, in some coordinates.
+        The point x as a function of uniform numbers, in some coordinates.
     product : callable
-        The matrix on these coordinates.
+        The product of the matrix with a vector in these coordinates.
     constant : list of arb or None
-        None for 0.
+        The constant; None for 0.
     denominator : int
         At least 1.
     """
@@ -137,7 +140,7 @@ class _Lift:
     denominator: int = 1
 
     def answers(self, vector: Vector, count: arb) -> Vector:
-        """The answers of a vector, with `count` times the constant."""
+        """(matrix @ vector + count * constant) / denominator."""
         images = self.product(vector)
         if self.constant is not None:
             images = [x + count * c for x, c in zip(images, self.constant, strict=True)]
@@ -145,7 +148,12 @@ class _Lift:
 
 
 def _lift(body: Body, matrix: sp.csr_array | None, constant: FloatArray | None = None) -> _Lift:
-    """The map of points of `body` to answers; contrasts of tables go through their cells."""
+    """The uniform point of `body` with its map to answers, (matrix, constant).
+
+    For the moment body of tables the point is given by the cells of the tables, if the answers are
+    combinations of cells with rational coefficients of one denominator. This is exact, while the
+    coefficients of contrasts are rounded.
+    """
     if isinstance(body, TableMoments) and matrix is not None:
         cells = cell_map(body.levels, matrix, constant)
         if cells is not None:

@@ -1,7 +1,7 @@
-"""Fast transforms over product universes, in place and batched: O(c N) additions per row.
+"""Fast transforms over product universes, in place, for many rows: O(c N) additions per row.
 
-A row holds one number per element of a product of c columns, in row-major order (the last column
-changes fastest).
+A row has one number for each of the N elements of a product of c columns, in row-major order (the
+last column changes fastest).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def walsh_hadamard(values: FloatArray) -> None:
 def corner_sum(values: FloatArray, levels: IntArray) -> None:
     """Replace each row f by g(x) = sum of f(y) over y with y_i in {0, x_i} for all i.
 
-    With two levels everywhere this is the zeta transform: the sum over all subsets of x.
+    If all columns have two levels, this is the zeta transform: the sum over all subsets of x.
 
     Parameters
     ----------

@@ -13,10 +13,13 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 
 @dataclass(frozen=True)
 class Perceptron:
-    """Frieze-Kannan on {0, ..., M - 1}: x <- x -+ (alpha / M) Q, B(alpha) = M / alpha^2.
+    """The Frieze-Kannan rule on {0, ..., M - 1}, with at most B(alpha) = M / alpha^2 updates.
 
-    Each update lowers ||data - x||_2^2 by alpha^2 / M. It starts at ||data||_2^2, for which the
-    bound uses the public 1 (Dwork-Roth, Algorithm 10 and Theorem 5.11; BR-FK).
+    The hypothesis is a vector x in R^M, which starts at 0. An update for a query Q with values in
+    [0, 1] replaces x by x - (alpha / M) Q if <Q, x> is too large, and by x + (alpha / M) Q if not.
+    If the error of <Q, x> is at least alpha, this lowers ||data - x||_2^2 by at least alpha^2 / M.
+    At the start this is ||data||_2^2, which is at most 1 for a distribution (Dwork-Roth, Algorithm
+    10 and Theorem 5.11; BR-FK).
 
     Parameters
     ----------
@@ -34,12 +37,12 @@ class Perceptron:
         return self.size / positive(alpha, "alpha") ** 2
 
     def start(self, alpha: float) -> LinearHypothesis:
-        """The zero vector."""
+        """The zero vector, with updates of length alpha / M per unit of the query."""
         return LinearHypothesis(self.size, positive(alpha, "alpha") / self.size)
 
 
 class LinearHypothesis:
-    """A real vector (`size`,), not necessarily a distribution; an update takes one `step`."""
+    """A real vector (`size`,), not necessarily a distribution; updates add +-`step` times Q."""
 
     def __init__(self, size: int, step: float) -> None:
         self._vector = np.zeros(size)
@@ -58,6 +61,6 @@ class LinearHypothesis:
         return float(query.values @ self._vector)
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Add or subtract a multiple of the query's values, towards the answer."""
+        """Move the answer to `query` towards `answer`: add or subtract `step` times its values."""
         sign = -1 if self.evaluate(query) > answer else 1
         self._vector += sign * self._step * query.values
