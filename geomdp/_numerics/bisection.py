@@ -1,4 +1,4 @@
-"""Bisection for parameters that must stay on the safe side: the inequality holds as computed."""
+"""Bisection for parameters that must satisfy an inequality exactly as computed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def largest_at_most(
 ) -> float:
     """Largest float x in [low, high] with function(x) <= target, for a non-decreasing function.
 
-    The lower end of the last bracket is returned, so the inequality holds as computed and not up to
-    a tolerance. ``ValueError`` if function(low) > target: then the caller's bracket is wrong.
+    The lower end of the last bracket is returned, so the inequality holds as computed and not just
+    up to a tolerance. ``ValueError`` if function(low) > target, so that no x satisfies it.
     """
     if function(low) > target:
         raise ValueError(f"function({low!r}) must be at most {target!r}, got {function(low)!r}")
@@ -24,7 +24,7 @@ def largest_at_most(
 
 
 def smallest_accuracy(enough: Callable[[float], bool]) -> float | None:
-    """The smallest alpha in (0, 1] with enough(alpha), to a relative 1e-12; None if not even 1.
+    """The smallest alpha in (0, 1] with enough(alpha), to a relative 1e-12; None if there is none.
 
     If `enough` is true for one alpha, it must be true for all larger ones. The upper end of the
     last bracket is returned, so that enough(alpha) holds as computed.

@@ -9,19 +9,19 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray
 
-#: Singular values below this share of the largest count as zero, wherever a rank is decided: of the
+#: Singular values below this share of the largest count as zero wherever a rank is decided: of the
 #: affine hull of points, of the matrix of a mapped body, of the axes of an ellipsoid. Rounding
-#: leaves up to sqrt(N) 2^-53 of a true zero, 1e-13 for 2^20 points. It is equal to
-#: `MEMBERSHIP_TOLERANCE`: a body thinner than the slack of `contains` counts as flat.
+#: turns a true zero into a share of up to sqrt(N) 2^-53, which is 1e-13 for 2^20 points. The value
+#: equals `MEMBERSHIP_TOLERANCE`, so a body thinner than the slack of `contains` counts as flat.
 RANK_TOLERANCE = 1e-9
-#: Fewest points factored at a time when an affine hull is found.
+#: Smallest number of points that are factored at a time to find an affine hull.
 HULL_ROWS = 4096
 
 
 def significant(singular: FloatArray, scale: float = 0.0) -> BoolArray:
     """Which singular values (r,) are not zero up to rounding; their number is the rank.
 
-    `scale` is the size of the numbers they were computed from, if larger than the largest of them.
+    If the values were computed from larger numbers, `scale` is the size of these numbers.
     """
     return singular > RANK_TOLERANCE * max(float(singular.max(initial=0.0)), scale)
 
@@ -83,7 +83,7 @@ class AffineHull:
 def svec(matrices: FloatArray) -> FloatArray:
     """Isometric half-vectorisation of symmetric matrices: (..., d, d) to (..., d (d + 1) / 2).
 
-    The upper triangle row by row, off-diagonal entries times sqrt(2), so that
+    It lists the upper triangle row by row, with off-diagonal entries times sqrt(2). So
     <svec(A), svec(B)> = tr(A B). The lower triangle is not read.
     """
     rows, columns = np.triu_indices(matrices.shape[-1])

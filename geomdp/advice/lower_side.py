@@ -35,11 +35,11 @@ Argument = Callable[[Workload, tuple[Problem, ...], np.random.Generator], Bound]
 #: and at a smaller c, down to 2, for many.
 FACTORS = (2.125, 2.25, 2.5, 2.75, 3.0, 3.5, 5.0)
 
-#: Effort of a search among single elements, without multisets: the least pool and no exchanges.
+#: Effort of a search among single elements, without multisets: the smallest pool and no exchanges.
 SINGLE_ELEMENTS = Effort(pool=3, exchanges=0)
-#: Largest number of answers (elements times queries) searched for each separation factor, and for
-#: the best one. Then a packing of 2^11 data sets takes seconds on one core. For workloads of many
-#: queries few elements are searched, but at least `LEAST_ELEMENTS`.
+#: Largest number of answers (elements times queries) that are searched for each separation factor,
+#: and for the best factor. A packing of 2^11 data sets then takes seconds on one core. If there are
+#: many queries, few elements are searched, but at least `LEAST_ELEMENTS`.
 FORM_ANSWERS, BEST_ANSWERS, LEAST_ELEMENTS = 1 << 18, 1 << 21, 1 << 8
 
 
@@ -129,7 +129,7 @@ def _search(workload: Workload, questions: tuple[Problem, ...], rng: np.random.G
     assert isinstance(first.certificate, Certificate)
     best = first.certificate.problem
     try:
-        # The best form and the question's own are often the same.
+        # The best form and that of the question are often the same.
         again = tuple(dict.fromkeys((best, questions[0])))
         further = _best(again, lambda question: search(question, full))
     except SideConditionError:

@@ -33,7 +33,7 @@ def frozen_array(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 
 
 def check_all_above_0(values: FloatArray, name: str) -> None:
-    """``ValueError`` unless `values` (k,), which are finite, are at least one and all above 0."""
+    """Raise ``ValueError`` unless finite `values` (k,) are all above 0 and k is at least 1."""
     if not values.size:
         raise ValueError(f"{name} must hold at least one number above 0, got none")
     if (values <= 0).any():
@@ -45,8 +45,8 @@ def off_span(vectors: FloatArray, basis: FloatArray, scale: float = 0.0) -> Bool
     """Whether rows of (b, m) are outside the span of the orthonormal columns `basis`: (b,).
 
     A row is outside if its distance from the span is more than 1e-9 times its norm. If the rows
-    were computed from larger numbers, `scale` is the size of these numbers: a distance up to
-    `ROUNDING` times `scale` is then put down to rounding.
+    were computed from larger numbers, `scale` is the size of these numbers. Distances up to
+    `ROUNDING` times `scale` then count as rounding errors.
     """
     if basis.shape[0] == basis.shape[1]:
         return np.zeros(len(vectors), dtype=bool)
@@ -84,7 +84,7 @@ def ratio_test(
 
 
 def check_arguments(cls: type) -> None:
-    """Wrap the methods that `cls` itself defines, so that each call first checks its arguments."""
+    """Wrap the methods that `cls` itself defines, so that a call checks its arguments first."""
     for name, check in _CHECKS.items():
         if name in vars(cls):
             setattr(cls, name, _checked(vars(cls)[name], check))

@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array, whole
 from geomdp.bodies.point_lists import common_edge
 
-#: From this dimension on the asymptotic series is used. Its first omitted term is below 3e-16.
+#: From this dimension on, the asymptotic series is used. Its first omitted term is below 3e-16.
 SERIES_DIMENSION = 200
 #: Coefficients of Gamma(x + 1/2) / (Gamma(x) sqrt(x)) in powers of 1/x (Tricomi and Erdelyi 1951).
 SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
@@ -20,7 +20,7 @@ SERIES = (1.0, -1 / 8, 1 / 128, 5 / 1024, -21 / 32768, -399 / 262144)
 #: are below 1e-19. For |Im y| <= pi/4 it is analytic and no larger than on the real line, so step
 #: 1/8 has an error of about e^(-2 pi (pi/4) / step) < 1e-17.
 NORM_REACH, NORM_STEP = 45.0, 0.125
-#: Absolute and relative accuracy asked of adaptive quadrature.
+#: Absolute and relative accuracy that adaptive quadrature must reach.
 QUADRATURE_TOLERANCE = 1e-13
 
 

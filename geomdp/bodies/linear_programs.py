@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from geomdp._numerics.linalg import RANK_TOLERANCE
 from geomdp._typing import BoolArray, FloatArray
 
-#: Feasibility tolerance of HiGHS, on data scaled to size 1. It equals `MEMBERSHIP_TOLERANCE`; the
-#: smallest tolerance that HiGHS accepts is 1e-10.
+#: Feasibility tolerance of the solver HiGHS, on data scaled to size 1. It equals
+#: `MEMBERSHIP_TOLERANCE`. The smallest tolerance that HiGHS accepts is 1e-10.
 LP_TOLERANCE = 1e-9
 
 
@@ -49,9 +49,9 @@ class ConicProgram:
     def solve(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Values (b,) and dual solutions z (b, r) for right-hand sides y (b, r).
 
-        Where the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and
-        nothing is solved. `SolverError` if HiGHS proves neither optimality nor infeasibility, or
-        if the program is unbounded below, that is, the dual is infeasible.
+        If the program is infeasible, the value is inf and z is 0. For y = 0 both are 0, and nothing
+        is solved. `SolverError` if HiGHS proves neither optimality nor infeasibility, or if the
+        program is unbounded below, that is, if the dual is infeasible.
         """
         values = np.zeros(len(targets))
         duals = np.zeros(targets.shape)
@@ -108,7 +108,7 @@ def _kept_model(columns: FloatArray, costs: FloatArray) -> Any:
 
 
 def origin_depth(points: FloatArray) -> float:
-    """How evenly 0 can be written as a mean of `points` (N, r), from 0 to 1.
+    """How evenly 0 can be written as a weighted mean of `points` (N, r): from 0 to 1.
 
     The depth is max {N s : sum_i a_i p_i = 0, sum a = 1, a >= s}, or 0 if 0 is outside the hull. It
     is above 0 iff 0 is in the interior of the hull, relative to the linear span of the points. If

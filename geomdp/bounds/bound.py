@@ -1,4 +1,4 @@
-"""A bound on sample complexity: its value, its statement, its assumptions and its proof."""
+"""A bound on sample complexity, with its statement, assumptions and proof."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from geomdp._validation import real_number
 class Side(enum.Enum):
     """Which side of the sample complexity a bound is on."""
 
-    #: No mechanism reaches the error with so few records.
+    #: With this many records, or fewer, no mechanism reaches the error.
     LOWER = "lower"
-    #: Some mechanism reaches the error with so many records.
+    #: With this many records, some mechanism reaches the error.
     UPPER = "upper"
 
 
@@ -32,8 +32,8 @@ class Bound:
         A number of records v, at least 0.
 
         * ``Side.LOWER``: no epsilon-DP mechanism has error at most alpha at any n <= v, so
-          sc > v. Data sets have a whole number of records, so v and its floor are the same bound; 0
-          excludes nothing. It must be finite.
+          sc > v. Data sets have a whole number of records, so v and its floor are the same bound.
+          The value 0 excludes nothing. v must be finite.
         * ``Side.UPPER``: some epsilon-DP mechanism has error at most alpha at n = ceil(v), so
           sc <= ceil(v). Infinity claims nothing.
 
@@ -42,10 +42,10 @@ class Bound:
     side : Side
         Whether it is a lower or an upper bound.
     statement : str
-        What is proved, in one sentence.
+        The statement that is proved, in one sentence.
     assumptions : tuple of str
-        Everything the proof takes for granted beyond the statement: side conditions, probability
-        over public draws, checks made on samples only. Empty for an unconditional bound.
+        Everything else that the proof assumes: side conditions, probability over public draws,
+        checks made on samples only. Empty for an unconditional bound.
     certificate : object or None
         The proof, if it is an object that can be checked again.
 

@@ -1,4 +1,4 @@
-"""The one order in which a mechanism that is released once sets up, asks, reads, pays and draws."""
+"""The order of the steps of every release: set up, ask the ledger, read, pay, draw."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def source_and_record(
 ) -> tuple[np.random.Generator, Guarantee]:
     """The generator of one release and its privacy record, which says whether it was seeded.
 
-    None draws from the operating system's entropy; any other `rng` makes the release reproducible,
-    so that its record makes no claim. ``TypeError`` or ``ValueError`` for an `rng` that is no seed.
+    If `rng` is None, the generator uses the entropy of the operating system. Any other `rng` makes
+    the release reproducible, so its record makes no privacy claim. ``TypeError`` or ``ValueError``
+    for an `rng` that is not a seed or generator.
     """
     generator = np.random.default_rng(rng)
     return generator, guarantee if rng is None else guarantee.as_seeded()
@@ -39,15 +40,16 @@ def release_once(
 ) -> Output:
     """Run the steps of one release in the order that every mechanism must keep.
 
-    1. `set_up` does all public work, so that nothing can fail once the ledger has paid.
-    2. The ledger says whether it can pay; `BudgetExhausted` if not, and the records are not read.
-    3. `read` goes through the records once, checks them, and returns their number and what `draw`
-       needs to know of them. It may draw noise before it reads, never afterwards.
+    1. `set_up` does all public work, so that it cannot fail after the ledger has paid.
+    2. The ledger checks whether it can pay. If not, `BudgetExhausted` is raised and the records are
+       not read.
+    3. `read` reads the records once, checks them, and returns their number and the statistic that
+       `draw` needs. It may draw noise before it reads, but not afterwards.
     4. Under replace-one, any other number of records than `n` is a ``ValueError``.
     5. The ledger pays, under the name `label`.
     6. `draw` adds the noise and returns the release.
 
-    A failure in steps 1 to 5 leaves the ledger as it was, and no noise has met the records.
+    A failure in steps 1 to 5 leaves the ledger unchanged, and nothing has been released.
     `guarantee` is the privacy record of this release, from `source_and_record`.
     """
     prepared = set_up()

@@ -1,4 +1,4 @@
-"""Moments of a linear image of uniform points of a body: closed forms, or public draws."""
+"""Moments of linear images of uniform points of a body, in closed form or from public draws."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from geomdp.cache import recalled
 from geomdp.geometry.results import Estimate
 from geomdp.noise.estimates import mean_estimate
 
-#: Public draws behind an estimated moment: ||T U||^2 varies by about 15% for tables of 10 columns,
-#: so that the root mean squared error is known to 0.25%.
+#: Number of public draws from which a moment is estimated. For tables of 10 columns, ||T U||^2 has
+#: a standard deviation of about 15%, so the root mean squared error is known to 0.25%.
 DRAWS = 1024
 
 
@@ -28,7 +28,10 @@ def _uniform(body: Body) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ImageMoments:
-    """Moments of U and T U, U uniform on a body with an exact sampler and a closed centroid."""
+    """Moments of U and T U, for U uniform on a body.
+
+    The body must have an exact sampler and a centroid in closed form.
+    """
 
     #: K in R^k.
     body: Body
@@ -42,12 +45,12 @@ class ImageMoments:
 
     @cached_property
     def draws(self) -> FloatArray:
-        """Points U - E U behind estimates, (1024, k), from the public seed.
+        """Points U - E U (1024, k) for estimates, drawn from the public seed.
 
-        They may come from the user's cache.
+        They may be read from the user's cache.
         """
         if isinstance(self.body, TableMoments):
-            body = self.body  # centred; of a cut body a draw takes a hundred tries
+            body = self.body  # its centroid is 0; a draw of a cut body takes a hundred tries
             inputs, shape = (body.levels, body.violation), (DRAWS, body.dimension)
             return recalled("table-moments", inputs, shape, partial(_uniform, body))
         return np.asarray(_uniform(self.body) - self.body.centroid())
@@ -55,8 +58,8 @@ class ImageMoments:
     def scatter(self) -> FloatArray:
         """Cov U, (k, k), exact or from 1024 public draws.
 
-        For `TableMoments`, whose coordinates are uncorrelated, the estimate is diagonal and so has
-        full rank for any k.
+        The coordinates of `TableMoments` are uncorrelated. Its estimate is therefore diagonal, and
+        so has full rank for any k.
         """
         if not self.closed:
             if isinstance(self.body, TableMoments):
@@ -66,7 +69,7 @@ class ImageMoments:
         return np.asarray(self.body.second_moment() - np.outer(mean, mean))
 
     def variances(self) -> FloatArray:
-        """Var (T U)_j of each coordinate j, (m,), without the covariance of T U."""
+        """Variance of each coordinate of T U, (m,), computed without the covariance of T U."""
         if self.matrix is None:
             return np.diag(self.scatter()).copy()
         if self.closed and isinstance(self.body, Elliptope | TableMoments):
@@ -77,7 +80,7 @@ class ImageMoments:
 
     @cached_property
     def energy(self) -> Estimate:
-        """E ||T (U - E U)||_2^2; an estimate has the 95% interval of independent draws."""
+        """E ||T (U - E U)||_2^2; if estimated, with a 95% interval for independent draws."""
         if not self.closed:
             return mean_estimate(self._squares)
         return Estimate.exact(float(self.variances().sum()))
@@ -88,7 +91,8 @@ class ImageMoments:
         if self.matrix is None:
             return np.asarray((self.draws**2).sum(axis=1))
         if isinstance(self.body, TableMoments):
-            # Uncorrelated coordinates, as in `scatter`: sum ||T_j||^2 times the variance of U_j.
+            # The coordinates are uncorrelated, as in `scatter`, so the mean is the sum over j of
+            # ||T_j||^2 times the variance of U_j.
             lengths = np.asarray(self.matrix.multiply(self.matrix).sum(axis=0)).ravel()
             return np.asarray(self.draws**2 @ self.body.block_means(lengths))
         return np.asarray(((self.matrix @ self.draws.T) ** 2).sum(axis=0))

@@ -1,7 +1,8 @@
 """One privacy budget for one data set, shared by all the mechanisms that read it.
 
-A spend is written to disk and committed before it is granted, so a process killed between the
-spend and the answer has spent: the count can be too high, never too low.
+A spend is written to disk and committed before it is granted. A process that is killed between the
+spend and the answer has spent without an answer. So the recorded total can be too high, but never
+too low.
 """
 
 from __future__ import annotations
@@ -28,33 +29,33 @@ from geomdp.privacy.spends import Spend, affordable, spent_parameters
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (the name users catch; design)
-    """A mechanism or ledger has no privacy budget left for what was asked; no data was touched."""
+    """A mechanism or ledger has too little privacy budget left for a request; no data was read."""
 
 
 class Ledger:
     """A privacy budget kept in one SQLite file, or in memory.
 
-    Spends compose adaptively: under a `PureDP` budget epsilons add up; under an `ApproxDP` budget
-    epsilons and deltas add up (basic composition), and zCDP spends are refused; under a `ZCDP`
-    budget rhos add up, a pure spend counting epsilon^2 / 2, and the total implies
+    Spends compose adaptively. Under a `PureDP` budget, epsilons add up. Under an `ApproxDP` budget,
+    epsilons and deltas add up (basic composition), and zCDP spends are refused. Under a `ZCDP`
+    budget, rhos add up, and a pure spend counts as rho = epsilon^2 / 2; the total implies
     (rho + 2 sqrt(rho ln(1/delta)), delta)-DP for every delta (GEN-2).
 
-    The whole file is verified before every spend (see `ledger_file`): spends that were lost or
-    changed are noticed, not granted again. A ledger works in the process that opened it only.
+    The whole file is verified before every spend (see `ledger_file`). So spends that were lost or
+    changed are noticed, and not granted again. A ledger works only in the process that opened it.
 
-    A context manager: leaving it closes the file.
+    A ledger is a context manager; leaving it closes the file.
 
     Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP
         The total. A file that exists must hold the same budget and adjacency.
     adjacency : Adjacency
-        The neighbour relation all spends must be stated for.
+        The neighbour relation for which all spends must be stated.
     path : str or Path, optional
         The file; None keeps the ledger in memory.
     create : bool
-        Whether a file that does not exist is created. False protects a data set whose ledger
-        exists already from a fresh budget under a mistyped or deleted path.
+        Whether a file that does not exist is created. If a data set has a ledger already, use
+        False: a mistyped path is then an error and not a fresh budget.
 
     Raises
     ------
@@ -74,7 +75,7 @@ class Ledger:
     ) -> None:
         check_privacy(budget, name="budget")
         checked_adjacency(adjacency)
-        if str(path) in ("", ":memory:"):  # SQLite's names for a ledger that no other run sees
+        if str(path) in ("", ":memory:"):  # SQLite takes these names for temporary databases
             raise ValueError(f"path must name a file, or be None for memory; got {path!r}")
         self.budget = budget
         self.adjacency = adjacency
@@ -108,7 +109,7 @@ class Ledger:
         return cls(budget, adjacency=adjacency, path=path, create=False)
 
     def left(self) -> dict[str, float]:
-        """What is left of each parameter of the budget, by name; raises as `spend`."""
+        """What is left of each parameter of the budget, by name. Raises as `spend`."""
         spent = spent_parameters(self.budget, self.spends())
         limits = self.budget.parameters()
         return {name: max(0.0, limit - spent[name]) for name, limit in limits.items()}
@@ -134,13 +135,14 @@ class Ledger:
         self.close()
 
     def spends(self) -> list[Spend]:
-        """All spends granted so far, oldest first, by whichever process; raises as `spend`."""
+        """All spends granted so far by any process, oldest first. Raises as `spend`."""
         return _spends(self._file.entries())
 
     def require(self, guarantee: Guarantee, label: str) -> None:
-        """Check, without recording anything, that a spend would be granted now; raises as `spend`.
+        """Check that a spend would be granted now, without recording it. Raises as `spend`.
 
-        A mechanism that must read its records to validate them asks first, reads, and then spends.
+        A mechanism that must read its records to validate them first calls this, then reads, and
+        then spends.
         """
         self._check_affordable(self._entry(guarantee, label), self.spends())
 
@@ -150,20 +152,21 @@ class Ledger:
         Parameters
         ----------
         guarantee : Guarantee
-            The privacy record of the mechanism about to run. A heuristic sampler and a seeded
-            generator have no proved cost and are refused.
+            The privacy record of the mechanism that is about to run. Releases with a heuristic
+            sampler or a seed have no proved cost and are refused.
         label : str
             A name for the record.
 
         Raises
         ------
         BudgetExhausted
-            If the total would exceed the budget; nothing is recorded.
+            If the total would exceed the budget. Nothing is recorded.
         ValueError
-            If the guarantee is stated for another adjacency, has no proved cost, or the budget's
-            definition cannot pay for it, and if the file is damaged; nothing is recorded.
+            If the guarantee is stated for another adjacency, has no proved cost, or is of a
+            definition of privacy that the budget cannot pay for, or if the file is damaged. Nothing
+            is recorded.
         OSError
-            If the spend cannot be written; it is then not granted.
+            If the spend cannot be written. It is then not granted.
         RuntimeError
             In a process forked from the one that opened the ledger.
         """
@@ -195,7 +198,7 @@ class Ledger:
 
 
 def _record(privacy: PureDP | ApproxDP | ZCDP, about: Mapping[str, str]) -> str:
-    """One entry of the file: the parameters of `privacy` and what they are for, as JSON."""
+    """One entry of the file as JSON: the parameters of `privacy`, and the fields `about`."""
     definition = type(privacy).__name__
     return json.dumps({"definition": definition, "parameters": privacy.parameters(), **about})
 

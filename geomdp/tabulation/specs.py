@@ -1,7 +1,7 @@
-"""Workload specifications such as ``marginals:2``: one table that parses and lists them.
+"""Workload specifications such as ``marginals:2``, and the table of all kinds.
 
-A specification is a name, or a name and an argument joined by a colon. It is read against the
-chosen columns of a schema, and becomes a workload with a label for each query.
+A specification is a name, or a name and an argument joined by a colon. Together with the chosen
+columns of a schema it becomes a workload with a label for each query.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from geomdp.workloads import (
 )
 from geomdp.workloads.base import Workload
 
-#: The chosen columns, in order, with what their codes 0, 1, ... stand for.
+#: The chosen columns in order, each with the labels of its codes 0, 1, ....
 ColumnLabels = Mapping[str, Sequence[str]]
 
 #: Largest number of queries the command accepts: 2-way tables of 100 binary columns are 19800.
-#: Mechanisms that hold a basis of the answers refuse such workloads themselves.
+#: Mechanisms that store a basis of the answers refuse such workloads themselves.
 MAX_QUERIES = 32768
-#: Most signs of random sign queries: 2^24 float64 are 128 MB; and the public seed they come from.
+#: Largest number of signs of random sign queries: 2^24 float64 are 128 MB. And the public seed from
+#: which they are drawn.
 MAX_SIGNS, SIGNS_SEED = 1 << 24, 0
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table among the queries; its cells are in row-major order.
+    """A table whose cells are queries, in row-major order.
 
     Parameters
     ----------
     columns : tuple of str
-        The columns it crosses.
+        The columns of the table.
     levels : tuple of tuple of str
-        Of each of these columns, the labels of its levels.
+        The labels of the levels of each of these columns.
     """
 
     columns: tuple[str, ...]
@@ -69,11 +70,11 @@ class Task:
     description : str
         The queries in words.
     labels : list of str
-        One per query, with level names.
+        One label for each query, with the names of levels.
     tables : tuple of Table
-        The tables whose cells the queries are, in order; none if they are no cells.
+        The tables whose cells are the queries, in order; empty if the queries are not cells.
     weights : (m,) array, optional
-        What the workload multiplies each query by; by default 1.
+        The factor of each query in the workload; by default 1.
     """
 
     workload: Workload
@@ -90,7 +91,7 @@ class Task:
 
     @property
     def tables_share_columns(self) -> bool:
-        """Whether a column is crossed by two tables, which then can disagree about it."""
+        """Whether two tables share a column. They can then disagree about it."""
         columns = [name for table in self.tables for name in table.columns]
         return len(set(columns)) < len(columns)
 
@@ -107,7 +108,7 @@ class WorkloadKind:
 
     @property
     def usage(self) -> str:
-        """How to write it."""
+        """How to write a specification of this kind, such as ``marginals:K``."""
         return f"{self.name}:{self.argument}" if self.argument else self.name
 
 
@@ -123,7 +124,7 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     Raises
     ------
     ValueError
-        Naming the part of `spec` or the column that is wrong, and what would be right.
+        For a wrong `spec` or column. The message names it and says what would be right.
     """
     name, colon, argument = spec.partition(":")
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)

@@ -41,9 +41,9 @@ class NormBall(Body):
         return self.m
 
     def radius(self) -> float:
-        """Largest Euclidean norm: r at the axis points for p <= 2, else m^(1/2 - 1/p) r.
+        """Largest Euclidean norm: r for p <= 2, at points on the axes, and else m^(1/2 - 1/p) r.
 
-        For p above 2 it is reached on the diagonals.
+        For p above 2 it is attained on the diagonals.
         """
         return float(self.r * self.m ** max(0.0, 1 / 2 - 1 / self.p))
 
@@ -52,7 +52,7 @@ class NormBall(Body):
         return math.exp(log_lp_ball_volume(self.m, self.p) + self.m * math.log(self.r))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The norm as power cones; CVXPY rounds p to a fraction of denominator at most 1024."""
+        """The norm by power cones; CVXPY rounds p to a fraction of denominator at most 1024."""
         import cvxpy as cp
 
         return [cp.pnorm(variable, self.p) <= self.r]
@@ -100,7 +100,7 @@ class LpBall(NormBall):
         return self.r * lp_norms(directions, self.dual_exponent)
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1); the first axis point for u = 0."""
+        """r sign(u_i) (|u_i| / ||u||_q)^(q - 1), or r e_1 for u = 0."""
         directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self.r * _polar(directions, self.dual_exponent)
@@ -131,7 +131,7 @@ class LpBall(NormBall):
 def lp_norms(points: FloatArray, exponent: float) -> FloatArray:
     """||x||_p of each row x of (b, m): (b,).
 
-    Entries are divided by the largest one before they are raised to powers, against overflow.
+    Entries are divided by the largest one before they are raised to powers, to prevent overflow.
     """
     sizes = np.abs(points)
     largest = sizes.max(axis=1, initial=0.0)

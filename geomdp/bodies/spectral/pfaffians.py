@@ -1,16 +1,16 @@
-"""Volumes and second moments of the symmetric spectral bodies, by Pfaffians (de Bruijn 1955).
+"""Volumes and second moments of the symmetric spectral bodies, from Pfaffians (de Bruijn 1955).
 
 With weights w on the two half-lines, the integral of prod |lambda_i - lambda_j| prod w(lambda_i)
 over lambda_1 < ... < lambda_d is, up to a constant, the Pfaffian of
 
     A_ij = double integral of sgn(y - x) p_i(x) p_j(y) w(x) w(y),
 
-p_0..p_(d-1) polynomials of degrees 0..d-1, bordered by the integrals of p_i w for odd d. Here w is
-e^(-|x|) with the positive half-line multiplied by e^(i t/2) and the negative one by e^(-i t/2). The
-quotient of the integrals at t and at 0 is E e^(i t (p - D/2)), where p is the degree in the
-positive eigenvalues (see `coupling_from_the_past.difference_spectra`). A Fourier sum over t gives
-the distribution of p. The polynomials are orthonormal for w^2 = e^(-2 |x|), so A is well
-conditioned.
+where p_0..p_(d-1) are polynomials of degrees 0..d-1. For odd d, the matrix has one more row and
+column, with the integrals of p_i w. The weight w is e^(-|x|), times e^(i t/2) on the positive
+half-line and times e^(-i t/2) on the negative one. The quotient of the integrals at t and at 0 is
+E e^(i t (p - D/2)), where p is the degree of the density in the positive eigenvalues (see
+`coupling_from_the_past.difference_spectra`). So a Fourier sum over t gives the distribution of p.
+The polynomials are orthonormal for w^2 = e^(-2 |x|), which makes A well conditioned.
 
 References
 ----------
@@ -32,13 +32,13 @@ from geomdp._typing import FloatArray
 
 ComplexArray = NDArray[np.complex128]
 
-#: E e^(i t (p - D/2)) falls as for a normal distribution; below this it is rounding.
+#: E e^(i t (p - D/2)) falls like that of a normal distribution. Below this it is rounding error.
 NEGLIGIBLE = 1e-15
 
 
 @dataclass(frozen=True)
 class SpectralMoments:
-    """Volume and second moments of a symmetric spectral body, M uniform on it."""
+    """Volume and second moments of a symmetric spectral body; M is uniform on the body."""
 
     #: Logarithm of the integral of prod |lambda_i - lambda_j| over its ascending spectra, minus the
     #: same for the spectraplex.
@@ -49,8 +49,9 @@ class SpectralMoments:
     def second_moment(self, d: int) -> FloatArray:
         """E svec(M) svec(M)^T, (D, D).
 
-        Invariance under M -> V M V^T leaves alpha I + beta svec(I) svec(I)^T, whose trace is
-        E tr(M^2) = alpha D + beta d; along svec(I), E (tr M)^2 = alpha d + beta d^2.
+        The law of M is invariant under M -> V M V^T, so the result has the form
+        alpha I + beta svec(I) svec(I)^T. Its trace gives E tr(M^2) = alpha D + beta d, and its
+        value along svec(I) gives E (tr M)^2 = alpha d + beta d^2.
         """
         D, identity = d * (d + 1) // 2, svec(np.eye(d))
         alpha = self.squares - self.squared_trace / d
@@ -62,7 +63,7 @@ class SpectralMoments:
 
 @cache
 def nuclear_moments(d: int) -> SpectralMoments:
-    """Moments of {||M||_* <= 1}: those of the gas over (D + 1) (D + 2) (JL-L14)."""
+    """Moments of {||M||_* <= 1}: those of the gas divided by (D + 1) (D + 2) (JL-L14)."""
     D = d * (d + 1) // 2
     gas = _gas(d)
     shares = gas.shares
@@ -77,10 +78,10 @@ def nuclear_moments(d: int) -> SpectralMoments:
 
 @cache
 def difference_moments(d: int) -> SpectralMoments:
-    """Moments of {tr M_+ <= 1, tr M_- <= 1}: the degrees p of the gas are reweighted by C(D, p).
+    """Moments of {tr M_+ <= 1, tr M_- <= 1}, from the gas with degrees p reweighted by C(D, p).
 
-    The sums of positive and of negative parts become U^(1/p) and V^(1/q), whose squares have means
-    p / (p + 2) and q / (q + 2).
+    Given p and q = D - p, the sums of the positive and of the negative eigenvalues are U^(1/p) and
+    -V^(1/q) with U, V uniform. Their squares have means p / (p + 2) and q / (q + 2).
     """
     D = d * (d + 1) // 2
     gas = _gas(d)
@@ -99,7 +100,7 @@ def difference_moments(d: int) -> SpectralMoments:
 
 @dataclass(frozen=True)
 class _Gas:
-    """Statistics of the gas by the degree p of its density in the positive eigenvalues a_i."""
+    """Statistics of the gas for each degree p of its density in the positive eigenvalues a_i."""
 
     degrees: FloatArray  # p = 0..D
     shares: FloatArray  # P(p)
@@ -131,7 +132,7 @@ def _gas(d: int) -> _Gas:
 
 
 def _log_laguerre_mass(d: int) -> float:
-    """Logarithm of the gas's mass on the positive half-line, by Selberg's integral."""
+    """Logarithm of the mass of the gas on the positive half-line, by Selberg's integral."""
     j = np.arange(d)
     return float(
         (gammaln(1 + j / 2) + gammaln((j + 3) / 2)).sum() - d * gammaln(1.5) - gammaln(d + 1)
@@ -175,7 +176,7 @@ def _pfaffians(norms: FloatArray, angle: float) -> tuple[complex, complex]:
 
 
 def _bordered(matrix: ComplexArray, border: ComplexArray) -> ComplexArray:
-    """The skew-symmetric part; for odd order with the border as one more row and column."""
+    """The skew-symmetric part of `matrix`, for odd order with the row and column `border`."""
     matrix = (matrix - matrix.T) / 2
     if len(matrix) % 2 == 0:
         return np.asarray(matrix)

@@ -1,4 +1,4 @@
-"""Packings for random sign queries: the union bound computed again, and pairs of sets sampled."""
+"""The check of packings for random sign queries, by the union bound and by sampled pairs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ from geomdp.bounds.checker.values import (
 )
 from geomdp.bounds.checker.verified import VerifiedPacking
 
-#: Digits of the union bound: numbers of queries have up to 77, and doubles 17.
+#: Decimal digits of the union bound. Numbers of queries have up to 77 digits, and floats 17.
 DIGITS = 120
-#: Relative and absolute margin by which a deviation may be above the least one.
+#: A deviation may be above the least possible one by this relative and absolute margin.
 MARGIN = 4e-12
-#: Pairs of sets drawn from a family, and most operations for them.
+#: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
-#: Relative slack for the few operations of a closed form.
+#: Relative slack for the rounding errors of the few operations of a closed form.
 SLACK = 1e-13
 
 
 class _Sets(NamedTuple):
-    """A family of sets: ln M, size, least symmetric difference, ln of the universe, its code."""
+    """A family of sets: ln M for M sets, their size, the least size of a symmetric difference.
+
+    And the ln of the size of the universe, and the code whose words are the sets, if any.
+    """
 
     log_count: Decimal
     size: int
@@ -41,7 +44,7 @@ class _Sets(NamedTuple):
 
 
 def verify_signs(part: Part) -> VerifiedPacking:
-    """Families of sets under random signs: the union bound, and sampled pairs."""
+    """Check families of sets under random signs, by the union bound and by sampled pairs."""
     queries, seed = part.whole("queries"), part.whole("seed", 0)
     sets = _sets(part.part("sets"))
     failure, tilt, deviation = part.number("failure"), part.number("tilt"), part.number("deviation")
@@ -57,7 +60,7 @@ def verify_signs(part: Part) -> VerifiedPacking:
         f"union bound over pairs of e^{rounded_down(float(sets.log_count))} sets of {sets.size} "
         "elements"
     )
-    # A packing has a whole number of sets, which matters while they are few.
+    # A packing has a whole number of sets. Rounding down matters if they are few.
     log_count = float(sets.log_count)
     if log_count <= 36:
         log_count = math.log(max(1, math.floor(math.exp(log_count) * (1 + 1e-13))))
@@ -83,7 +86,7 @@ def verify_signs(part: Part) -> VerifiedPacking:
 def _check_union_bound(
     sets: _Sets, queries: int, failure: float, tilt: float, deviation: float
 ) -> None:
-    """The failure (M^2 / 2) e^(-k rate) is at most the stated one, and about as large."""
+    """Check that the failure (M^2 / 2) e^(-k rate) is at most the stated one, and close to it."""
     with decimal.localcontext(decimal.Context(prec=DIGITS)):
         x, delta = Decimal(tilt), Decimal(deviation)
         moment = 1 - x + (3 - Decimal(1) / sets.size) * x * x / 2
@@ -91,7 +94,7 @@ def _check_union_bound(
         found = 2 * sets.log_count - Decimal(2).ln() - queries * rate
         stated = Decimal(failure).ln()
         slack = Decimal(CLOSE) * (1 - stated) + queries * x * Decimal(MARGIN)
-    # No deviation is below the margin, where the bound may be far better than stated.
+    # A deviation cannot be stated below the margin. There the bound may be far better than stated.
     least = stated - slack <= found or deviation <= CLOSE
     require(
         found <= stated and least,
@@ -100,7 +103,7 @@ def _check_union_bound(
 
 
 def _sets(sets: Part) -> _Sets:
-    """The family of sets of a part of the file."""
+    """The family of sets that a part of the file describes."""
     kind = sets.word("type")
     if kind == "singletons":
         log_count = sets.number("log_count")
@@ -118,7 +121,7 @@ def _sets(sets: Part) -> _Sets:
 def _sample_signs(
     code: Polynomials, queries: int, seed: int, pairs: int, separation: float
 ) -> None:
-    """Draw pairs of sets and the signs of their elements."""
+    """Draw pairs of sets and the signs of their elements, and check that they are separated."""
     rng = np.random.default_rng(1)
     for _ in range(pairs):
         first, second = code.pair(rng)

@@ -1,8 +1,8 @@
 """Lower bounds from orthogonal lines for any workload: choice of the pairs and of the steps.
 
 Frames of growing size come from `frames`. More steps on a line prove a larger error, but need more
-records. For each frame and each price of a grid, the number of steps on a line is the one with the
-largest squared error less the price of the steps.
+records. Each step therefore has a price. For each frame and each price of a grid, a line gets the
+number of steps with the largest squared error minus the price of the steps.
 
 A subset of the universe is enough for a proof. Large universes are sampled from a public seed.
 """
@@ -36,15 +36,17 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Most elements used, and most of their answers kept in memory: 2^23 float64 are 64 MB.
+#: Largest number of elements used, and of their answers in memory: 2^23 float64 are 64 MB.
 MAX_ELEMENTS, MAX_ANSWERS = 1 << 11, 1 << 23
-#: Frames of 1, 2, 3, 4, 6, 8, ... vectors: half powers of two.
+#: Ratio of the sizes of frames: 1, 2, 3, 4, 6, 8, ..., which are rounded powers of sqrt(2).
 FRAME_RATIO = math.sqrt(2)
 #: Numbers of steps T that are tried.
 STEPS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96)
-#: Number of prices and the ratio of one to the next: the last allows 64 steps on short lines.
+#: Number of prices, and the ratio of each price to the one before. The last price is low enough for
+#: 64 steps on short lines.
 PRICES, PRICE_RATIO = 80, 0.9
-#: Copies are chosen so that one step costs about this epsilon; coarser ones cost the bound 2%.
+#: Records are copied so often that one step costs about this epsilon. Larger steps would lower the
+#: bound by 2%.
 STEP_EPSILON = 0.5
 
 
@@ -61,7 +63,7 @@ def orthogonal_lines_bound(
     Parameters
     ----------
     workload : Workload
-        k queries, on a universe of any size; of a large one, 2^11 elements are used.
+        k queries, on a universe of any size. Of a large universe, at most 2^11 elements are used.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured (the bound is best for `RMS`), and the neighbour
         relation.
@@ -74,11 +76,11 @@ def orthogonal_lines_bound(
     Raises
     ------
     SideConditionError
-        If not even one record is excluded.
+        If the bound does not exclude even one record.
 
     Notes
     -----
-    For E elements that span r dimensions O(E^2 k + E r^2 + r^3), once for each workload.
+    Cost: O(E^2 k + E r^2 + r^3) for E elements that span r dimensions, once for each workload.
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     reason = f"lines leave an error below {alpha:.4g} with one record already"
@@ -95,9 +97,9 @@ def orthogonal_lines_error(
 ) -> float:
     """An error that no epsilon-DP mechanism has on all data sets of exactly n records.
 
-    The largest of `LinePlan.scale` over n, for lines of at most n records; 0 if there are none. The
-    error is per query, in the units of the answers (means); the other arguments are those of
-    `orthogonal_lines_bound`.
+    It is the largest `LinePlan.scale` of plans with at most n records, divided by n; 0 if there are
+    none. The error is per query, in the units of the answers (means). The other arguments are those
+    of `orthogonal_lines_bound`.
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     within = [plan.scale for plan in plans if plan.records <= whole(n, "n")]
@@ -114,17 +116,18 @@ def additive_noise_error(
 ) -> float:
     """A lower bound on the error of additive epsilon-DP noise that is independent of the data.
 
-    For mechanisms M(X) = Q(X) + Z / n alone, with Z independent of X. Whether they are private does
-    not depend on n, so the error that lines exclude for any number of records, times that number,
-    bounds Z. The bound does not hold for projected or otherwise fitted answers. Arguments and units
-    are those of `orthogonal_lines_error`, which is never larger.
+    It holds only for mechanisms M(X) = Q(X) + Z / n with Z independent of X. Their privacy does not
+    depend on n. So if lines exclude an error for some number of records, this number times the
+    error is a lower bound on the size of Z. The bound does not hold for projected or otherwise
+    fitted answers. Arguments and units are those of `orthogonal_lines_error`, which is never
+    larger.
     """
     plans = line_plans(workload, epsilon=epsilon, metric=metric, adjacency=adjacency)
     return max((plan.scale for plan in plans), default=0.0) / whole(n, "n")
 
 
 def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
-    """The numbers of records that the plans for a workload exclude."""
+    """The ranges of numbers of records that the plans for a workload exclude."""
     plans = line_plans(
         workload, epsilon=problem.epsilon, metric=problem.metric, adjacency=problem.adjacency
     )
@@ -135,7 +138,7 @@ def line_rungs(workload: Workload, problem: Problem) -> list[LineRung]:
 def line_plans(
     workload: Workload, *, epsilon: float, metric: Metric, adjacency: Adjacency
 ) -> tuple[LinePlan, ...]:
-    """Plans for a workload; both their numbers of records and their scales increase."""
+    """Plans for a workload, by increasing number of records and, with it, increasing scale."""
     return _plans(
         workload,
         positive(epsilon, "epsilon") * CHANGES[checked_adjacency(adjacency)],
@@ -145,9 +148,9 @@ def line_plans(
 
 @lru_cache(maxsize=32)
 def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ...]:
-    """Plans for all frames and prices, without those that another beats with fewer records."""
+    """Plans for all frames and prices, without those that a plan with fewer records beats."""
     most = max(1, math.floor(STEP_EPSILON / epsilon))
-    # Either many steps of the most copies, or a single step of fewer copies.
+    # Use either several steps with the largest number of copies, or one step with fewer copies.
     options = {1 << i: STEPS[:1] for i in range(most.bit_length())} | {most: STEPS}
     plans = [
         plan
@@ -164,10 +167,10 @@ def _plans(workload: Workload, epsilon: float, power: int) -> tuple[LinePlan, ..
 def _priced(
     lines: OrthogonalLines, options: tuple[int, ...], copies: int, epsilon: float, power: int
 ) -> Iterator[LinePlan]:
-    """For prices from high to low, the steps of each line that prove most less their price."""
+    """For each price, from high to low, the plan with the best number of steps for each line."""
     steps = np.array([count for count in options if epsilon * copies * count <= MOST_EPSILON])
     lines_of = [private_line(count, epsilon * copies, power) for count in steps.tolist()]
-    # Relative to a single step on the longest line.
+    # Squared lengths and gains are in units of the squared length of the longest line.
     shares = (lines.lengths[:, None] / lines.lengths.max()) ** 2
     gains = shares * np.array([line.risk for line in lines_of]) ** (2 / power)
     for price in PRICE_RATIO ** np.arange(PRICES) if len(steps) > 1 else [1.0]:

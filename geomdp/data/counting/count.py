@@ -1,4 +1,4 @@
-"""From a source of records to what a mechanism needs of them."""
+"""Read, check and count the records of a source, for a mechanism."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EncodedRecords:
-    """Records that were read once, found valid and counted, and are read again when iterated over.
+    """Records that were found valid and counted. They are read again when they are iterated over.
 
     Parameters
     ----------
     count : int
         Number of records.
     source : Source
-        Where they are.
+        The source of the records.
     schema : Schema
-        Their columns.
+        Declares their columns.
     universe : Universe
-        What they are encoded for.
+        The universe for which they are encoded.
     """
 
     count: int
@@ -53,17 +53,17 @@ class EncodedRecords:
 def count_records(
     source: Source, schema: Schema, workload: Workload, *, client: Client | None = None
 ) -> CountedRecords | EncodedRecords:
-    """The records of a source, checked and counted in one scan, ready for a mechanism.
+    """Check and count the records of a source in one scan. Mechanisms take the result.
 
     Parameters
     ----------
     source : Source
-        From `source_of`.
+        The source, from `source_of`.
     schema : Schema
         The columns that make up a record, in order.
     workload : Workload
-        What is to be asked. If its answers follow from tables of counts, only these are kept;
-        otherwise the records are encoded, in chunks, whenever they are iterated over.
+        The queries. If their answers follow from tables of counts, only these tables are kept.
+        Otherwise the records are encoded, in chunks, whenever they are iterated over.
     client : distributed.Client, optional
         A Dask cluster that counts the parts of the source. The counts are whole numbers, so they do
         not depend on how the records are divided.
@@ -71,13 +71,14 @@ def count_records(
     Returns
     -------
     CountedRecords or EncodedRecords
-        Both have `count`, the number of records, and go where a mechanism takes records.
+        Both have `count`, the number of records. Mechanisms take them in place of records.
 
     Raises
     ------
     ValueError
-        The schema does not fit the workload; a record does not fit the schema, naming file, row
-        and column; or a cluster is asked for what does not follow from tables.
+        If the schema does not fit the workload; if a record does not fit the schema (the error
+        names file, row and column); or if `client` is given and the answers do not follow from
+        tables.
     """
     columns = columns_for(workload.universe, schema)
     discrete = [column for column in columns if not isinstance(column, RealColumn)]
@@ -100,7 +101,7 @@ def count_records(
 
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:
-    """Records in the encoding of `universe`, as `encode`; an error names the file, if several."""
+    """As `encode`, for all parts of a source; an error names the file if there are several."""
     for part in source.parts:
         try:
             yield from encode(part.chunks(schema.names), schema, universe)
@@ -118,6 +119,6 @@ def _tally_of_part(
 
 
 def _named(error: ValueError, source: Source, part: Source) -> ValueError:
-    """The error with the name of the part, if there are several and it is not named already."""
+    """`error` with the name of the part, if there are several and it does not name it already."""
     named = len(source.parts) == 1 or part.name in str(error)
     return error if named else ValueError(f"{part.name}: {error}")

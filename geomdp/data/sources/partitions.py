@@ -1,4 +1,4 @@
-"""A Dask DataFrame: partitions that exist only once they are computed."""
+"""A Dask DataFrame as a source of records: its partitions are computed when they are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Partitions(Source):
 
     @property
     def name(self) -> str:
-        """Kind and number of partitions."""
+        """The kind of source, and its number of partitions."""
         return f"Dask DataFrame of {self.frame.npartitions} partitions"
 
     @property
@@ -35,7 +35,7 @@ class Partitions(Source):
         return tuple(Partition(number, part) for number, part in enumerate(delayed))
 
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks of one partition after the other."""
+        """Chunks of all partitions, one partition after the other."""
         for part in self.parts:
             yield from part.chunks(columns)
 
@@ -64,6 +64,6 @@ class Partition(Source):
 
 
 def is_dask(records: object) -> TypeGuard[dd.DataFrame]:
-    """Whether `records` is a Dask DataFrame; does not import Dask, which is optional."""
+    """Whether `records` is a Dask DataFrame, without an import of Dask, which is optional."""
     kind = type(records)
     return kind.__name__ == "DataFrame" and kind.__module__.partition(".")[0] == "dask"

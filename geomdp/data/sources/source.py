@@ -1,4 +1,4 @@
-"""A source of records: read exactly in chunks, or scanned by DuckDB where that gives the same."""
+"""A source of records: read in chunks, or scanned by DuckDB if that gives the same values."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 class Source(abc.ABC):
     """Records that can be read more than once.
 
-    Reading stays lazy: making a source looks at names and headers, not at records.
+    Reading is lazy: the constructor of a source reads names and headers, but no records.
     """
 
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What to call the records in messages."""
+        """Name of the records in messages."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
     @property
     def parts(self) -> tuple[Source, ...]:
-        """Sources whose records together are these, in order; a cluster reads them apart."""
+        """Sources that together have these records, in order. A cluster reads them separately."""
         return (self,)
 
     @abc.abstractmethod
     def chunks(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Chunks of the chosen columns, in order, each read when asked for.
+        """Chunks of the chosen columns, in order, each read when it is asked for.
 
         Raises
         ------
         ValueError
-            A column that is not there, or a malformed file.
+            For a missing column or a malformed file.
         """
 
     @contextmanager
     def relation(self, columns: Sequence[str]) -> Iterator[duckdb.DuckDBPyRelation | None]:
-        """The records as a DuckDB relation, in any order; None where DuckDB may read differently.
+        """The records as a DuckDB relation, in any order; None if DuckDB may read other values.
 
-        A value of the relation must be the value that `chunks` yields, up to its type.
+        The values of the relation must be those that `chunks` yields, up to their types.
 
         Yields
         ------

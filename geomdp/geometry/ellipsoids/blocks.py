@@ -1,4 +1,4 @@
-"""Least-trace ellipsoids that are round on orthogonal blocks, from squared lengths alone."""
+"""Least-trace ellipsoids that are balls on each of several orthogonal blocks of coordinates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from geomdp._validation import finite_array, positive
 from geomdp.bodies.arguments import check_all_above_0
 from geomdp.geometry.ellipsoids.least_trace import INFLATION
 
-#: Most updates of the weights of profiles.
+#: Largest number of updates of the weights of profiles.
 MAX_UPDATES = 5000
 
 
@@ -20,25 +20,25 @@ def capped_ellipsoid(
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors bounded block by block.
 
     The vectors are all v = (v_1, ..., v_B), v_i in R^(r_i), with ||v_i||_2 <= delta_i and
-    ||v||_2 <= delta. Among the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} around them the least
-    trace sum of r_i s_i is
+    ||v||_2 <= delta. Among the ellipsoids {v : sum of ||v_i||^2 / s_i <= 1} that contain them, the
+    least trace, sum of r_i s_i, is t^2 with
 
-        t^2,  t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2},
+        t = max {sum of sqrt(r_i u_i) : 0 <= u_i <= delta_i^2, sum of u_i <= delta^2}.
 
-    attained at s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i) and lambda such that
-    the second constraint is tight. (At a maximum of a concave function no feasible u' has a
-    positive derivative: sum of u'_i sqrt(r_i / u_i) <= t, which says that s is feasible.) For small
-    lambda this is the ball of radius delta, for large lambda the best ellipsoid around the product
-    of balls.
+    It is attained at s_i = t sqrt(u_i / r_i) with u_i = min(delta_i^2, lambda r_i), where lambda
+    makes the second constraint tight. Reason: at the maximum of the concave function, no direction
+    to a feasible u' has a positive derivative, so sum of u'_i sqrt(r_i / u_i) <= t for all u'. This
+    says that the ellipsoid of s contains the vectors. For small lambda it is the ball of radius
+    delta, and for large lambda the best ellipsoid around the product of balls.
 
     Parameters
     ----------
     dimensions : (B,) array of int
-        r_i, at least 1 each.
+        The r_i, at least 1 each.
     diameters : (B,) array
-        delta_i, above 0.
+        The delta_i, above 0.
     diameter : float
-        delta, above 0.
+        The bound delta on the whole vector, above 0.
 
     Returns
     -------
@@ -69,17 +69,18 @@ def profile_ellipsoid(
 ) -> FloatArray:
     """Semi-axes, one per block, of the least-trace ellipsoid for vectors of given profiles.
 
-    The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) below a row of
-    `profiles`. The least trace is t^2, t the maximum of sum of sqrt(r_i u_i) over u in the convex
-    hull of the rows, attained at s_i = t sqrt(u_i / r_i). The weights of the rows are updated as in
-    `least_trace_ellipsoid`. Rescaling at the end makes s feasible even if the tolerance was missed.
+    The vectors are all v = (v_1, ..., v_B) with (||v_1||^2, ..., ||v_B||^2) at most a row of
+    `profiles`, entry by entry. The least trace is t^2, where t is the maximum of sum of
+    sqrt(r_i u_i) over u in the convex hull of the rows. It is attained at s_i = t sqrt(u_i / r_i).
+    The weights of the rows are updated as in `least_trace_ellipsoid`. At the end s is rescaled, so
+    that the ellipsoid contains the vectors even if the tolerance was missed.
 
     Parameters
     ----------
     dimensions : (B,) array of int
         r_i, at least 1 each.
     profiles : (P, B) array
-        Squared lengths, not negative; every block has a positive one somewhere.
+        Squared lengths, at least 0. Every block has a positive one in some row.
     tolerance : float
         Relative duality gap at which to stop.
 
@@ -115,7 +116,7 @@ def profile_ellipsoid(
             break
         weights = weights * scores**2
         weights /= weights.sum()
-    # Before rescaling, the largest of rows @ (1 / s) is max(scores), whatever u is.
+    # Before rescaling, the largest entry of rows @ (1 / s) is max(scores) for any u.
     squares = t * np.sqrt(u / sizes)
     squares *= float((rows @ (1 / squares)).max()) * (1 + INFLATION)
     return np.asarray(np.sqrt(squares))
@@ -131,7 +132,7 @@ def _sizes(dimensions: npt.ArrayLike, count: int) -> FloatArray:
 def _water_level(caps: FloatArray, sizes: FloatArray, total: float) -> float:
     """The lambda at which the sum of min(cap_i, lambda size_i) is `total`.
 
-    If the caps sum to less, the least lambda at which all of them are reached.
+    If the sum of the caps is at most `total`, the least lambda at which all caps are reached.
     """
     if caps.sum() <= total:
         return float((caps / sizes).max())

@@ -1,4 +1,4 @@
-"""Additive mechanisms: exact sums plus noise that does not depend on the data, divided by n."""
+"""Additive mechanisms: (exact sums + noise that does not depend on the data) / n."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ SMALL = 2**52
 
 
 class AdditiveMechanism(Mechanism):
-    """M(X) = (sum over x in X of Q(x) + Z) / n for a noise Z fixed by workload and privacy.
+    """M(X) = (sum over x in X of Q(x) + Z) / n; workload and privacy determine the law of Z.
 
-    The error is Z / n whatever the data, so the prediction is an equality. Z is on sums, so copies
-    for another n share it.
+    The error is Z / n for all data, so the predicted error is exact. Z is added to sums, so copies
+    of the mechanism for another n share it.
 
-    To add one, write a constructor and `noise`. The constructor makes the privacy claim: it refuses
-    every definition of privacy that `noise` does not satisfy, and workloads that are constant.
+    To add such a mechanism, write a constructor and `noise`. The constructor makes the privacy
+    claim. It refuses every definition of privacy that `noise` does not satisfy, and constant
+    workloads.
 
     Parameters
     ----------
@@ -53,18 +54,18 @@ class AdditiveMechanism(Mechanism):
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
+        The guarantee of one release.
     adjacency : Adjacency
         Neighbour relation.
 
     Raises
     ------
     ValueError
-        For another type of any of them, n below 1, a definition of privacy that the noise does not
-        satisfy, or a workload that is constant or that the mechanism does not take.
+        For parameters of another type, n below 1, a definition of privacy that the noise does not
+        satisfy, or a workload that is constant or not supported.
     """
 
-    #: The public subspace that holds all released means; None where the noise fills R^m.
+    #: The public subspace that contains all released means; None if the noise fills R^m.
     _span: AffineHull | None = None
 
     def __init__(
@@ -77,9 +78,9 @@ class AdditiveMechanism(Mechanism):
     @property
     @abc.abstractmethod
     def noise(self) -> Noise:
-        """Distribution of Z, on sums of answer vectors."""
+        """Distribution of the noise Z on sums of answer vectors."""
 
-    # A read-only property where the base class has an attribute: the noise may need a set-up.
+    # The base class has an attribute. Here it is a property, because the noise may need a set-up.
     @cached_property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
         """The claim of the constructor, with the status of the noise's sampler."""
@@ -89,19 +90,19 @@ class AdditiveMechanism(Mechanism):
         return Guarantee(self.privacy, self.adjacency, self.noise.sampler, arithmetic)
 
     def _proved_as_computed(self) -> bool:
-        """Whether the proof holds for the very floats that `noise` holds, with nothing rounded.
+        """Whether the privacy proof holds for the floats that are the parameters of `noise`.
 
-        A mechanism whose scales, bodies and maps are exact, or rounded towards more noise, says so
-        here; its unseeded releases of whole-number sums are then correctly rounded (X-GRID).
+        It does if scales, bodies and maps are exact in float64, or are rounded towards more noise.
+        Unseeded releases of whole-number sums are then correctly rounded (X-GRID).
         """
         return False
 
     @cached_property
     def grid(self) -> int | None:
-        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
+        """Unseeded releases round their noise correctly to multiples of 2^-grid.
 
-        None if they draw it in float64: where no exact sums of the answers or of roundings of them
-        are known, or the parameters of the noise are rounded.
+        None if their noise is drawn in float64. That is so if there are no exact sums, of answers
+        or of rounded answers, or if parameters of the noise are rounded without a proof.
         """
         if not self._sums_are_exact:
             return None
@@ -114,14 +115,14 @@ class AdditiveMechanism(Mechanism):
 
     @cached_property
     def _rows(self) -> CertifiedRows | None:
-        """Answers that get rounded noise and determine the others; None if all of them get it."""
+        """The answers that get rounded noise and determine the others; None if all get it."""
         return None
 
     @cached_property
     def measurement(self) -> Measurement | None:
-        """What unseeded releases measure where answers are real; None for whole answers.
+        """What unseeded releases measure if the answers are real numbers.
 
-        None also where nothing is proved for rounded answers.
+        None if all answers are whole numbers, or if no noise is proved for rounded answers.
         """
         if self.workload.whole_answers:
             return None
@@ -146,7 +147,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     def _capacity(self) -> int:
-        """Most records whose sums are exact: those of whole answers below 2^53, by their radius."""
+        """Largest number of records with exact sums. Sums of whole answers are exact below 2^53."""
         if self.measurement is not None:
             return self.measurement.capacity
         return math.ceil(LARGEST_SUM / Fraction(self.workload.l1_radius())) - 1
@@ -168,9 +169,9 @@ class AdditiveMechanism(Mechanism):
         return RoundedNoise(noise, self.grid)
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Sums of the answers, or of what is measured in their place.
+        """The sums of the answers, or of the `measurement` that replaces them.
 
-        ``ValueError`` for so many records that sums which get rounded noise are not exact.
+        ``ValueError`` if there are too many records for exact sums, which rounded noise needs.
         """
         if self.grid is None:
             return self.totals(records)
@@ -180,8 +181,8 @@ class AdditiveMechanism(Mechanism):
     def _within_capacity(self, totals: Totals) -> Totals:
         """`totals`, or ``ValueError`` if they are not exact.
 
-        Under add/remove there may be more records than n. Rounded sums can move by more between
-        neighbours than the noise covers.
+        Under add/remove there may be more records than n. Sums that are not exact can change by
+        more between neighbours than the noise covers.
         """
         if totals.count > self._capacity:
             raise ValueError(
@@ -193,23 +194,23 @@ class AdditiveMechanism(Mechanism):
     def _claim(self) -> str:
         if "noise" in vars(self):
             return super()._claim()
-        # Whether the sampler is exact may be known only after the set-up.
+        # Before the set-up it may not be known whether the sampler is exact.
         return f"target {self.privacy}, {self.adjacency.value}; not set up"
 
     @property
     def _hull(self) -> AffineHull | None:
-        """The public subspace to which releases are restored; None for all of R^m."""
+        """The public subspace onto which releases are projected; None for all of R^m."""
         return self._span
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """(E ||Z||_2^2 / m)^(1/2) / n, the same for every data set, against sums over n.
+        """(E ||Z||_2^2 / m)^(1/2) / n, the error relative to (sum of Q(x)) / n, for every data set.
 
-        Its standard error is above 0 where E ||Z||^2 is known by simulation only.
+        Its standard error is above 0 if E ||Z||^2 is estimated by simulation.
         """
         moment = self.noise.second_moment()
         value = math.sqrt(moment.value / self.workload.n_queries) / self.n
-        # d sqrt(x) / sqrt(x) = dx / (2 x).
+        # By the derivative of the square root: d sqrt(x) / sqrt(x) = dx / (2 x).
         stderr = value * moment.stderr / (2 * moment.value)
         estimated = "" if moment.samples == 0 else f"; E||Z||^2 from {moment.samples} public draws"
         source = f"E||Z||^2 of the noise (JL-L14){estimated}"
@@ -224,7 +225,7 @@ class AdditiveMechanism(Mechanism):
         _ = self.noise, self._hull, self.measurement, self.grid, self._rounded
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """(sums + Z) / n, brought back into the public subspace."""
+        """Draw Z, and return the function from sums to (sums + Z) / n in the public subspace."""
         measurement = self.measurement
         if rng is None and measurement is not None and self.grid is not None:
             drawn, n = measurement.draw(), self.n
@@ -244,13 +245,13 @@ class AdditiveMechanism(Mechanism):
     def _restored(self, answers: FloatArray) -> FloatArray:
         if self._hull is None:
             return answers
-        # The noise covers the subspace only. Rebuilding the answers from their coordinates there
-        # leaves nothing of the data outside it, not even the rounding of the sums.
+        # There is noise in the subspace only. Answers that are computed from their coordinates in
+        # the subspace reveal nothing else of the data, not even rounding errors of the sums.
         return np.asarray(self._hull.embed(self._hull.coordinates(answers[None]))[0])
 
 
 def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
-    """`mechanism` itself, or the one it wraps, if it adds noise to the answers to its queries."""
+    """`mechanism` or the one inside it, if this adds noise to the answers to the same queries."""
     inner = getattr(mechanism, "inner", mechanism)
     if isinstance(inner, AdditiveMechanism) and inner.workload is mechanism.workload:
         return inner
@@ -260,12 +261,13 @@ def additive_within(mechanism: Mechanism) -> AdditiveMechanism | None:
 def quotients(
     sums: FloatArray, multiples: list[int], unit: int, n: int, step: int = 1
 ) -> FloatArray:
-    """(sums + multiples / unit) / n for sums on that grid: one rounding, of the exact quotient.
+    """(sums + multiples / unit) / n, with one rounding, of the exact quotient.
 
-    The sum of a true answer and its noise is a whole number of units, whatever its size. Added in
-    float64 it would be rounded where the noise is large, in a way that depends on both. Sums are
-    whole multiples of 1 / step below 2^53 of them, and `step` divides `unit`; ``ArithmeticError``
-    otherwise.
+    A sum plus its noise is a whole multiple of 1 / unit. In float64 this addition would be rounded
+    if the noise is large, in a way that depends on both. So it is done in whole numbers.
+
+    ``ArithmeticError`` unless sums * step are whole numbers of modulus below 2^53, and `step`
+    divides `unit`.
     """
     # A product with a power of two is exact.
     scaled = sums * step
@@ -276,7 +278,8 @@ def quotients(
         raise ValueError(f"sums and multiples must be equally many, got {len(scaled)}")
     small = max(map(abs, multiples), default=0) < SMALL
     if small and size < LARGEST_SUM and np.abs(scaled).max(initial=0.0) * each < SMALL:
-        # All numerators are below 2^53, so float64 holds them, and rounds their quotient once.
+        # All numerators are below 2^53, so they are exact in float64, and the quotient is rounded
+        # once.
         numerators = scaled.astype(np.int64) * each + np.array(multiples, dtype=np.int64)
         return np.asarray(numerators / size)
     pairs = zip(scaled.tolist(), multiples, strict=True)

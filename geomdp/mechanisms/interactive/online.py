@@ -1,4 +1,4 @@
-"""Online release: k adaptive queries answered from a hypothesis that an update rule keeps."""
+"""Online release: answer k adaptive queries from a hypothesis that an update rule improves."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ def solve_accuracy(
     It is the smallest alpha0, to a relative 1e-12, with
     alpha0 >= 9 c (ln 2k + ln(4c/beta)) / (eps n), where c = floor(B(alpha0)), at least 1, is the
     number of updates, k the number of adaptive `queries`, n the number of records, and beta the
-    failure probability. For approximate DP sqrt(8 c ln(2/delta)) replaces the factor c. The right
-    side falls as alpha0 grows. ``ValueError`` if no alpha0 up to 1 exists: n is too small.
+    failure probability. For approximate DP, sqrt(8 c ln(2/delta)) replaces the factor c. The right
+    side falls as alpha0 grows. ``ValueError`` if there is no such alpha0 up to 1, because n is too
+    small.
     """
 
     def enough(alpha: float) -> bool:
         updates = max(1, math.floor(rule.bound(alpha)))
-        # Two comparisons are asked per query, each of sensitivity 1 / n.
+        # Each query takes two comparisons, of sensitivity 1 / n each.
         noise = numeric_sparse(privacy, cutoff=updates, queries=2 * queries, beta=beta)
         return alpha >= noise / n
 
@@ -47,16 +48,17 @@ def solve_accuracy(
 class OnlineConstruction(NotCopied, Generic[Query]):
     """Answer k adaptive linear queries from a hypothesis that is updated only when it is wrong.
 
-    A query f is answered by f(H), H the hypothesis, unless NumericSparse with threshold 2 alpha0
-    finds f(D) - f(H) or f(H) - f(D) above. Then its noisy value gives the answer, and H is updated.
-    After c = floor(B(alpha0)) updates all answers come from H, without access to the data
-    (Dwork-Roth, Algorithm 11, with corrected constants; BR-OIC).
+    A query f is answered by f(H), where H is the hypothesis, unless NumericSparse with threshold
+    2 alpha0 finds f(D) - f(H) or f(H) - f(D) above, where D are the data. In that case the noisy
+    value from NumericSparse gives the answer, and H is updated. After c = floor(B(alpha0)) updates,
+    all answers come from H without access to the data (Dwork-Roth, Algorithm 11, with corrected
+    constants; BR-OIC).
 
-    With probability 1 - beta every answer is within 3 alpha0.
+    With probability 1 - beta, every answer has an error of at most 3 alpha0.
 
-    Privacy: that of the one NumericSparse inside, whose queries have sensitivity 1/n: eps-DP, or
-    (eps, delta)-DP with 8 eps / 9 <= 1. Without a seed this holds as computed: true answers are
-    exact rational numbers, and noise is compared and rounded exactly (X-GRID).
+    Privacy: eps-DP, or (eps, delta)-DP with 8 eps / 9 <= 1. It is the guarantee of the one
+    NumericSparse inside, whose queries have sensitivity 1/n. Without a seed this holds as computed:
+    true answers are exact rational numbers, and noise is compared and rounded exactly (X-GRID).
 
     Parameters
     ----------
@@ -71,19 +73,19 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
-        The records that `ask` sums queries over; without them `ask_truth` takes true answers.
+        The records on which `ask` evaluates queries. Without them, `ask_truth` takes true answers.
     adjacency : Adjacency
         The neighbour relation.
     rng : Generator, int or None
-        None for operating-system entropy; anything else voids the privacy claim.
+        None uses the entropy of the operating system. Anything else voids the privacy claim.
     ledger : Ledger, optional
-        Pays for the whole run when the mechanism is built, before any record is looked at.
+        Pays for the whole run when the mechanism is built, before any query reads the records.
 
     Raises
     ------
     ValueError
-        For parameters out of range, records that do not number n under replace-one, and an n too
-        small for any accuracy.
+        For parameters out of range, another number of records than n under replace-one, or an n
+        that is too small for any accuracy.
     BudgetExhausted
         If the ledger cannot pay.
     """
@@ -138,14 +140,14 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def accuracy(self) -> float:
-        """3 alpha0: the error that no answer exceeds, with probability 1 - beta."""
+        """3 alpha0, the largest error of all answers with probability 1 - beta."""
         return 3 * self.alpha
 
     @property
     def hypothesis(self) -> Hypothesis[Query]:
-        """The current hypothesis; public, so any query may be evaluated on it at any time.
+        """The current hypothesis. It is public, so any query may be evaluated on it at any time.
 
-        Accurate as promised for the queries asked; for others nothing is promised.
+        The accuracy statement covers the queries that were asked, and no others.
         """
         return self._hypothesis
 
@@ -156,12 +158,12 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def halted(self) -> bool:
-        """Whether all updates are used up: all further answers come from the hypothesis."""
+        """Whether all updates are used up, so that all further answers come from the hypothesis."""
         return self._comparisons.halted
 
     @property
     def exhausted(self) -> bool:
-        """Whether all k queries have been asked; the `hypothesis` goes on answering."""
+        """Whether all k queries have been asked. The `hypothesis` can still be evaluated."""
         return len(self.transcript) >= self.queries
 
     def ask(self, query: Query) -> Answer:
@@ -177,22 +179,23 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         BudgetExhausted
             After k queries.
         ValueError
-            For a query the rule cannot take, or one whose true answer shows that it has values
-            outside [0, 1]; nothing is spent.
+            For a query that the rule does not support, or one whose true answer shows that it has
+            values outside [0, 1]. Nothing is spent.
         """
         if self._records is None:
             raise ValueError("the mechanism holds no records: use ask_truth")
         return self._ask(query, lambda: self._true_answer(query))
 
     def ask_truth(self, query: Query, truth: float) -> Answer:
-        """Answer one query whose true answer is given: for teaching and audits.
+        """Answer one query whose true answer is given, for teaching and audits.
 
         Raises
         ------
         BudgetExhausted
             After k queries.
         ValueError
-            For a true answer outside [0, 1], or a query the rule cannot take; nothing is spent.
+            For a true answer outside [0, 1], or a query that the rule does not support. Nothing is
+            spent.
         """
         if self._records is not None:
             raise ValueError("the mechanism holds records: use ask")
@@ -201,7 +204,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         return self._ask(query, lambda: Fraction(truth))
 
     def _ask(self, query: Query, true_answer: Callable[[], Fraction]) -> Answer:
-        """Answer from H, and from `true_answer` only where updates are left."""
+        """Answer from H. `true_answer` is called only if there are updates left."""
         self._require_own_process()
         if self.exhausted:
             raise BudgetExhausted(
@@ -222,10 +225,10 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         return self._record(query, Answer(False, estimate))
 
     def _true_answer(self, query: Query) -> Fraction:
-        """The query's exact mean over the records, checked against what values in [0, 1] can give.
+        """The exact mean of the query over the records; ``ValueError`` if it is out of range.
 
-        A query with other values moves by more than the 1/n that the noise is calibrated to.
-        Under add/remove there may be more than n records, so that the mean may exceed 1.
+        The noise is calibrated to queries with values in [0, 1], which change by at most 1/n. Under
+        add/remove there may be more than n records, so the mean may exceed 1.
         """
         if self._tally is None:
             self._tally = query.tally(self._records)
@@ -243,14 +246,14 @@ class OnlineConstruction(NotCopied, Generic[Query]):
 
     @property
     def exchanges(self) -> list[tuple[Query, Answer]]:
-        """The queries asked with their answers, in order; public."""
+        """The queries that were asked, with their answers, in order. All of it is public."""
         return list(zip(self._asked, self.transcript, strict=True))
 
 
 def replay(
     rule: UpdateRule[Query], alpha: float, exchanges: Iterable[tuple[Query, Answer]]
 ) -> Hypothesis[Query]:
-    """The hypothesis rebuilt from a public record of queries and answers: post-processing.
+    """Rebuild the hypothesis from a public record of queries and answers (post-processing).
 
     `rule` and `alpha` are those of the recorded run, `exchanges` are its (query, Answer) pairs in
     order. ``ValueError`` if an answer that updated the hypothesis has no value.

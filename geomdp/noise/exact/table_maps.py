@@ -1,9 +1,9 @@
-"""Linear maps of contrasts of tables, as maps with whole coefficients on the cells of the tables.
+"""Rewrite linear maps of contrasts of tables as maps of cells, with rational coefficients.
 
-The coordinates of `TableMoments` are Helmert contrasts, which have entries like 1 / 6^(1/2). In
-float64 the matrix of a map from contrasts to counts holds rounded irrational numbers, so it does
-not give the exact counts of records. Written as a map of the cells, the same map has rational
-coefficients. They are recovered here by rounding.
+The coordinates of `TableMoments` are Helmert contrasts, which have entries like 1 / 6^(1/2). So the
+float64 matrix of a map from contrasts to counts has rounded irrational entries, and does not give
+the exact counts of records. As a map of the cells, the same map has rational coefficients. They are
+recovered here by rounding.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import scipy.sparse as sp
 from geomdp._typing import FloatArray
 from geomdp.workloads.finite import zero_sum_basis
 
-#: Largest common denominator. Coefficients have modulus of about 1 at most and are computed in
-#: float64; times a denominator up to this one, they are known to 2^-15.
+#: Largest common denominator. Coefficients have moduli of at most about 1 and are computed in
+#: float64. So coefficients times the denominator are known to 2^-15.
 MAX_DENOMINATOR = 1 << 32
-#: How far a coefficient times the denominator may be from a whole number.
+#: Largest distance of a coefficient times the denominator from a whole number.
 NEARNESS = 2.0**-10
 
 
@@ -30,16 +30,16 @@ NEARNESS = 2.0**-10
 class CellMap:
     """An affine map T q + c of contrasts q, as (numerators @ cells + constant) / denominator.
 
-    Cells are the shares m_i of the levels of columns i in turn, then the entries of the two-way
-    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j), in the same
-    order, with the Helmert contrasts H_i.
+    The cells are the shares m_i of the levels of columns i in turn, then the entries of the two-way
+    tables M_ij row by row for i < j. The contrasts are q = (H_i^T m_i, H_i^T M_ij H_j) in the same
+    order, where the columns of H_i are the Helmert contrasts.
 
     Parameters
     ----------
     numerators : (m, c) sparse array
-        Whole numbers.
+        T on cells times the denominator: whole numbers.
     constant : (m,) array
-        Whole numbers: c times the denominator.
+        c times the denominator: whole numbers.
     denominator : int
         Common denominator, at least 1.
     """
@@ -59,9 +59,9 @@ def cell_map(
     levels : sequence of int
         Numbers of levels l_i of the columns of `TableMoments`.
     matrix : (m, r) sparse array
-        T, a map of contrasts. Its coefficients on cells and the constant must be multiples of
-        1 / D, where D is the square of the least common multiple of the l_i. Maps to cells,
-        marginals and sign products are of this form.
+        T, a map of contrasts. The result is not None if its coefficients on cells and the constant
+        are multiples of 1 / D, where D is the square of the least common multiple of the l_i. Maps
+        to cells, marginals and sign products are of this form.
     constant : (m,) array, optional
         c; by default 0.
 

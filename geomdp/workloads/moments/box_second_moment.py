@@ -1,4 +1,4 @@
-"""Second moments of records with bounded coordinates."""
+"""The workload of second moments of records in the cube [-1, 1]^d."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from geomdp._typing import FloatArray
 from geomdp.workloads.moments.outer_products import OuterProducts
 from geomdp.workloads.universe.universes import SymmetricCube
 
-#: Largest d for which the 3^d faces of the cube are searched: 6561 of them, some milliseconds.
+#: Largest d for which the 3^d faces of the cube are searched: 6561 faces take a few milliseconds.
 MAX_FACE_DIMENSION = 8
 
 
@@ -40,16 +40,16 @@ class BoxSecondMoment(OuterProducts):
         return SymmetricCube(self.d)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T) for a maximiser x of <x, G x> over the cube, G the direction; O(3^d d^2).
+        """svec(x x^T), x a maximiser of <x, G x> over the cube for the direction G; O(3^d d^2).
 
-        All faces of the cube are tried. Some maximiser lies in the interior of a face on which the
-        form is strictly concave, or is a corner: along any other direction of its face it can move
-        to the boundary of the face without loss.
+        All faces of the cube are tried. Some maximiser is a corner, or lies in the interior of a
+        face on which the form is strictly concave. For if the form is not strictly concave on the
+        face of a maximiser, the maximiser can move to the boundary of the face without loss.
 
         Raises
         ------
         ValueError
-            For d above 8: maximising a quadratic form over a cube is hard in general.
+            For d above 8, because maximising a quadratic form over a cube is hard in general.
         """
         if self.d > MAX_FACE_DIMENSION:
             raise ValueError(
@@ -63,15 +63,17 @@ class BoxSecondMoment(OuterProducts):
     def l1_diameter(self) -> float:
         """d + d (d - 1) / sqrt(2), attained by a corner and 0.
 
-        With p = |x - y|, q = |x + y|, p + q <= 2, the norm is at most p^T B q for B with 1 on and
-        1 / sqrt(2) off the diagonal, so at most p^T B (2 - p); B is positive definite, so by
-        concavity and symmetry p = (1, ..., 1) is best.
+        Let p = |x - y| and q = |x + y| entry by entry, so p + q <= 2. The norm is at most p^T B q,
+        where B has entries 1 on the diagonal and 1 / sqrt(2) elsewhere, and so at most
+        p^T B (2 - p). B is positive definite, so this is concave in p. By symmetry,
+        p = (1, ..., 1) is the maximiser.
         """
         return self.l1_radius()
 
     def l2_diameter(self) -> float:
-        """sqrt(2) d, attained by orthogonal corners for even d, a bound for odd d; 1 for d = 1.
+        """sqrt(2) d for d > 1: attained by orthogonal corners for even d, a bound for odd d.
 
+        It is 1 for d = 1. It follows from
         ||x x^T - y y^T||_F^2 = |x|^4 + |y|^4 - 2 <x, y>^2.
         """
         return math.sqrt(2) * self.d if self.d > 1 else 1.0

@@ -24,8 +24,8 @@ _NOT_VECTORISED = (TypeError, ValueError, IndexError, AttributeError)
 class SmoothQuery(ABC):
     """A function f on [-1, 1]^d with bounds on its derivatives; its answer is a mean over records.
 
-    f is in the class C^K_B, sup over |k| <= K and over the cube of |D^k f| at most B with
-    |k| = k_1 + ... + k_d, for every K with B = `derivative_bound(K)`.
+    f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
+    Here this holds for every K with B = `derivative_bound(K)`.
     """
 
     @property
@@ -49,7 +49,7 @@ class SmoothQuery(ABC):
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._order_bounds(order)
-        # NaN comes from 0 times infinity: no bound is known.
+        # NaN comes from 0 times infinity. It means that no bound is known.
         return np.where(np.isnan(bounds), np.inf, bounds)
 
     def __call__(self, points: npt.ArrayLike) -> FloatArray:
@@ -63,7 +63,7 @@ class SmoothQuery(ABC):
 
 @dataclass(frozen=True)
 class StatedSmoothness(SmoothQuery):
-    """A function of the user's own that is known to be in C^K_B.
+    """A function of the user that is known to be in C^K_B, see `SmoothQuery`.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class StatedSmoothness(SmoothQuery):
     smoothness : int
         K, from 1 to 60.
     bound : float
-        B. It is not checked; stated error bounds are right only if it is.
+        B. It is not checked, and error bounds are valid only if it is right.
     """
 
     function: Function
