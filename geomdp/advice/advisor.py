@@ -33,7 +33,7 @@ class Advice:
     Parameters
     ----------
     best : Mechanism
-        Built and ready to release.
+        The best mechanism, built and ready to release.
     table : DataFrame
         One row per candidate, best first: mechanism, predicted_rmse (NaN if no prediction was
         made), kind of prediction, sampler, set-up seconds, and why: the source of the prediction,
@@ -78,11 +78,12 @@ def advise(
     other privacy the candidates are Gaussian noise, isotropic or on the optimal strategy (matrix),
     with the same steps after it.
 
-    The least prediction wins. Predictions within a relative 1e-5 or three standard errors of it
-    tie. Among those a mechanism with an exact sampler wins, then the simplest. If the winner is
-    noise alone, and one projection fits the effort, the advice is to project it onto the attainable
-    answers. A projection never increases the error, even if the prediction, which is an upper bound
-    for every data set, is no smaller. Shrinking is advised only if it lowers the prediction by 1%.
+    The least prediction wins. Predictions within a relative 1e-5 plus three standard errors of it
+    tie. Among those, mechanisms with an exact sampler win, then those with correctly rounded
+    releases, then the simplest. If the winner is noise alone, and one projection fits the effort,
+    the advice is to project it onto the attainable answers. A projection never increases the error,
+    even if the prediction, which is an upper bound for every data set, is no smaller. Shrinking is
+    advised only if it lowers the prediction by 1%.
 
     The table has a row for every candidate. If no prediction was made, the row says why: the
     candidate does not apply, it could not release, a lower bound on its prediction shows that it
@@ -98,9 +99,9 @@ def advise(
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ApproxDP or ZCDP
-        Guarantee wanted.
+        The guarantee of the mechanism.
     exact_only : bool
-        Whether mechanisms with a heuristic sampler, which carry no guarantee, are left out.
+        Whether mechanisms with a heuristic sampler, which have no guarantee, are left out.
     adjacency : Adjacency
         Neighbour relation.
     effort : float

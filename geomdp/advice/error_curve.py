@@ -1,4 +1,4 @@
-"""Error against the number of records: predicted, excluded for every mechanism, and measured."""
+"""Tables of error against the number of records: predicted, excluded and measured errors."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ if TYPE_CHECKING:
 
 
 class Quantity(enum.StrEnum):
-    """What a line of an error table holds."""
+    """The quantity in a row of an error table."""
 
-    #: The error of a mechanism, from public arguments alone.
+    #: The error of a mechanism, predicted from public arguments alone.
     PREDICTED = "predicted"
-    #: An error that no mechanism of the same guarantee stays below.
+    #: An error that no mechanism with the same guarantee stays below on all data sets.
     EXCLUDED = "excluded"
-    #: The error of a mechanism on data sets drawn from records: it depends on them.
+    #: The error of a mechanism on data sets drawn from the records, on which it depends.
     MEASURED = "measured, not private"
 
 
 #: Name of the curve that bounds all others from below.
 ANY = "any mechanism"
-#: Number of errors at which lower bounds are sought, from the diameter of the answers downwards,
-#: and how many of them make a decade. Bounds at smaller errors follow by padding.
+#: Number of errors at which lower bounds are searched, from the diameter of the answers downwards,
+#: and number of them per decade. Bounds at smaller errors follow by padding.
 EXCLUDED_ERRORS, EXCLUDED_PER_DECADE = 7, 3
-#: Numbers of records per decade at which the excluded error is stated, besides those asked for.
+#: Excluded errors are stated at this many numbers of records per decade, and at those asked for.
 STATED_PER_DECADE = 12
 #: Seed of the search for lower bounds, as in `sample_complexity_bracket`.
 LOWER_SEED = 0
-#: Numbers of records at which errors are measured, at most, and releases of each measurement.
+#: Largest number of numbers of records at which errors are measured, and releases per measurement.
 MEASURED_POINTS, MEASURED_RELEASES = 5, 20
 
 
@@ -70,11 +70,12 @@ def error_table(
     records: Records | None = None,
     rng: RandomState = 0,
 ) -> pd.DataFrame:
-    """Root mean squared error per query against n: of mechanisms, and excluded for all of them.
+    """Root mean squared error per query against n: of mechanisms, and excluded for all mechanisms.
 
-    Takes the parameters of `geomdp.plotting.error_curve`, which draws the table. With `records`,
-    errors of mechanisms with an exact sampler are measured as well, at five of the `ns`, by 20
-    releases on one data set of n records drawn from `records` with replacement.
+    The parameters are those of `geomdp.plotting.error_curve`, which draws the table. If `records`
+    are given, errors of mechanisms with an exact sampler are measured as well, at up to five of the
+    `ns`. Each measurement is 20 releases on one data set of n records that are drawn from `records`
+    with replacement.
 
     Returns
     -------
@@ -95,10 +96,10 @@ def error_table(
     the records, and no noise protects them. They spend no budget and must not be released: measure
     on synthetic or public data.
 
-    The geometry of each mechanism is done once, except for JL, whose dimension ceil(epsilon n)
-    changes with n. Excluded errors come from packings (JL-L6, JL-L7, for the root mean squared
-    error over all data sets of n records), are carried to larger n by padding, and exist for pure
-    privacy only.
+    The geometry of each mechanism is computed once, except for JL, whose dimension ceil(epsilon n)
+    changes with n. Excluded errors come from the arguments of `lower_bounds`, such as packings
+    (JL-L6, JL-L7). They hold for the largest root mean squared error over all data sets of n
+    records, are carried to larger n by padding, and exist for pure privacy only.
     """
     import pandas as pd
 
@@ -123,7 +124,7 @@ def error_table(
     return pd.DataFrame(rows, columns=columns)
 
 
-#: n, curve, noise, quantity, rmse, stderr, kind, sampler.
+#: A row of the table: n, curve, noise, quantity, rmse, stderr, kind, sampler.
 _Row = tuple[int, str, str, str, float, float, str, str]
 
 
@@ -135,7 +136,7 @@ def _increasing(ns: Sequence[int]) -> list[int]:
 
 
 def _spread(size: int, most: int) -> list[int]:
-    """At most so many indices below `size`, evenly spread, both ends included."""
+    """At most `most` indices below `size`, evenly spread, both ends included."""
     return sorted({round(i) for i in np.linspace(0, size - 1, min(size, most))})
 
 
@@ -157,7 +158,7 @@ def _lines(trials: list[Built], setting: Setting, numbers: list[int]) -> Iterato
         return
     effective = setting.workload.affine_hull().dimension
     for n in numbers:
-        rows = math.ceil(setting.privacy.epsilon * n)  # JL-T21
+        rows = math.ceil(setting.privacy.epsilon * n)  # by JL-T21
         if rows < effective:
             yield _Line(JL_NAME, JL_NAME, JL(noise.with_n(n), rows, rng=PUBLIC_SEED))
 
@@ -179,12 +180,13 @@ def _predicted(line: _Line) -> _Row:
 def _excluded(setting: Setting, numbers: list[int]) -> list[_Row]:
     """The largest error known to be excluded for each n.
 
-    Let error a be excluded with v records. Then it is excluded with fewer. With n > v records error
-    a v / n is excluded: otherwise pad v records with n - v copies of a fixed one, release, subtract
-    the known share of the padding and multiply by n / v; that has error below a on v records.
+    Let the error a be excluded with v records. Then it is excluded with fewer records. With n > v
+    records, the error a v / n is excluded, by padding: otherwise, add n - v copies of a fixed
+    record to v records, release, subtract the known part of the copies, and multiply by n / v. This
+    has an error below a on v records, which is excluded.
     """
     workload, corners = setting.workload, []
-    # No answer in the hull of the attainable ones is further off than their diameter.
+    # The error of an answer in the hull of the attainable ones is at most their diameter.
     largest = workload.l2_diameter() / math.sqrt(workload.n_queries)
     for step in range(EXCLUDED_ERRORS):
         error = largest * 10 ** (-step / EXCLUDED_PER_DECADE)

@@ -1,7 +1,7 @@
-"""Candidates that reduce the answers first, to fewer dimensions or to the points of a net.
+"""Candidates that first reduce the answers, to fewer dimensions or to the points of a net.
 
-What the reduction loses is known before anything else is set up. Where that alone is not below the
-least prediction so far, the candidate cannot win. How far to reduce depends on n.
+The error of the reduction is known before anything else is set up. If it alone is not below the
+least prediction so far, the candidate cannot be the best. The best reduction depends on n.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from geomdp.mechanisms.post_processed.support_bound import MAX_DRAWS
 from geomdp.privacy import PureDP
 from geomdp.workloads import Workload, explicit_answers
 
-#: Most points of an advised net: noise for more of them is hardly less than for all answers.
+#: Largest number of points of a net. For more points, noise is hardly less than for all answers.
 MAX_NET = 32
-#: Random elements whose answers show how coarse any net is, before the answers of all are listed;
-#: fewer for many queries, so that the answers take at most 32 MB.
+#: Number of random elements whose answers show how coarse any net is, before all answers are
+#: listed. For many queries there are fewer elements, so that their answers take at most 32 MB.
 SAMPLED, SAMPLED_ANSWERS = 1 << 9, 1 << 22
-#: Largest effective dimension in which JL is tried: noise for each of ten or so maps then takes
-#: tenths of a second.
+#: Largest effective dimension in which JL is tried. About ten maps are tried, and in this dimension
+#: the noise for each takes tenths of a second.
 MAX_JL_DIMENSION = 512
 
 
 def jl(setting: Setting) -> Mechanism:
     """JL around exact K-norm noise, with the number of rows that has the least prediction.
 
-    Tried are those of `AutoDimension` and ceil(epsilon n) (JL-T21), from the largest down as long
-    as the distortion alone, which grows as rows get fewer, is below the least error known.
+    The numbers of `AutoDimension` and ceil(epsilon n) (JL-T21) are tried. A number is left out if
+    its distortion alone, which grows as rows get fewer, is not below the least error known.
 
     Raises
     ------
     InapplicableError
-        If none is.
+        If the answers move in one dimension, or no distortion is below the least error known.
     """
     workload, effective = setting.workload, setting.workload.affine_hull().dimension
     if effective < 2:
@@ -51,7 +51,7 @@ def jl(setting: Setting) -> Mechanism:
     theorem = math.ceil(setting.pure.epsilon * setting.n)
     sizes = {*AutoDimension().tried(effective), *([theorem] if theorem < effective else [])}
     diameter, root = workload.l2_diameter(), math.sqrt(workload.n_queries)
-    # A width is never negative: this much is known before it is estimated.
+    # The width is at least 0. This gives a first bound, before the width is estimated.
     setting.check_floor("distortion alone", distortion_bound(0.0, diameter, max(sizes)) / root)
     if effective > MAX_JL_DIMENSION:
         raise UntriedError(f"its maps would take long in dimension {effective}")
@@ -69,12 +69,14 @@ def jl(setting: Setting) -> Mechanism:
 
 
 def coarse(setting: Setting) -> Mechanism:
-    """Answers rounded to the best net of 2, 4, ... or `MAX_NET`, or so, then projected noise.
+    """Answers rounded to a net of up to `MAX_NET` points, then projected noise.
+
+    Nets of about 2, 4, 8, ... points are tried, and the one with the least prediction is returned.
 
     Raises
     ------
     InapplicableError
-        If for none of them the rounding alone is below the least error known, or no net is smaller
+        If the error of rounding alone is never below the least error known, or no net is smaller
         than the set of answers.
     """
     workload = setting.workload
@@ -85,14 +87,14 @@ def coarse(setting: Setting) -> Mechanism:
         work = size * workload.n_queries * (MAX_NET + 1) / PRODUCT_SPEED
         setting.check_cost("net", work=work)
     points = farthest_points(explicit_answers(workload), _lengths, most=MAX_NET + 1)
-    # A net of s points is had at any separation between the s-th distance and the next; below
-    # every power of 2 the largest such s.
+    # There is a net of s points if the s-th distance is above the next one: its separation can be
+    # any number between the two. Take the largest such s up to every power of 2.
     drops = np.flatnonzero(points.radii[2:] < points.radii[1:-1]) + 2
     powers = (1 << i for i in range(1, MAX_NET.bit_length()))
     sizes = sorted({int(drops[drops <= power].max(initial=0)) for power in powers} - {0})
     if not sizes:
         raise InapplicableError(f"its net would hold more than {MAX_NET} answers, or all of them")
-    # Checked before the noise is set up.
+    # Check the error of rounding before the noise is set up.
     setting.check_floor("rounding alone", points.radii[sizes[-1]] / root)
     inner = _exact_noise(setting)
     trials = [
@@ -104,10 +106,11 @@ def coarse(setting: Setting) -> Mechanism:
 
 
 def _rounding_floor(workload: Workload) -> float:
-    """A lower bound on the largest distance that a net of at most `MAX_NET` answers leaves, or 0.
+    """A lower bound on the largest distance of an answer from a net of `MAX_NET` points, or 0.
 
-    33 answers that are pairwise at least t apart are found among those of random elements. A net of
-    at most 32 points leaves two of them to the same point, which is at least t / 2 from one.
+    Among the answers of random elements, 33 are found that are pairwise at least t apart. In a net
+    of at most 32 points, two of them have the same nearest point. Its distance from one of the two
+    is at least t / 2.
     """
     count = min(SAMPLED, SAMPLED_ANSWERS // workload.n_queries)
     if count <= MAX_NET:

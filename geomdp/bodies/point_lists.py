@@ -8,34 +8,37 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: Below this many multiplications the diameter is found pair by pair.
+#: If it takes at most this many multiplications, the diameter is computed from all pairs.
 PAIRS_WORK = 10**8
-#: Lengths that agree to this share count as equal: rounding of inner products and decompositions.
+#: Squared lengths count as equal up to this relative difference, which rounding can cause.
 EQUAL_LENGTHS = 1e-12
-#: Longer lists are not tested for equal edges: the test takes O(N^2 m).
+#: Longer lists are not tested for equal edges, because the test takes O(N^2 m).
 LARGEST_TESTED = 2048
 
 
 def closed_under_negation(points: FloatArray) -> bool:
-    """Whether the set of rows equals the set of their negatives, entry for entry."""
+    """Whether the set of rows equals the set of their negatives exactly."""
     if not np.array_equal(points.min(axis=0), -points.max(axis=0)):
-        return False  # without sorting the rows
+        return False  # decided without sorting the rows
     # Adding 0 turns -0 into 0, which compares the same but has other bits.
     return np.array_equal(np.unique(points + 0.0, axis=0), np.unique(-points + 0.0, axis=0))
 
 
 def image_closed_under_negation(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Distinct rows points @ matrix^T, closed under negation to the last bit as the points are."""
+    """Distinct rows of points @ matrix^T, for points that are closed under negation.
+
+    The rows are exactly closed under negation, too.
+    """
     first = np.argmax(points != 0, axis=1)
-    # One of each pair of opposite points: that whose first nonzero entry is above 0.
+    # Of each pair of opposite points, take the one whose first nonzero entry is above 0.
     half = points[points[np.arange(len(points)), first] > 0] @ matrix.T
     return np.unique(np.vstack([half, -half]) + 0.0, axis=0)
 
 
 def half_diameter_of(points: FloatArray) -> float:
-    """Half the largest distance; if there are too many pairs, the largest distance from the mean.
+    """Half the largest distance between two points, or an upper bound on it.
 
-    The second is an upper bound on the first.
+    For too many pairs it is the upper bound: the largest distance of a point from the mean.
     """
     centred = points - points.mean(axis=0)
     squares = np.einsum("nm,nm->n", centred, centred)
@@ -46,7 +49,7 @@ def half_diameter_of(points: FloatArray) -> float:
 
 
 def common_edge(vertices: FloatArray) -> float | None:
-    """Distance of all pairs if equal, 0 for one point; None if not, or if too many to test."""
+    """The distance of all pairs if they are equal, 0 for one point; None if not or not tested."""
     count = len(vertices)
     if count == 1:
         return 0.0

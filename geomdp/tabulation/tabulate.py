@@ -1,4 +1,4 @@
-"""From records with their own labels to private tables, in one call."""
+"""Private tables from labelled records, in one call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Frame: TypeAlias = pd.DataFrame | pl.DataFrame | pa.Table | dd.DataFrame
 
-#: Names each step when it starts.
+#: Logs the name of each step when it starts.
 LOG = logging.getLogger(__name__)
 
 
@@ -55,60 +55,64 @@ def release(
     Parameters
     ----------
     records : DataFrame of pandas, polars or Dask, Arrow table, path, or Source
-        One record a row, with the labels that `schema` declares. A path is a CSV or Parquet file, a
-        folder of them or a pattern; `gd.data.Query` is a source for SQL.
+        One record per row, with the labels that `schema` declares. A path is a CSV or Parquet file,
+        a folder of them or a pattern; `gd.data.Query` is a source for SQL.
     schema : Schema
         Public declaration of the columns.
     workload : str, or sequence of str and of sequences of str
-        What to ask, in the words of the command: ``"marginals:2"``, ``"histogram"``,
-        ``"prefixes:age"``; `geomdp workloads` lists them. A list mixes tables of several orders
-        and tables by the names of their columns: ``["marginals:1", ("region", "age")]``.
+        The queries, as specifications of the command: ``"marginals:2"``, ``"histogram"``,
+        ``"prefixes:age"``; `geomdp workloads` lists all kinds. A list mixes tables of several
+        orders and tables by the names of their columns: ``["marginals:1", ("region", "age")]``.
     epsilon : float, optional
-        Pure differential privacy with this epsilon; or give `privacy`.
+        For pure differential privacy with this epsilon. Give either `epsilon` or `privacy`.
     privacy : PureDP, ZCDP or ApproxDP, optional
-        Guarantee wanted, instead of `epsilon`.
+        The guarantee, instead of `epsilon`.
     n : int, optional
-        Under add/remove the declared public normaliser, which is then required. Under replace-one
-        the number of records is public and counted.
+        Under add/remove the declared public normaliser, which is required. Under replace-one the
+        number of records is public and counted; a number that is given must equal it.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
-        Columns to ask about; by default all that the workload can take.
+        Columns to which specifications apply; by default all columns that they can use.
     weights : sequence of float, optional
-        One for each entry of `workload`: its errors count so many times.
+        One positive weight for each entry of `workload`, the factor of its errors in the total.
     mechanism : callable, optional
-        A mechanism's class, or a function with the same arguments ``(workload, n=, privacy=,
+        The class of a mechanism, or a function with the same arguments ``(workload, n=, privacy=,
         adjacency=)``. By default `advise` chooses among those with exact samplers.
     unbiased : bool
-        Whether the noisy answers are left as they are, unbiased; shares may then be negative. By
-        default they are moved to the nearest consistent ones: see `Tabulation.statement`.
+        Whether the noisy answers are not changed. They are then unbiased, and shares may be
+        negative. By default they are moved to the nearest consistent answers: see
+        `Tabulation.statement`.
     integers : bool
-        Whether counts are rounded to whole ones; consistent tables then still add up.
+        Whether counts are rounded to whole numbers. Consistent tables still add up.
     ledger : Ledger, optional
-        Asked before a record is read; pays once all are found valid, before noise meets them.
+        The privacy budget. It is asked before any record is read, and pays after all records are
+        found valid and before the release.
     client : distributed.Client, optional
-        A Dask cluster that counts files or partitions; the counts are the same.
+        A Dask cluster that counts files or partitions. The counts are the same as without it.
     rng : Generator, int or None
-        None draws from the operating system's entropy; a seed makes the release reproducible and
-        takes the guarantee away.
+        None uses the entropy of the operating system. A seed makes the release reproducible, and
+        the release then has no guarantee.
 
     Returns
     -------
     Tabulation
-        Answers, standard errors, intervals, tables.
+        The answers, with standard errors, intervals and tables.
 
     Raises
     ------
     ValueError
-        Before the ledger pays: a workload that does not fit the schema, records that do not fit it
-        (naming row and column), a wrong parameter, an attribute named as a column of the result.
+        Before the ledger pays: for a workload that does not fit the schema, records that do not fit
+        it (the error names rows and columns), a wrong parameter, or a column with the same name as
+        a column of the result.
     BudgetExhausted
-        If the ledger cannot pay; no record is read then.
+        If the ledger cannot pay. No record is read.
 
     Notes
     -----
-    Privacy: that of the mechanism, in `guarantee`; the choice among mechanisms looks at the schema,
-    the workload, n and `privacy` alone, and consistency at the noisy answers alone.
+    Privacy: the guarantee of the mechanism, in `Tabulation.guarantee`. The choice of the mechanism
+    depends on the schema, the workload, n and `privacy` alone, and consistency is computed from the
+    noisy answers alone.
     """
     asked = [workload] if isinstance(workload, str) else list(workload)
     task = task_of(schema, asked, columns=columns, weights=weights)
@@ -146,7 +150,7 @@ def _advised(workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacen
 
 
 def _additive(mechanism: Mechanism) -> AdditiveMechanism:
-    """The additive mechanism that `mechanism` is or processes the answers of."""
+    """`mechanism` or the additive mechanism inside it; ``ValueError`` if there is none."""
     additive = additive_within(mechanism)
     if additive is None:
         raise ValueError(
@@ -156,7 +160,7 @@ def _additive(mechanism: Mechanism) -> AdditiveMechanism:
 
 
 def _privacy(epsilon: float | None, privacy: Privacy | None) -> Privacy:
-    """The guarantee that exactly one of the two parameters asks for."""
+    """The guarantee that `epsilon` or `privacy` asks for; ``ValueError`` unless one is given."""
     if (epsilon is None) == (privacy is None):
         raise ValueError(f"give either epsilon or privacy, got {epsilon!r} and {privacy!r}")
     if privacy is not None:

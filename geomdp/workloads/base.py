@@ -12,17 +12,17 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._typing import FloatArray
 from geomdp.workloads.universe.universes import Records, Universe
 
-#: Records evaluated at a time: `totals` never holds more rows of answers than this.
+#: Number of records evaluated at a time. `totals` never has more rows of answers in memory.
 CHUNK_ROWS = 8192
-#: Most scores <u, Q(x)> held at a time, and so the largest universe whose elements are all scored
-#: by a fast transform: 2^24 float64 are 128 MB.
+#: Largest number of scores <u, Q(x)> in memory: 2^24 float64 are 128 MB. So this is also the
+#: largest universe whose elements are all scored by a fast transform.
 MAX_SCORES = 1 << 24
-#: Most entries of a dense table of the answers of all elements: 2^26 float64 are 512 MB.
+#: Largest number of entries of a dense table of all answers: 2^26 float64 are 512 MB.
 MAX_ENTRIES = 1 << 26
 
 
 class WorkloadSizeError(ValueError):
-    """A workload is too large for what was asked of it; the message states the limit."""
+    """A workload is too large for an operation. The message states the limit."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Block:
     Parameters
     ----------
     basis : (m, r) array
-        Orthonormal columns that span it. The subspaces of a workload's blocks are orthogonal to
-        each other and together span the directions of the affine hull of {Q(x)}.
+        Orthonormal columns that span the subspace. The subspaces of a workload's blocks are
+        orthogonal to each other and together span the directions of the affine hull of {Q(x)}.
     diameter : float
         A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
     radius : float
@@ -47,7 +47,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Totals:
-    """Sum of the answer vectors over all records, and how many records there were."""
+    """The number of records, and the sum of their answer vectors."""
 
     count: int
     sums: FloatArray = field(repr=False)
@@ -57,22 +57,22 @@ class Workload(abc.ABC):
     """A list of m queries q_1..q_m, each a real function of one record; answers are means.
 
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
-    Implementations are immutable. Only `evaluate`, `totals` and `answers` look at records; all else
-    depends on the workload alone and is public.
+    Implementations are immutable. Only `evaluate`, `totals` and `answers` read records. Everything
+    else depends on the workload alone and is public.
     """
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._summary()})"
 
     def _summary(self) -> str:
-        """What the repr says in brackets; workloads of a few numbers print these instead."""
+        """Words for `repr`. Workloads that are given by a few numbers print these instead."""
         size = self.universe.size
         return f"{self.n_queries} queries on {'infinitely many' if size is None else size} elements"
 
     @property
     @abc.abstractmethod
     def universe(self) -> Universe:
-        """The set the records come from."""
+        """The set from which records come."""
 
     @property
     @abc.abstractmethod
@@ -81,9 +81,9 @@ class Workload(abc.ABC):
 
     @property
     def whole_answers(self) -> bool:
-        """Whether Q(x) is whole for every element x, and `totals` adds whole numbers only.
+        """Whether all entries of Q(x) are whole numbers for every x, and `totals` adds only these.
 
-        Sums below 2^53 are then exact in float64. False where this is not known.
+        Sums below 2^53 are then exact in float64. False if it is not known.
         """
         return False
 
@@ -91,15 +91,15 @@ class Workload(abc.ABC):
     def evaluate(self, records: Records) -> FloatArray:
         """Answer vectors Q(x), one row per record: (n, m).
 
-        Raises ``ValueError`` for records outside the universe, naming row and column.
+        ``ValueError`` for records outside the universe; the error names rows and columns.
         """
 
     @abc.abstractmethod
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Rows Q(x*) (b, m), x* an element maximising <direction, Q(x)>, for each row of (b, m)."""
+        """Rows Q(x*) (b, m), where x* maximises <u, Q(x)>, for each row u of (b, m)."""
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """max - min over elements x of <direction, Q(x)>, for each row of (b, m): (b,).
+        """max - min over elements x of <u, Q(x)>, for each row u of (b, m): (b,).
 
         By default from `extreme_answers` at u and -u.
         """
@@ -123,7 +123,7 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def affine_hull(self) -> AffineHull:
-        """Affine hull of {Q(x)}; public, computed without records."""
+        """Affine hull of {Q(x)}. It is public and computed without records."""
 
     @abc.abstractmethod
     def l1_diameter(self) -> float:
@@ -142,7 +142,7 @@ class Workload(abc.ABC):
         """A proved upper bound on max over x of ||Q(x)||_2."""
 
     def blocks(self) -> tuple[Block, ...]:
-        """Orthogonal blocks with diameters and radii; by default the whole affine hull as one."""
+        """Orthogonal blocks with diameters and radii; by default one block, the affine hull."""
         return (Block(self.affine_hull().basis, self.l2_diameter(), self.l2_radius()),)
 
     def labels(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Several workloads on one universe as one, each with a weight."""
+"""Combine several workloads on one universe into one, each with a weight."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ from geomdp.workloads.universe.universes import Records, Universe
 class Union(Workload):
     """The queries of several workloads, one after the other: x -> (w_1 Q_1(x), w_2 Q_2(x), ...).
 
-    The error of a mechanism counts the queries of workload i times w_i, so those of larger weight
-    become more accurate at the cost of the others. Divide the answers by `weights` for those of the
-    workloads themselves.
+    The error of a mechanism is that of the weighted answers. So queries of larger weight become
+    more accurate at the cost of the others. Divide the answers by `weights` to get the answers of
+    the workloads themselves.
 
     Parameters
     ----------
     workloads : sequence of Workload
-        At least 1, on equal finite universes.
+        At least one workload; all must have the same finite universe.
     weights : sequence of float, optional
         One positive weight per workload; by default 1.
 
     Raises
     ------
     ValueError
-        No workload, different or infinite universes, or wrong weights.
+        For no workload, different or infinite universes, or wrong weights.
 
     Notes
     -----
-    Oracles, hull and diameters are those of the list of all answers: N m <= 2^26 for N elements and
-    m queries in all. For tables of many columns, `ChosenTables` has closed forms.
+    Oracles, hull and diameters are computed from the list of all answers. For N elements and m
+    queries in all, N m must be at most 2^26. For tables of many columns, `ChosenTables` has closed
+    forms.
     """
 
     def __init__(
@@ -96,12 +97,12 @@ class Union(Workload):
 
     @cached_property
     def _explicit(self) -> Explicit:
-        """The same queries by their matrix."""
+        """The same queries, given by their matrix."""
         parts = [explicit_answers(workload) for workload in self.workloads]
         return Explicit((np.hstack(parts) * self.weights).T)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best answer vectors (b, m), by one product with the matrix of all answers."""
+        """As `Workload.extreme_answers`, by one product with the matrix of all answers."""
         return self._explicit.extreme_answers(batch(directions, self.n_queries, "directions"))
 
     def affine_hull(self) -> AffineHull:

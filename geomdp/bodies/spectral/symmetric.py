@@ -1,4 +1,4 @@
-"""Symmetric bodies given by their spectra, and the nuclear-norm ball, in svec coordinates."""
+"""Symmetric bodies defined by eigenvalues, and the nuclear-norm ball, in svec coordinates."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from geomdp.bodies.spectral.pfaffians import SpectralMoments, nuclear_moments
 
 
 class SymmetricSpectral(MatrixBody):
-    """A symmetric body {M : lambda(M) in S} given by its set S of spectra, invariant under O(d).
+    """A symmetric body {M : lambda(M) in S}, given by a set S of spectra lambda(M).
 
-    One eigenvalue decomposition, O(d^3), per point or direction. Uniform points have Haar
-    eigenvectors, and eigenvalues drawn by coupling from the past, O(d^3 log d) a draw (JL-COV).
-    Moments and volume come from Pfaffians of order d.
+    The body is invariant under M -> V M V^T for orthogonal V. Verbs take one eigenvalue
+    decomposition, O(d^3), per point or direction. Uniform points have Haar-distributed
+    eigenvectors, and eigenvalues from coupling from the past, O(d^3 log d) per draw (JL-COV).
+    Moments and volume are computed from Pfaffians of order d.
     """
 
     symmetric = True
@@ -66,32 +67,32 @@ class SymmetricSpectral(MatrixBody):
         """Eigenvalues (k, d) of extreme points, one for each orbit under M -> V M V^T."""
 
     def support(self, directions: FloatArray) -> FloatArray:
-        """A function of the eigenvalues."""
+        """The support function, which depends on the eigenvalues alone."""
         return self._height(eigenvalues(directions))
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """A function of the eigenvalues."""
+        """The gauge, which depends on the eigenvalues alone."""
         return self._norm(eigenvalues(points))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals with the eigenvectors of the point."""
+        """Gauges, and normals that have the eigenvectors of the point."""
         values, vectors = eigen(points)
         return Facets(self._norm(values), assemble(self._gradient(values), vectors))
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Eigenvalues projected on the set of spectra, eigenvectors kept."""
+        """The matrix with the same eigenvectors, and the eigenvalues projected on S."""
         values, vectors = eigen(points)
         return assemble(self._nearest(values), vectors)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Haar eigenvectors and exact eigenvalues; see `coupling_from_the_past`."""
-        # Compiled code, whose import takes longer than that of all other bodies.
+        """Haar-distributed eigenvectors and exact eigenvalues; see `coupling_from_the_past`."""
+        # This module is compiled. Its import takes longer than that of all other bodies.
         from geomdp.bodies.spectral.coupling_from_the_past import in_haar_frames
 
         return in_haar_frames(self._spectra(n, rng), rng)
 
     def second_moment(self) -> FloatArray:
-        """alpha I + beta svec(I) svec(I)^T."""
+        """alpha I + beta svec(I) svec(I)^T, see `SpectralMoments`."""
         return self._moments().second_moment(self.d)
 
     def volume(self) -> float:
@@ -99,7 +100,7 @@ class SymmetricSpectral(MatrixBody):
         return spectraplex_volume(self.d) * math.exp(self._moments().log_integral)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Two semidefinite cones, of the positive and the negative part."""
+        """M as the difference of two semidefinite matrices with bounds on their traces."""
         import cvxpy as cp
 
         above = cp.Variable((self.d, self.d), PSD=True)
@@ -112,8 +113,8 @@ class SymmetricSpectral(MatrixBody):
 class NuclearBall(SymmetricSpectral):
     """{M symmetric : ||M||_* <= 1} = conv(K u -K) for the spectraplex K, in svec coordinates.
 
-    M is d x d, of dimension d (d + 1) / 2, and ||M||_* is the sum of moduli of its eigenvalues
-    (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+    M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the moduli of the
+    eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each verb.
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
@@ -121,7 +122,7 @@ class NuclearBall(SymmetricSpectral):
         return np.asarray(np.maximum(values[:, -1], -values[:, 0]))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """+-v v^T for an eigenvector of an eigenvalue of largest modulus, with its sign."""
+        """sign(lambda) v v^T for an eigenvalue lambda of largest modulus and its eigenvector v."""
         values, vectors = eigen(directions)
         above = (values[:, -1] >= -values[:, 0])[:, None]
         best = np.where(above, vectors[:, :, -1], vectors[:, :, 0])
@@ -131,7 +132,7 @@ class NuclearBall(SymmetricSpectral):
         return np.asarray(np.abs(values).sum(axis=1))
 
     def _gradient(self, values: FloatArray) -> FloatArray:
-        """The matrix sign of M."""
+        """The signs of the eigenvalues."""
         return np.asarray(np.sign(values))
 
     def _nearest(self, values: FloatArray) -> FloatArray:
@@ -147,11 +148,11 @@ class NuclearBall(SymmetricSpectral):
         return nuclear_moments(self.d)
 
     def orbits(self) -> FloatArray:
-        """Eigenvalues of e_1 e_1^T, whose orbit is that of all extreme points up to sign."""
+        """Eigenvalues of e_1 e_1^T. Its orbit has all extreme points, up to sign."""
         return np.eye(1, self.d)
 
     def radius(self) -> float:
-        """1, at every x x^T with ||x|| = 1."""
+        """1, attained at every x x^T with ||x|| = 1."""
         return 1.0
 
     def _bounds(self, above: Any, below: Any) -> list[Any]:

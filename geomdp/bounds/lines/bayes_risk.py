@@ -2,8 +2,8 @@
 
 Let t be the number of records of one kind among T records of two kinds. Neighbouring data sets have
 t and t + 1, so the output densities f_t of an epsilon-DP mechanism satisfy
-e^-epsilon <= f_{t+1} / f_t <= e^epsilon. With a prior pi on t, the mean of |y - t|^p is at least
-lambda for every estimator y, if
+e^-epsilon <= f_{t+1} / f_t <= e^epsilon. Let pi be a prior on t. For every estimator y, the mean of
+|y - t|^p is at least lambda if
 
     sum_t pi_t f_t (|y - t|^p - lambda) >= 0   for all such f > 0 and all y in [0, T],
 
@@ -13,13 +13,13 @@ t to the first: with V_T = g_T and g_t = pi_t (|y - t|^p - lambda),
 
     V_t = g_t + min(e^-epsilon V_{t+1}, e^epsilon V_{t+1}),   and V_0 >= 0 is the condition.
 
-For T to infinity and p = 2, lambda tends to 2 q / (1 - q)^2, q = e^-epsilon: the variance of the
-discrete Laplace distribution, which is therefore optimal.
+As T grows and p = 2, lambda tends to 2 q / (1 - q)^2 with q = e^-epsilon. This is the variance of
+the discrete Laplace distribution, which is therefore optimal.
 
-The condition is checked at finitely many y. For p = 1 the sum is linear between whole numbers, so
-these are enough. For p = 2 and points h apart, (y - t)^2 lies above the line through
-(a - t)^2 - h^2 / 4 at the two points a next to y, so h^2 / 4 is subtracted at each point and the
-condition then holds between them too.
+The condition is checked at finitely many y. For p = 1 the sum is linear in y between whole numbers,
+so it is enough to check these. For p = 2 let the points be h apart. Between two neighbouring
+points, (y - t)^2 is above the line through its values at them minus h^2 / 4. So if h^2 / 4 is
+subtracted at the points and the condition holds there, it holds between them, too.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ import numpy as np
 from geomdp._typing import FloatArray
 from geomdp._validation import positive, whole
 
-#: Priors tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors are best
-#: for few steps, priors that fade towards the ends for many.
+#: Priors that are tried: powers of sin(pi (t + a) / (T + 2 a)), as pairs (power, a). Flat priors
+#: are best for few steps, and priors that decrease towards the ends for many.
 PRIORS = ((0.0, 1.0), (0.5, 2.0), (1.0, 2.0), (1.5, 2.0), (2.0, 4.0))
-#: Distance between points y for squared errors, in steps; it shrinks with errors below a step.
+#: Distance between points y for squared errors, in steps. It is smaller if errors are below a step.
 SPACING = 0.02
-#: Largest epsilon T: e^(epsilon T) must be a float64, and more steps improve no bound.
+#: Largest epsilon T. e^(epsilon T) must be a float64, and more steps do not improve any bound.
 MOST_EPSILON = 64.0
-#: Largest epsilon of a step. Above it, errors are so small that points y would have to be closer.
+#: Largest epsilon of a step. Above it errors are so small that the points y are not close enough.
 MOST_STEP = 12.0
-#: Relative margin for the O(T) roundings of a risk, far above T 2^-52.
+#: Relative margin for the O(T) rounding errors of a risk, far above T 2^-52.
 MARGIN = 1e-11
 
 
@@ -53,11 +53,11 @@ class PrivateLine:
     Parameters
     ----------
     prior : tuple of float
-        pi_0, ..., pi_T, not negative, of sum 1.
+        pi_0, ..., pi_T, at least 0 and of sum 1.
     spacing : float
         Distance h between the points y of the proof; 1 for the first moment.
     risk : float
-        lambda: the mean of |y - t|^p is at least this, in steps.
+        lambda, a lower bound on the mean of |y - t|^p, with distances in steps.
     """
 
     prior: tuple[float, ...]
@@ -75,7 +75,7 @@ class PrivateLine:
 
 @lru_cache(maxsize=512)
 def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
-    """The best lower bound on the risk over a few priors.
+    """The best of the lower bounds on the risk from a few priors.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 
     Notes
     -----
-    O(T^2 / h) for each of a few iterations.
+    Cost: O(T^2 / h) for each of a few iterations.
     """
     whole(steps, "steps")
     whole(moment, "moment", maximum=2)
@@ -115,12 +115,12 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
 def least_risk(prior: FloatArray, epsilon: float, moment: int, spacing: float) -> float:
     """The largest lambda that `prior` (T + 1,) proves with points y `spacing` apart, rounded down.
 
-    The minimum of sum pi_t f_t loss_t / sum pi_t f_t over f and y, by Dinkelbach's iteration: find
-    the best f for the current lambda, then set lambda to the ratio at this f.
+    It is the minimum of sum pi_t f_t loss_t / sum pi_t f_t over f and y. Dinkelbach's iteration
+    finds the best f for the current lambda, and then sets lambda to the ratio at this f.
     """
     steps = len(prior) - 1
     points = spacing * np.arange(math.ceil(steps / spacing) + 1)
-    # For the first moment |y - t| is itself linear between points.
+    # For the first moment |y - t| is linear between points, so no slack is needed.
     slack = spacing**2 / 4 if moment == 2 else 0.0
     loss = np.abs(points - np.arange(steps + 1)[:, None]) ** moment - slack
     shrink = math.exp(-epsilon)

@@ -1,4 +1,4 @@
-"""Binary linear codes with a minimum distance checked word by word."""
+"""Binary linear codes whose minimum distance is computed from all words."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest dimension: all 2^20 words are formed, a few megabytes.
+#: Largest dimension of a code. All its 2^20 words are formed, which takes a few megabytes.
 MAX_DIMENSION = 20
-#: Dimension at which a greedy search stops: 2^14 words are formed for each generator tried.
+#: Dimension at which a greedy search stops. It forms 2^14 words for each generator that it tries.
 SEARCH_DIMENSION = 14
-#: Random generators tried for one more dimension before a greedy search stops.
+#: A greedy search stops if this many random generators all fail to add a dimension.
 TRIES = 400
 
 
@@ -76,13 +76,14 @@ class LinearCode:
 def greedy_code(length: int, distance: int) -> LinearCode:
     """A linear code of given `length` and minimum `distance`, grown generator by generator.
 
-    Random generators are kept while all words stay at least `distance` apart, which succeeds up to
-    about the Gilbert-Varshamov dimension, length (1 - H(distance / length)); at most 14 of them.
+    A random generator is kept if all words stay at least `distance` apart. This succeeds up to
+    about the Gilbert-Varshamov dimension, length (1 - H(distance / length)), where H is the binary
+    entropy. The code has at most 14 generators.
 
     Raises
     ------
     ValueError
-        If distance is above length.
+        If `distance` is above `length`, or one of them is below 1.
     """
     whole(length, "length")
     whole(distance, "distance", maximum=length)
@@ -103,17 +104,17 @@ def greedy_code(length: int, distance: int) -> LinearCode:
 
 
 def code_distances(length: int) -> tuple[int, ...]:
-    """Minimum distances worth trying: 1, and shares 1/8 to 1/2 of `length`."""
+    """Minimum distances to try: 1, and shares of `length` from 1/8 to 1/2."""
     return tuple(sorted({1, *(math.ceil(length * share / 16) for share in range(2, 9))}))
 
 
 def _packed(rows: IntArray) -> npt.NDArray[np.uint8]:
-    """Rows of bits, eight to a byte."""
+    """Rows of bits, packed eight to a byte."""
     return np.packbits(rows.astype(np.uint8), axis=1)
 
 
 def _span(packed: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """All words in order of their numbers: bit i of a number chooses generator i."""
+    """All words, packed, in order of their numbers. Bit i of a number chooses generator i."""
     span = np.zeros((1, packed.shape[1]), dtype=np.uint8)
     for row in packed:
         span = np.vstack([span, span ^ row])

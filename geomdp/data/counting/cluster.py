@@ -1,6 +1,6 @@
-"""Counting on a Dask cluster: a task for each part, sums in a tree.
+"""Count on a Dask cluster: one task for each part, and sums of counts in a tree.
 
-A task reads its part afresh and returns counts, so one lost with its worker is run again elsewhere.
+A task reads its part and returns counts. If a worker fails, its tasks are run again elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client, Future
 
-#: Counts added up by one task.
+#: Number of counts that one task adds up.
 FAN_IN = 8
 
 
@@ -42,7 +42,7 @@ def tally_on_cluster(
 
 
 def _shipped(part: Source, client: Client) -> Source | Future:
-    """What a task reads: a partition becomes a frame on its worker, other sources travel whole."""
+    """What a task reads: a frame computed on a worker for a `Partition`, else the source itself."""
     return client.compute(part.delayed) if isinstance(part, Partition) else part
 
 

@@ -10,24 +10,24 @@ from geomdp._typing import FloatArray
 from geomdp._validation import positive
 from geomdp.geometry.ellipsoids.vector_sets import LongVectors, VectorSet
 
-#: The ellipsoid is enlarged by this share, so that it holds every vector also in floating point
-#: (SAM-5): rounding in the search for the longest vector is about 1e-13 for a few hundred
+#: The ellipsoid is enlarged by this share, so that it contains every vector in floating point, too
+#: (SAM-5). The rounding error of the search for the longest vector is about 1e-13 for a few hundred
 #: coordinates.
 INFLATION = 1e-9
-#: Most searches for the longest vectors.
+#: Largest number of searches for the longest vectors.
 MAX_SEARCHES = 60
-#: Most multiplicative updates of the weights between two searches.
+#: Largest number of multiplicative updates of the weights between two searches.
 INNER_UPDATES = 100
 #: Exponents of these updates. Exponent 2 never lowers the dual value. Larger ones, up to 16, are
 #: several times as fast; an update that lowers the dual value is undone.
 SAFE_EXPONENT, MOST_EXPONENT, EXPONENT_GROWTH = 2.0, 16.0, 1.3
 #: Updates go on until the gap among the columns is this share of the gap that the search found.
 BALANCED_SHARE = 0.25
-#: A vector is dropped when its weight is below the first number times the average weight and its
-#: score is below the second: vectors that touch the ellipsoid have score 1, those with less are
-#: losing weight. A later search may find the vector again.
+#: A vector is dropped if its weight is below LEAST_SHARE times the average weight and its score is
+#: below DECAYING. Vectors that touch the ellipsoid have score 1, and those with a smaller score
+#: lose weight. A later search may find the vector again.
 LEAST_SHARE, DECAYING = 1e-4, 0.99
-#: Up to this many long vectors per dimension become columns of their own, more become one column
+#: Up to this many long vectors per dimension become one column each. More of them become one column
 #: together. A set in general position touches the best ellipsoid in at most r (r + 1) / 2 vectors,
 #: in practice in a few per dimension; a set with symmetries touches it in whole orbits.
 COLUMNS_PER_DIMENSION = 8
@@ -40,15 +40,15 @@ class TraceEllipsoid:
     Parameters
     ----------
     root : (r, r) array
-        Symmetric root of S; the ellipsoid holds every vector of the set.
+        Symmetric root of S. The ellipsoid contains every vector of the set.
     trace : float
         tr S.
     gap : float
         Relative duality gap: tr S <= (1 + gap) times the least trace (up to 1e-9, see INFLATION).
     searches : int
-        Passes over the set in search of its longest vectors.
+        Number of searches for the longest vectors of the set.
     converged : bool
-        Whether the search met the tolerance asked for. Containment does not depend on it.
+        Whether the gap fell to the tolerance. The ellipsoid contains the set in any case.
     """
 
     root: FloatArray
@@ -76,7 +76,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
     Returns
     -------
     TraceEllipsoid
-        Feasible, converged or not.
+        An ellipsoid that contains the set, converged or not.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def least_trace_ellipsoid(vectors: VectorSet, *, tolerance: float = 1e-3) -> Tra
         columns.improve(max(tolerance / 2, BALANCED_SHARE * excess))
         long = vectors.longest(columns.whitening, columns.trace, limit)
         searches += 1
-    # The largest v^T (t W^(1/2))^-1 v over V; below 1 only by rounding or the raised eigenvalues.
+    # The largest v^T (t W^(1/2))^-1 v over V. It can be below 1 by rounding or raised eigenvalues.
     scale = max(long.largest / columns.trace, 1.0)
     gap = scale * (columns.trace / columns.dual_root) ** 2 - 1
     inflated = scale * (1 + INFLATION)
@@ -137,7 +137,7 @@ class _Columns:
         values, axes = np.linalg.eigh(W)
         if values[-1] <= 0:
             raise ValueError("vectors must not all be 0")
-        # Eigenvalues below the floor are rounding. The dual value leaves them out.
+        # Eigenvalues below the floor are rounding errors. The dual value leaves them out.
         floor = np.finfo(np.float64).eps * len(values) * values[-1]
         self.dual_root = float(np.sqrt(values[values > floor]).sum())
         values = np.maximum(values, floor)
@@ -148,7 +148,7 @@ class _Columns:
         self.whitening = (axes * values**-0.25) @ axes.T
 
     def _scores(self) -> FloatArray:
-        """v^T (t W^(1/2))^-1 v of every column; for a distribution its mean."""
+        """v^T (t W^(1/2))^-1 v of every column; for a distribution of vectors the mean of it."""
         single = ((self._vectors @ self.whitening) ** 2).sum(axis=1)
         crowd = np.tensordot(self._means, self.whitening @ self.whitening, axes=2)
         return np.asarray(np.concatenate([single, crowd]) / self.trace)
@@ -172,7 +172,7 @@ class _Columns:
         self._drop_negligible(scores)
 
     def _drop_negligible(self, scores: FloatArray) -> None:
-        """Drop vectors with hardly any weight, which W hardly depends on."""
+        """Drop vectors with very little weight, which hardly change W."""
         kept = (self._weights >= LEAST_SHARE / len(self._weights)) | (scores >= DECAYING)
         kept[len(self._vectors) :] = True
         if not kept.all():

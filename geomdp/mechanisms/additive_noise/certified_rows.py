@@ -1,4 +1,4 @@
-"""Ellipsoid noise on a few answers that determine the rest, proved for the floats as given."""
+"""Ellipsoid noise on a few answers that determine the rest, with a proof for float64."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Certified slack tau (X-GRID): the ellipsoid of a rounded release is larger by this share than the
-#: one found in float64, and the error with it. It covers all rounding in finding it.
+#: Certified slack tau (X-GRID). The ellipsoid of a rounded release is larger by this share than the
+#: one found in float64, and so is the error. The slack covers all rounding errors in finding it.
 SLACK = 1e-6
-#: Largest universe whose pairs are all checked: the distances of 4096 points take a second.
+#: Largest universe whose pairs of elements are all checked: distances of 4096 points take a second.
 MAX_CHECKED = 1 << 12
 #: Working precision in bits of the residual of an inverse.
 RESIDUAL_BITS = 256
@@ -31,14 +31,14 @@ UNIT = 2.0**-52
 
 @dataclass(frozen=True, eq=False)
 class CertifiedRows:
-    """Noise on r whole-number answers from which the others follow, as post-processing.
+    """Noise on r whole-number answers, from which the other answers are computed.
 
     Parameters
     ----------
     places : (r,) array
-        Their numbers among the m answers.
+        Places of the r answers among all m.
     noise : Noise
-        Fills R^r; private for the sums of these answers, as proved for the floats it holds.
+        Noise on the sums of these answers. Its privacy is proved for its parameters in float64.
     lift : (m, r) array
         Maps deviations of these means from `offset` to those of all means.
     offset : (m,) array
@@ -64,18 +64,19 @@ def certified_rows(
     adjacency: Adjacency,
     noise_of: Callable[[FloatArray], Noise],
 ) -> CertifiedRows | None:
-    """The rows of an ellipsoid {root u : ||u||_2 <= 1} that determine the others, with its noise.
+    """Noise on the answers that determine the others, from an ellipsoid {root u : ||u||_2 <= 1}.
 
-    A float64 root (m, r) spans the differences of sums of neighbours up to rounding only, and
-    holds them up to rounding only. Its r most independent rows, made longer by `SLACK`, fill R^r;
-    that their ellipsoid holds the differences of these r answers is proved pair by pair.
+    The ellipsoid of a float64 root (m, r) contains the differences between neighbours only up to
+    rounding. So the r most independent rows of the root are chosen and made longer by `SLACK`. They
+    define an ellipsoid in R^r. It is proved, pair by pair of elements, that it contains the
+    differences of the r answers that belong to these rows.
 
     Parameters
     ----------
     workload : Workload
         m queries.
     root : (m, r) array
-        Found to hold all differences of neighbours in float64.
+        In float64 its ellipsoid contains all differences of neighbours.
     adjacency : Adjacency
         Neighbour relation.
     noise_of : callable
@@ -84,7 +85,8 @@ def certified_rows(
     Returns
     -------
     CertifiedRows or None
-        None for answers that are not whole, a universe above 2^12 elements, or no proof.
+        None if answers are not whole numbers, the universe has more than 2^12 elements, or no proof
+        is found.
     """
     size = workload.universe.size
     if size is None or size > MAX_CHECKED or not workload.whole_answers:
@@ -103,9 +105,9 @@ def certified_rows(
 
 
 def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency) -> bool:
-    """Whether {root u : ||u||_2 <= 1} is proved to hold all differences of whole points (N, r).
+    """Whether {root u : ||u||_2 <= 1} is proved to contain all differences of points (N, r).
 
-    Under add/remove the points themselves.
+    The points are whole numbers. Under add/remove it must contain the points themselves.
     """
     pulled = pulled_back(root, points, adjacency)
     if pulled is None:
@@ -118,10 +120,10 @@ def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency
 def pulled_back(
     root: FloatArray, points: FloatArray, adjacency: Adjacency
 ) -> tuple[FloatArray, float] | None:
-    """A^-1 p for whole points p (N, r), relative to one of them under replace-one, with an error.
+    """A^-1 p for whole-number points p (N, r) and the root A, with a bound on the errors.
 
-    The error bounds the Euclidean distance of each image from the exact one. None for a root A
-    without an inverse that is found and proved.
+    Under replace-one the points are taken relative to one of them. The bound is on the Euclidean
+    distance of each image from the exact one. None if no inverse of A is found and proved.
 
     Notes
     -----
@@ -152,7 +154,7 @@ def longest_difference(
     adjacency: Adjacency,
     metric: Callable[[FloatArray, FloatArray], FloatArray] = cdist,
 ) -> float:
-    """The largest distance of two images (N, r), under add/remove of one of them from 0."""
+    """The largest distance of two images (N, r); under add/remove, of one image from 0."""
     if adjacency is Adjacency.ADD_REMOVE:
         return float(metric(images, np.zeros((1, images.shape[1]))).max())
     starts = range(0, len(images), ROWS)
@@ -160,7 +162,7 @@ def longest_difference(
 
 
 def proved_bound(longest: float, error: float, rank: int) -> float:
-    """A bound on an exact distance whose two ends are known up to `error`.
+    """A bound on an exact distance between two points that are known up to `error`.
 
     The last factor covers the rounding of the distance, a norm of `rank` entries, and of the sum.
     """

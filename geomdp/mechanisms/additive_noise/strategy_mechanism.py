@@ -27,11 +27,12 @@ from geomdp.workloads.universe.universes import Records
 
 
 class StrategyMechanism(AdditiveMechanism):
-    """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, up to what is public.
+    """M(X) = (sum over i of R_i (C_i h + Z_i)) / n, up to a public term.
 
-    h is the histogram of the records, the C_i are the measurements of the best of some strategies
-    (or of `strategy`, if given), and the R_i compute the answers W h from them: sum of R_i C_i = W.
-    The strategies depend on public arguments only; they are compared on first use.
+    h is the histogram of the records. C_i h are measurements and Z_i is their noise. The matrices
+    R_i compute the answers W h from the measurements: sum of R_i C_i = W. The C_i come from
+    `strategy` or, if that is None, from the best of several strategies. Strategies depend on public
+    arguments only. They are compared when they are first needed.
     """
 
     def __init__(
@@ -44,17 +45,17 @@ class StrategyMechanism(AdditiveMechanism):
         strategy: Strategy | None = None,
     ) -> None:
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency)
-        l1_sensitivity(workload, adjacency)  # refuses constant workloads
+        l1_sensitivity(workload, adjacency)  # raises for constant workloads
         self._strategy = strategy
 
     @property
     @abc.abstractmethod
     def noise(self) -> MappedNoise:
-        """Distribution of Z, on sums of answer vectors: one part for each measurement."""
+        """Distribution of the noise on sums of answer vectors: one part for each measurement."""
 
     @abc.abstractmethod
     def _strategies(self) -> Sequence[Strategy]:
-        """The strategies that are compared where none is given."""
+        """The strategies that are compared if none is given."""
 
     @cached_property
     def _design(self) -> Design:
@@ -68,17 +69,17 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull | None:
-        # Sums of counts are whole numbers, exact in float64: rounding leaves nothing of them
-        # outside the span of the answers, whose basis is large for many columns.
+        # Sums of counts are whole numbers, which are exact in float64. So rounding errors reveal
+        # nothing outside the span of the answers, and its basis, which can be large, is not needed.
         if isinstance(self.workload, MarginalTables | Marginals | Parities):
             return None
         return answer_hull(self.workload, self.adjacency)
 
     @cached_property
     def _measurements(self) -> Sequence[Measurement]:
-        """What is measured, if its sums and its changes between neighbours are known exactly.
+        """The measurements, if their sums and changes between neighbours are known exactly.
 
-        Otherwise nothing: noise is then added to the answers, in float64.
+        Empty otherwise. Noise is then added to the answers, in float64.
         """
         known = isinstance(self.privacy, PureDP) and enumerable(self.workload) is self.workload
         measured = self._design.measurements if known else ()
@@ -87,10 +88,11 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def grid(self) -> int | None:
-        """The k for which measurements of unseeded releases get noise rounded to multiples of 2^-k.
+        """Unseeded releases round the noise on measurements to multiples of 2^-grid.
 
-        None if noise is drawn in float64: where a measurement is not a whole multiple of a unit, or
-        sums of them are not exact. Answers follow from the measurements, so they may be real.
+        None if noise is drawn in float64. That is so if a measurement is not a whole multiple of a
+        unit, or if sums of measurements are not exact. Answers are computed from the measurements,
+        so they need not be multiples themselves.
         """
         if not self._measurements:
             return super().grid
@@ -123,7 +125,7 @@ class StrategyMechanism(AdditiveMechanism):
 
     @cached_property
     def _public_part(self) -> FloatArray:
-        """What the measurements leave of the answers to one record, the same for every record."""
+        """The part (m,) of the answers to a record that no measurement gives: a public constant."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             return np.zeros(self.workload.n_queries)
         rest = self._design.answers.T
@@ -132,13 +134,13 @@ class StrategyMechanism(AdditiveMechanism):
         return np.asarray(rest.mean(axis=1))
 
     def set_up(self) -> None:
-        """Also what the answers need besides the measurements."""
+        """As `AdditiveMechanism.set_up`, and the public part of the answers."""
         super().set_up()
         if self._measurements:
             _ = self._public_part
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and the sums of all measurements, where their noise is rounded."""
+        """Number of records and the sums of all measurements, to which rounded noise is added."""
         if not self._measurements:
             return super().measured(records)
         universe = self.workload.universe

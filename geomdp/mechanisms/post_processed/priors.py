@@ -14,7 +14,7 @@ from geomdp.workloads import Records, Workload
 
 
 class FixedDataset:
-    """One public data set, the same in every trial; it must not be the one to be protected.
+    """One public data set, the same in every trial. It must not be the data to be protected.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class FixedDataset:
         self._known: tuple[Workload, int, FloatArray] | None = None
 
     def sums(self, workload: Workload, n: int) -> FloatArray:
-        """Sum of the answer vectors (m,) of the data set, which must have `n` records."""
+        """Sum of the answer vectors (m,); ``ValueError`` unless the data set has `n` records."""
         if self._known is None or self._known[0] is not workload:
             totals = workload.totals(self._records)
             self._known = (workload, totals.count, totals.sums)
@@ -42,14 +42,15 @@ def predict_on_prior(
 ) -> Prediction:
     """Root mean squared error per query of `mechanism` on a public data set.
 
-    (E ||M(X) - Q(X)||_2^2 / m)^(1/2) over the noise of the mechanism, X the data set of `prior`,
-    estimated by the mean over independent releases. Records to be protected must not serve as the
-    prior: the prediction would be a release without privacy.
+    It is (E ||M(X) - Q(X)||_2^2 / m)^(1/2) with the expectation over the noise of the mechanism,
+    where X is the data set of `prior`. The expectation is estimated by the mean over independent
+    releases. Records to be protected must not be the prior: the prediction would be a release
+    without privacy.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Built for the number of records of the data set.
+        A mechanism for the number of records of the data set.
     prior : FixedDataset
         The data set; ``ValueError`` if it has another number of records than the mechanism.
     trials : int
@@ -65,7 +66,7 @@ def predict_on_prior(
         error = mechanism.privatise(sums, generator) - sums / mechanism.n
         squares[trial] = error @ error / mechanism.workload.n_queries
     value = math.sqrt(squares.mean())
-    # d sqrt(x) = dx / (2 sqrt(x)).
+    # By the derivative of the square root: d sqrt(x) = dx / (2 sqrt(x)).
     stderr = float(squares.std(ddof=1)) / math.sqrt(trials) / (2 * value) if value > 0 else 0.0
     source = f"simulated, {trials} trials on {type(prior).__name__}"
     return Prediction(value, PredictionKind.PRIOR, source, stderr)

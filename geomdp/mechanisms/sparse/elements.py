@@ -11,12 +11,12 @@ import numpy as np
 
 from geomdp._typing import IntArray
 
-#: Bits of a digest; a matrix of the most rows, 2^24, has 2^46 columns.
+#: Bits of a digest. A matrix with the largest number of rows, 2^24, has 2^46 columns.
 DIGEST_BITS = 46
 
 
 class ElementEncoding(Protocol):
-    """A public map from elements to whole numbers, which number the columns."""
+    """A public map from elements to whole numbers, the numbers of columns."""
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """Numbers (k,) of `elements`; equal elements get equal numbers."""
@@ -24,7 +24,7 @@ class ElementEncoding(Protocol):
 
 @dataclass(frozen=True)
 class IntegerElements:
-    """Elements that are whole numbers already: no collisions."""
+    """The encoding of whole numbers as themselves, without collisions."""
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
         """The elements (k,) as int64; ``ValueError`` for anything else."""
@@ -44,7 +44,7 @@ class DigestedElements:
     """Strings, bytes, whole numbers and tuples of them, encoded by 46 bits of a BLAKE2b digest.
 
     Two given elements collide with probability 2^-46 if the digest behaves like a random
-    function; a collision costs accuracy, never privacy.
+    function. A collision costs accuracy, but not privacy.
     """
 
     def encode(self, elements: Iterable[Hashable]) -> IntArray:
@@ -55,7 +55,7 @@ class DigestedElements:
 
 
 def _canonical(element: Hashable) -> bytes:
-    """Bytes that tell all elements apart: a letter for the type, the length, the content."""
+    """Bytes that differ for different elements: a letter for the type, the length, the content."""
     match element:
         case bool():
             raise ValueError("elements must be str, bytes, int or tuples of such, got bool")

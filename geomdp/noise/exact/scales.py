@@ -1,4 +1,4 @@
-"""Scales of noise that are proved to suffice, for the floats as they are."""
+"""Scales of noise that are proved to give a guarantee, for the exact values of all floats."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from geomdp.privacy import ZCDP, ApproxDP, shortcut_step_epsilon
 from geomdp.privacy.calibration import gaussian_scale
 from geomdp.privacy.definitions import check_privacy
 
-#: Working precision in bits at which delta is enclosed: terms of it cancel to a few percent at
-#: most, and delta itself is a float64, so that hundreds of bits remain.
+#: Working precision in bits of a ball around delta. delta is a difference of two terms. Few bits
+#: cancel compared with this precision, so hundreds of correct bits remain.
 DELTA_BITS = 512
 
 
 def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
     """A float64 sigma for which N(0, sigma^2 I) noise is proved to give `privacy`.
 
-    It is `gaussian_scale`, made larger by as few parts in 10^16 as the proof needs.
+    It is `gaussian_scale`, made larger by a few parts in 10^16 if the proof needs it.
 
     Parameters
     ----------
     squared : int
         Exact bound on the squared Euclidean change between neighbours, above 0.
     privacy : ZCDP or ApproxDP
-        Its parameters are taken as the dyadic rationals that the floats are.
+        The guarantee. Its parameters stand for their exact values, dyadic rationals.
     """
     scale = least = gaussian_scale(math.sqrt(squared), privacy)
     more = 2.0**-52
@@ -36,7 +36,7 @@ def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
 
 
 def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
-    """Whether `scale` is proved to give `privacy`; False where the proof fails."""
+    """Whether `scale` is proved to give `privacy`; False if the proof fails."""
     if isinstance(privacy, ZCDP):
         return 2 * Fraction(privacy.rho) * Fraction(scale) ** 2 >= squared
     with ctx.workprec(DELTA_BITS):
@@ -45,9 +45,9 @@ def _suffices(scale: float, squared: int, privacy: ZCDP | ApproxDP) -> bool:
 
 
 def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
-    """A float64 b >= change / epsilon_0, epsilon_0 the step of `shortcut_step_epsilon`.
+    """A float64 b that is proved to be at least change / `shortcut_step_epsilon`.
 
-    Laplace noise of scale b on each of `steps` numbers, which move by at most `change`, gives
+    Laplace noise of scale b on each of `steps` numbers that change by at most `change` gives
     `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
     """
     check_privacy(privacy, ApproxDP)

@@ -62,8 +62,9 @@ def gaussians(count: int, draw: Draw) -> Vector:
 def half_gamma(twice_shape: int, draw: Draw) -> arb:
     """A gamma variable of shape k / 2 and scale 1, k = `twice_shape` at least 0; 0 for k = 0.
 
-    A whole shape is the sum of so many exponentials, -ln prod U_i: one logarithm. The odd half is
-    g^2 / 2 for a standard Gaussian g, which is E cos^2(2 pi V) with E exponential.
+    A gamma variable of whole shape s is a sum of s exponentials, -ln(U_1 .. U_s), which takes one
+    logarithm. An additional half of the shape is g^2 / 2 for a standard Gaussian g, which equals
+    E cos^2(2 pi V) with E exponential.
     """
     total = arb(0)
     if twice_shape >= 2:
@@ -99,9 +100,9 @@ def direction(dimension: int, draw: Draw) -> Vector:
 def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
     """Independent variables of density proportional to exp(-x^p) on x > 0, for p > 1.
 
-    By rejection from exponential variables X: x - x^p is largest at p^(-1/(p - 1)), where it is c;
-    X is kept with probability exp(X - X^p - c), that is, if another exponential variable exceeds
-    c - X + X^p. At least 1/e of the proposals are kept.
+    The method is rejection from exponential variables X. x - x^p has its maximum c at
+    x = p^(-1/(p - 1)). X is kept with probability exp(X - X^p - c), that is, if another exponential
+    variable exceeds c - X + X^p. At least 1/e of the proposals are kept.
     """
     top = exponent ** (-1 / (exponent - 1))
     highest = top - top**exponent
@@ -114,20 +115,22 @@ def power_exponentials(count: int, exponent: arb, draw: Draw) -> Vector:
 
 
 def bartlett_row(place: int, order: int, draw: Draw) -> Vector:
-    """Row i = `place` (from 0) of a lower triangular L with L L^T = G G^T in law, up to its end.
+    """Row i = `place` (from 0) of a lower triangular L such that L L^T has the law of G G^T.
 
-    G (p, p + 1) is standard Gaussian, p = `order`. Each row of G is written in coordinates along
-    the rows before it: i independent Gaussian entries, then the length of the rest of the row, a
-    chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
+    The row ends at its diagonal entry.
+
+    G (p, p + 1) is a standard Gaussian matrix with p = `order`. Each row of G is written in
+    coordinates along the rows before it: i independent Gaussian entries, then the length of the
+    rest of the row, a chi variable with p + 1 - i degrees of freedom (Bartlett 1933).
     """
     return [*gaussians(place, draw), (2 * half_gamma(order + 1 - place, draw)).sqrt()]
 
 
 def bartlett_factor(order: int, draw: Draw) -> list[Vector]:
-    """All rows of that L."""
+    """All rows of the L of `bartlett_row`."""
     return [bartlett_row(place, order, draw) for place in range(order)]
 
 
 def ball_sum(values: Vector) -> arb:
-    """Sum of balls."""
+    """The sum of `values`; 0 for none."""
     return sum(values, start=arb(0))

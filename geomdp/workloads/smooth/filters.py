@@ -1,4 +1,4 @@
-"""Filters: factors on the Chebyshev coefficients of a query, with bounds on their error."""
+"""Filters: factors of the Chebyshev coefficients of a query, with bounds on the error."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Truncation(Filter):
 class Jackson(Filter):
     """The operator of Wang et al.: factors prod_i lambda_{m_i} of `jackson_multiplier`.
 
-    For all queries in C^K_B (derivatives up to order K at most B) the error is O(t^-K), without the
-    logarithms of truncation, and the coefficients are at most 2^((K + 1) d) B. At the degrees t
-    that noise allows, truncation is usually far more accurate.
+    For all queries in C^K_B (derivatives up to order K at most B), the error is O(t^-K) without the
+    logarithmic factors of truncation, and the coefficients are at most 2^((K + 1) d) B. For the
+    degrees t that noise allows, truncation is usually far more accurate.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ class Jackson(Filter):
     def error_bound(self, bounds: FloatArray, size: int, nodes: int, dimension: int) -> float:
         """Bound on the largest error; infinite if `bounds` do not reach order K.
 
-        The operator in one variable errs by at most 2 mu_K sup|g^(K)| and has norm at most
-        2^(K + 1) - 1; `tensor_bound` combines the variables. The operator is applied to the
-        interpolant at N nodes in place of the query, so the error of the interpolant (aliasing from
-        degrees >= N), times the norm, is added.
+        In one variable, the error of the operator is at most 2 mu_K sup|g^(K)|, where mu_K is
+        `kernel_moment`, and its norm is at most 2^(K + 1) - 1. `tensor_bound` combines the
+        variables. The operator is applied not to the query but to its interpolant at N nodes. So
+        the error of the interpolant (aliasing from degrees >= N), times the norm, is added.
         """
         if len(bounds) <= self.smoothness:
             return math.inf
@@ -96,17 +96,17 @@ class Jackson(Filter):
 
 @dataclass(frozen=True, eq=False)
 class Shrinkage(Filter):
-    """Factors v_m / (v_m + s_m^2): shrink noisy moments towards 0 by their expected size.
+    """Factors v_m / (v_m + s_m^2), which shrink noisy moments towards 0 by their expected size.
 
     If the moment M_m has E M_m^2 = v_m, this factor w minimises the mean squared error of
-    w (M_m + noise) as an estimate of M_m. The model for v_m: n records are drawn from a random
-    density whose m-th Chebyshev moment has root mean square c_m ||m||^-a, where ||m|| is the
-    maximum norm and c_m^2 = 2^-(number of nonzero m_i) is E T_m^2 of a random record. Then
+    w (M_m + noise) as an estimate of M_m. The v_m come from a model: n records are drawn from a
+    random density whose m-th Chebyshev moment has root mean square c_m ||m||^-a. Here ||m|| is the
+    maximum norm, and c_m^2 = 2^-(number of nonzero m_i) is E T_m^2 of a random record. Then
 
         v_m = c_m^2 ((1 - 1/n) ||m||^-2a + 1/n).
 
-    a = 0 assumes no smoothness of the density. The coefficients are then a least-squares fit to the
-    query under the Chebyshev measure, with a penalty for the noise.
+    a = 0 assumes that the density is not smooth. The coefficients are then a least-squares fit to
+    the query under the Chebyshev measure, with a penalty for the noise.
 
     Parameters
     ----------

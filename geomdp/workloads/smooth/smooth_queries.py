@@ -1,4 +1,4 @@
-"""The workload behind smooth queries: Chebyshev product moments of points of a cube."""
+"""The workload that answers smooth queries: Chebyshev product moments of points of a cube."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ from geomdp.workloads.universe.universes import SymmetricCube
 class SmoothQueries(Workload):
     """Q_m(x) = prod_i cos(m_i arccos x_i) for m in {0..t-1}^d without 0, x in [-1, 1]^d.
 
-    The t^d - 1 moments from which every smooth function of d variables can be answered: it is
-    near a combination of the Q_m and the constant 1. Queries are in row-major order of m; `table`
-    puts their answers, and the constant, into a (t,) * d array.
+    The mean of every smooth function of d variables follows from these t^d - 1 moments, because the
+    function is close to a linear combination of the Q_m and the constant 1. Queries are in
+    row-major order of m. `table` puts their answers and the constant into an array of shape
+    (t,) * d.
 
     Parameters
     ----------
     d : int
         Number of variables.
     degree : int
-        t >= 2; each variable has degrees 0..t-1 (SM-A1, DISC-16). t^d is at most 2^22.
+        t >= 2. Each variable has degrees 0..t-1 (SM-A1, DISC-16). t^d must be at most 2^22.
     tolerance : float
-        Largest error of `totals` and `answers`, as means; `evaluate` errs by rounding only.
+        Largest error of `totals` (divided by the number of records) and `answers`. `evaluate` has
+        rounding errors only.
 
     Raises
     ------
@@ -48,8 +50,8 @@ class SmoothQueries(Workload):
 
     Notes
     -----
-    Cost of `totals`, per record: 5 additions for d = 1, 36 for d = 2, a non-uniform fast Fourier
-    transform for d = 3, 2 t^d operations above.
+    Cost of `totals` per record: 5 additions for d = 1, 36 additions for d = 2, a share of a
+    non-uniform fast Fourier transform for d = 3, and 2 t^d operations for larger d.
 
     References
     ----------
@@ -87,11 +89,11 @@ class SmoothQueries(Workload):
 
     @cached_property
     def transform(self) -> MomentTransform:
-        """How `totals` sums the moments."""
+        """The method by which `totals` sums the moments."""
         return moment_transform(self.d, self.degree, self.tolerance)
 
     def table(self, answers: FloatArray, constant: float = 1.0) -> FloatArray:
-        """Answers (t^d - 1,) as a table (t,) * d, `constant` in the place of m = 0."""
+        """Answers (t^d - 1,) as an array of shape (t,) * d, with `constant` at m = 0."""
         return np.concatenate([[constant], answers]).reshape(self.shape)
 
     def evaluate(self, records: Records) -> FloatArray:
@@ -100,18 +102,18 @@ class SmoothQueries(Workload):
         return np.asarray(products(chebyshev_polynomials(points, self.degree))[1:].T)
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Sums of moments over all records and their number; chunks give the same to rounding."""
+        """Number of records and sums of their moments; chunks change these by rounding only."""
         chunks = self.universe.chunks(records, self.transform.rows)
         count, sums = self.transform.sums(chunks)
         return Totals(count, np.asarray(sums.ravel()[1:]))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Q(x*) for a maximiser x* of a polynomial over [-1, 1], by the roots of its derivative.
+        """Q(x*), x* maximising the polynomial <u, Q(x)> over [-1, 1], from its derivative's roots.
 
         Raises
         ------
         ValueError
-            For d above 1: maximising a polynomial of several variables is hard in general.
+            For d above 1, because maximising a polynomial of several variables is hard in general.
         """
         directions = batch(directions, self.n_queries, "directions")
         if self.d > 1:
@@ -121,15 +123,15 @@ class SmoothQueries(Workload):
             series = np.concatenate([[0.0], direction])
             slope = np.trim_zeros(np.polynomial.chebyshev.chebder(series), "b")
             roots = np.polynomial.chebyshev.chebroots(slope) if len(slope) else np.empty(0)
-            # Roots may be complex or outside, in truth or by rounding. They may be moved into the
-            # interval, as each of its points can be a candidate.
+            # Roots may be complex or outside the interval, by rounding or not. They are moved into
+            # it, which is safe because any point of the interval may be a candidate.
             candidates = np.clip(np.concatenate([[1.0, -1.0], np.real(roots)]), -1, 1)
             values = np.polynomial.chebyshev.chebval(candidates, series)
             best[row] = candidates[np.argmax(values)]
         return self.evaluate(best)
 
     def affine_hull(self) -> AffineHull:
-        """All of R^m: 1 and the Q_m are linearly independent functions."""
+        """All of R^m, because 1 and the Q_m are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
     def l1_diameter(self) -> float:
