@@ -20,7 +20,8 @@ from geomdp.audit.samplers import Event, Learner, Outputs, Sampler, Score, draw
 from geomdp.audit.scores import DEFAULT_LEARNERS
 from geomdp.privacy import Guarantee, Privacy
 
-#: Fewest outputs per input with which a pair is searched: half to learn from, half to choose on.
+#: Smallest number of outputs per input with which a pair is searched: half to learn from, half to
+#: choose on.
 FEWEST = 4
 
 

@@ -19,7 +19,7 @@ from geomdp.bounds.packings.separated import single_elements
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
-#: Most points of a net; each costs one pass over the universe.
+#: Largest number of points of a net; each costs one pass over the universe.
 MAX_NET = 1 << 12
 #: Sum over j >= 1 of 2^(-j/2): the geometric series of the chaining sum.
 SERIES = 1 / (math.sqrt(2) - 1)

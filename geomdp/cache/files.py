@@ -136,7 +136,7 @@ class CacheFiles:
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
                 status = path.stat()
-                # Half-written files are those of other processes, unless these were killed.
+                # Another process may be writing an unfinished file. An old one was abandoned.
                 left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
                 if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))

@@ -53,7 +53,7 @@ class FunctionOfSums(abc.ABC):
 
     @abc.abstractmethod
     def set_up(self) -> None:
-        """Compute everything public that the later steps need, so that they cannot fail for it.
+        """Do all work that depends on public arguments alone, so that it cannot fail later.
 
         It reads no records and may take long. A second call does nothing.
         """

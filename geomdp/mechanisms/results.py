@@ -14,7 +14,8 @@ from geomdp.workloads import Workload
 
 #: Answers shown in one line of text, and in the table of a notebook.
 FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
-#: Most queries whose labels are made for a table of the first ten: all labels come at once.
+#: Largest number of queries whose labels are made for a table of the first ten: all labels come at
+#: once.
 MAX_LABELLED = 1 << 16
 
 

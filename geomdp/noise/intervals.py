@@ -31,7 +31,7 @@ BLOCK_ENTRIES = 1 << 23
 
 
 def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
-    """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j by itself.
+    """The c_j with P(|Z_j| <= c_j) >= confidence, for each coordinate j separately.
 
     The interval y_j - c_j to y_j + c_j around a noisy sum y_j holds the true sum with that
     probability, whatever the records.
@@ -101,7 +101,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         return np.full(noise.dimension, -noise.scale * math.log(single))
     deviations = np.sqrt(noise.variances())
     moving = deviations > 0
-    # Drawn anew even where points are at hand: s_j depends on these.
+    # Use fresh draws even if there are known points, because s_j depends on those points.
     draws, rank = _fresh_order_statistic(beta)
     maxima = np.concatenate(
         [
@@ -136,9 +136,9 @@ def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
 
 
 def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
-    """Draws (512, m) with fresh radii and, as uniform points, those behind the variances.
+    """Draws (512, m) with fresh radii and with the uniform points that gave the variances.
 
-    The body is centred, so the points less their mean are the points.
+    The centroid of the body is 0, so the points need not be centred.
     """
     # Another stream than that of the points, so that the radii are independent of them.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)

@@ -22,7 +22,7 @@ LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, PairedNoise, 
 STEPS = 1 << 12
 #: The tail is cut off this far beyond exponent ln m; the rest, of weight e^-40, is bounded apart.
 REACH = 40.0
-#: Standard deviations are rounded up to so many digits, so that coordinates fall into few groups.
+#: Standard deviations are rounded up to this many digits, so that coordinates form few groups.
 DIGITS = 4
 
 

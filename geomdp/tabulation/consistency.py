@@ -190,10 +190,11 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 
 
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
-    """The answers times n as whole numbers (m,), as near as they can be.
+    """The answers times n, rounded to whole numbers (m,).
 
-    Where each table adds up, so do its whole counts, to n: all are rounded down, then the largest
-    remainders up. Each moves by less than 1. Otherwise each is rounded by itself.
+    If `form` says that each table adds up, its whole counts add up to n: all are rounded down, and
+    then those with the largest remainders are rounded up. Each changes by less than 1. Otherwise
+    each count is rounded to the nearest whole number.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):

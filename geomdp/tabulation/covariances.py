@@ -81,7 +81,8 @@ def covariance(
     columns : sequence of str, optional
         Real columns; by default all of them.
     ledger : Ledger, optional
-        Asked before a record is read; pays once all are found valid, before noise meets them.
+        The privacy budget. It is asked before any record is read, and pays after all records are
+        found valid and before noise is added.
     rng : Generator, int or None
         None draws from the operating system's entropy; a seed takes the guarantee away.
 

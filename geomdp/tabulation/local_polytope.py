@@ -21,17 +21,18 @@ import scipy.sparse as sp
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.tabulation.specs import Table
 
-#: Most nonzero entries of the basis, by a bound: 2^21 take 25 MB twice. Measured: 4 s for all 3-way
-#: tables of 5 columns of 10 levels (1.25 million by the bound), 0.25 s for all 2-way tables of 100
-#: binary columns (79,200).
+#: Largest number of nonzero entries of the basis, by a bound: 2^21 take 25 MB twice. Measured: 4 s
+#: for all 3-way tables of 5 columns of 10 levels (1.25 million by the bound), 0.25 s for all 2-way
+#: tables of 100 binary columns (79,200).
 MAX_BASIS_ENTRIES = 1 << 21
 #: The penalty of the first round of `LocalPolytope.nearest`, how much larger each next one is, and
 #: the largest. Measured: with 1e4 rounding keeps a round from ending, with 100 there are too many.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
-#: Most rounds; each leaves a fraction of the last one's violation, and 10 to 30 are taken.
+#: Largest number of rounds; each leaves a fraction of the last one's violation, and 10 to 30 are
+#: taken.
 MAX_ROUNDS = 100
-#: Most steps of Newton's method in a round, and of conjugate gradients in a step. Measured: 1 to 10
-#: steps, of 20 to 40 products with the basis.
+#: Largest number of steps of Newton's method in a round, and of conjugate gradients in a step.
+#: Measured: 1 to 10 steps, of 20 to 40 products with the basis.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
 #: Violations and gradients below this share of the largest entry are rounding. A gradient is as
 #: large as the penalty times that of the cells.

@@ -46,7 +46,7 @@ def shrunk(noisy: Built, setting: Setting) -> Mechanism:
 
 
 def projected(noisy: Built, setting: Setting, *, wanted: bool) -> Mechanism:
-    """Build projected noise. `wanted` is False if only the best noise is to be projected.
+    """Build projected noise. `wanted` is False if this noise is not to be projected.
 
     Raises
     ------

@@ -21,7 +21,7 @@ from geomdp.workloads import Workload, explicit_answers
 
 #: Largest relative error of a gauge in this library: that of ray shooting in V-polytopes.
 GAUGE_ERROR = 1e-8
-#: Most differences of answers that are checked one by one.
+#: Largest number of differences of answers that are checked one by one.
 MAX_PAIRS = 1 << 20
 #: Differences handed to a gauge at a time.
 PAIR_ROWS = 1 << 14

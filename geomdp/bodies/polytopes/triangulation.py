@@ -11,8 +11,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Most simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB at worst;
-#: the number found is usually far smaller.
+#: Largest number of simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB
+#: at worst; the number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
 
 

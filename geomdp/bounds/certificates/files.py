@@ -45,7 +45,7 @@ from geomdp._numerics.written_files import write_together
 
 FORMAT = "geomdp packing certificate"
 VERSION = 1
-#: Most entries of an array written as JSON, as long as a page or two.
+#: Largest number of entries of an array written as JSON, as long as a page or two.
 MAX_JSON_ENTRIES = 4096
 
 Arrays = dict[str, np.ndarray[Any, Any]]

@@ -19,7 +19,8 @@ Codes = npt.NDArray[np.int64]
 
 #: Largest float64 error per operation, with room for another order of additions (2^-53 each).
 UNIT = 2.0**-51
-#: Most answers of elements, 512 MB, and most attributes of a named workload.
+#: Largest number of answers of elements, 512 MB, and largest number of attributes of a named
+#: workload.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
 

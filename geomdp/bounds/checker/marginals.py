@@ -21,8 +21,8 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 
 #: Pairs of data sets drawn from a family, and most operations for them.
 PAIRS, DRAWS = 8, 1 << 22
-#: Most attributes of code words and of blocks, and largest width of marginals: their numbers of
-#: queries are float64.
+#: Largest number of attributes of code words and of blocks, and largest width of marginals: their
+#: numbers of queries are float64.
 MOST_BITS, MOST_ATTRIBUTES, MOST_WIDTH = 1 << 20, 1 << 12, 1 << 5
 #: Relative slack for the few operations of a closed form.
 SLACK = 1e-13

@@ -18,7 +18,8 @@ from geomdp.bounds.checker.values import CertificateRejected, Part, Work, requir
 
 #: Largest JSON text, and most bytes of all arrays beside it, unpacked.
 MAX_TEXT, MAX_ARRAYS = 1 << 24, 1 << 30
-#: Most digits of a whole number, and most levels of nested lists and objects.
+#: Largest number of digits of a whole number, and largest number of levels of nested lists and
+#: objects.
 MAX_DIGITS, MAX_DEPTH = 1000, 16
 #: Operations that a check may take: some seconds for any file, and more for larger ones.
 BASE_WORK, WORK_PER_BYTE = 1 << 32, 1 << 17

@@ -6,7 +6,7 @@ import numpy as np
 
 from geomdp._typing import BoolArray, IntArray
 
-#: Most vertices accepted; the search may be exponential.
+#: Largest number of vertices accepted; the search may be exponential.
 MAX_VERTICES = 256
 
 

@@ -34,9 +34,9 @@ from geomdp.bounds.rounding import rounded_up
 
 #: Default probability over the signs that a bound fails: the level of this library's tests.
 FAILURE = 1e-6
-#: Most signs drawn for a check of sampled pairs.
+#: Largest number of signs drawn for a check of sampled pairs.
 SAMPLED_SIGNS = 1 << 21
-#: Most pairs of sets drawn for that check.
+#: Largest number of pairs of sets drawn for that check.
 SAMPLED_PAIRS = 8
 
 

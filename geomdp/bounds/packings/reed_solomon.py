@@ -15,7 +15,7 @@ from geomdp._validation import whole
 MAX_PRIME = 1 << 60
 #: Largest field in which a product plus an element is an int64.
 MAX_INT64_PRIME = 1 << 31
-#: Most words that are listed.
+#: Largest number of words that are listed.
 MAX_WORDS = 1 << 20
 
 

@@ -34,9 +34,10 @@ from geomdp.geometry.farthest_points import farthest_points
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Most answers of elements kept in memory: 2^24 float64 are 128 MB.
+#: Largest number of answers of elements kept in memory: 2^24 float64 are 128 MB.
 MAX_ANSWERS = 1 << 24
-#: Largest cliques are computed at this many separations, if there are at most so many elements.
+#: Largest cliques are computed at CLIQUE_SCALES separations, if there are at most CLIQUE_ELEMENTS
+#: elements.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
 #: The search stops after this many sizes of multisets in a row without progress.
 PATIENCE = 3

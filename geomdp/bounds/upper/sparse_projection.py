@@ -16,7 +16,7 @@ from geomdp.privacy.definitions import check_privacy
 JL_CONSTANT = 4 * 64**2
 #: Least number of rows: one 64-bit word of signs.
 MIN_ROWS = 64
-#: Most rows of a summary: 2^24 numbers are 128 MB.
+#: Largest number of rows of a summary: 2^24 numbers are 128 MB.
 MAX_ROWS = 1 << 24
 
 

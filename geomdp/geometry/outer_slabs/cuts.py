@@ -6,7 +6,7 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 
-#: Most candidates kept from one round to the next: those that cut off the most states.
+#: Largest number of candidates kept from one round to the next: those that cut off the most states.
 POOL_LIMIT = 4096
 #: Candidates scored at a time; memory is one float per state for each of them.
 BLOCK = 512

@@ -37,7 +37,7 @@ IMAGES, SLABS_PER_POINT = 50, 5
 #: The search stops when the mean of E ||U||^2 over this many rounds is above 1 - `TOLERANCE` times
 #: that over as many rounds before.
 WINDOW, TOLERANCE = 10, 0.002
-#: After so many rounds without a cut the slab body is taken to be the body itself.
+#: After this many rounds without a cut, the slab body counts as the body itself.
 IDLE_ROUNDS = 3
 
 

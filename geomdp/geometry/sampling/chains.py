@@ -22,7 +22,8 @@ DRAWS_PER_TIME = 20.0
 #: times the variance of a draw, so even mixed chains have R-hat near 1 + tau / (2 n): 1.05 for
 #: n = 10 tau, the least that `DRAWS_PER_TIME` allows. The limit leaves as much again for chance.
 AGREEMENT = 1.1
-#: Most states kept per chain in a pilot run. Once there are more, every other one is dropped.
+#: Largest number of states kept per chain in a pilot run. Once there are more, every other one is
+#: dropped.
 KEPT = 256
 #: Level of the interval of a mean over chains.
 LEVEL = 0.05

@@ -31,7 +31,7 @@ CHAINS_PER_DIMENSION = 16
 #: Steps of the chains per round. In 8 steps they diffuse about 3 step lengths along a long axis,
 #: which the round then shortens by that factor.
 STEPS_PER_ROUND = 8
-#: Most rounds: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
+#: Largest number of rounds: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
 MAXIMUM_ROUNDS = 30
 
 

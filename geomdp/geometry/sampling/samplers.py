@@ -25,7 +25,8 @@ from geomdp.privacy import Exact, Heuristic, SamplerStatus
 PILOT_CHAINS = 64
 #: Chains of `sample_uniform`.
 CHAINS = 128
-#: Chains that draw together; bounds the memory of a draw to so many columns of facet products.
+#: Number of chains that draw together. A draw then needs memory for this many columns of products
+#: with facets.
 LOCKSTEP = 256
 #: Burn-in in integrated autocorrelation times. If correlations decay exponentially, the integrated
 #: time is twice the decay time, so that after 10 of them e^-20, near 2e-9, of the start is left.

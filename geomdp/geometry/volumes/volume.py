@@ -19,7 +19,8 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-#: Fewest hits of rejection for its estimate to be kept: their relative standard error is 10%.
+#: Smallest number of hits of rejection for its estimate to be kept: their relative standard error
+#: is 10%.
 ENOUGH_HITS = 100
 
 

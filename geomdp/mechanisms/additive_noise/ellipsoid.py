@@ -25,11 +25,12 @@ from geomdp.workloads import MarginalTables, Workload
 #: Largest universe whose pairs are searched: one search is then a product of two matrices with
 #: 4096 rows, about a tenth of a second for 100 dimensions.
 MAX_PAIR_ELEMENTS = 1 << 12
-#: Most coordinates N r of the answers of all elements held in memory: 2^24 float64 are 128 MB.
+#: Largest number of coordinates N r of the answers of all elements held in memory: 2^24 float64 are
+#: 128 MB.
 MAX_COORDINATES = 1 << 24
 #: Elements evaluated at a time.
 CHUNK_ELEMENTS = 8192
-#: Most columns of a table workload whose 2^c patterns of agreement are listed.
+#: Largest number of columns of a table workload whose 2^c patterns of agreement are listed.
 MAX_PATTERN_COLUMNS = 12
 #: Relative duality gap: 5e-3 in the trace is 0.25% in root mean squared error.
 GAP = 5e-3

@@ -23,12 +23,13 @@ from geomdp.workloads.structure.table_contrasts import table_contrasts
 KEPT = 0.01
 #: Public draws from which the limit is taken: 20 of them lie below it.
 PILOT_DRAWS = 2048
-#: Most triples of events of three columns: 2^13 are checked in a fraction of a millisecond. With
-#: more, the inequalities are seldom violated or cut little of a body of that dimension.
+#: Largest number of triples of events of three columns: 2^13 are checked in a fraction of a
+#: millisecond. With more, the inequalities are seldom violated or cut little of a body of that
+#: dimension.
 MAX_TRIPLES = 1 << 13
-#: Most multiplications of a try, L^2 P with L events and P contrasts, for two columns of 32 levels:
-#: a draw then takes 13 ms. At 100 levels it would take 0.4 s, minutes for all public draws, and
-#: these would hold gigabytes.
+#: Largest number of multiplications of a try, L^2 P with L events and P contrasts, for two columns
+#: of 32 levels: a draw then takes 13 ms. At 100 levels it would take 0.4 s, minutes for all public
+#: draws, and these would hold gigabytes.
 MAX_WORK = 1 << 18
 
 

@@ -81,7 +81,8 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """
         near, estimates = truths.near(), self.estimates(hypothesis)
         gaps = np.abs(near - estimates)
-        # `near` is off by a relative 2^-51, the difference by half a unit in its last place.
+        # `near` has a relative error of 2^-51, and the difference is rounded by half a unit in its
+        # last place.
         errors = 2.0**-50 * (np.abs(near) + np.abs(estimates))
 
         def gap(index: int) -> Fraction:

@@ -19,8 +19,8 @@ from geomdp.workloads.universe.universes import Records
 class PostProcessed(Mechanism):
     """A mechanism that reads the records through the mechanism `inner` only.
 
-    Its guarantee is that of `inner`, word for word (post-processing, GEN-2). It calls the steps of
-    `FunctionOfSums` on `inner`; `inner.release` is not called, so one ledger pays once.
+    Its guarantee is that of `inner`, unchanged (post-processing, GEN-2). It calls the steps of
+    `FunctionOfSums` on `inner`. It does not call `inner.release`, so the ledger pays once.
 
     Parameters
     ----------

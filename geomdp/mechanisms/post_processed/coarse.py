@@ -50,7 +50,7 @@ class Coarse(PostProcessed):
 
     Notes
     -----
-    Privacy: that of `inner` for the workload Q', word for word: Q' is a public function of one
+    Privacy: the guarantee of `inner` for the workload Q', unchanged. Q' is a public function of one
     record, as Q is, and the net depends on Q alone.
 
     Error: for all data of n records, with e' the predicted error of `inner` for Q',

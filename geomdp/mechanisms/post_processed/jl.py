@@ -82,9 +82,9 @@ class JL(PostProcessedNoise):
 
     Notes
     -----
-    Privacy: that of `inner` for the workload A Q with the drawn matrix A, word for word. Its noise
-    is calibrated to the actual A, whatever its distortion; the least-squares step reads the noisy
-    answers and public objects only (post-processing).
+    Privacy: the guarantee of `inner` for the workload A Q with the drawn matrix A, unchanged. The
+    noise is calibrated to the actual A, so the distortion of A does not matter. The least-squares
+    step reads the noisy answers and public objects only (post-processing).
 
     Error: with delta(A) = max over x, y in K_Q of ||x - y|| - ||A (x - y)||, for every A and all
     data of n records, with E over Z,

@@ -39,8 +39,8 @@ class Shrunk(PostProcessedNoise):
 
     Notes
     -----
-    Privacy: that of `inner`, word for word; c, r, v and K are public, and the rest reads the noisy
-    answers only (post-processing, GEN-2).
+    Privacy: the guarantee of `inner`, unchanged. c, r, v and K are public, and everything else
+    reads the noisy answers only (post-processing, GEN-2).
 
     Error: for all data of n records, as Z has mean 0 and a projection moves no point further away,
 

@@ -18,7 +18,7 @@ from geomdp.noise.base import Noise
 
 #: Draws of a simulation at most; their mean of h_K has a relative error near 1% in dimension 50.
 MAX_DRAWS = 512
-#: Fewest draws, for answer spaces so large that memory sets the limit.
+#: Smallest number of draws, for answer spaces so large that memory sets the limit.
 MIN_DRAWS = 32
 #: Numbers held by all draws together, which keeps h_K to seconds also where each value takes
 #: milliseconds: tables of 100 columns get 105 draws, and their mean a relative error of 0.6%.

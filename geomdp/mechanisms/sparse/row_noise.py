@@ -49,7 +49,7 @@ class GaussianRows:
         return scale
 
     def rounded(self, scale: float, rows: int, grid: int) -> RoundedVector:
-        """Noise on so many rows, correctly rounded to multiples of 2^-grid."""
+        """Noise on `rows` rows, correctly rounded to multiples of 2^-grid."""
         return RoundedGaussians(rows, scale, grid)
 
 
@@ -83,7 +83,7 @@ class LaplaceRows:
         return math.sqrt(2) * scale
 
     def rounded(self, scale: float, rows: int, grid: int) -> RoundedVector:
-        """Noise on so many rows, correctly rounded to multiples of 2^-grid."""
+        """Noise on `rows` rows, correctly rounded to multiples of 2^-grid."""
         return RoundedNoise(LaplaceNoise(rows, scale), grid)
 
 

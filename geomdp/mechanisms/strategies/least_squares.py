@@ -25,7 +25,7 @@ def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
 
 
 def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Answers (N, m) less their mean over the elements, under replace-one."""
+    """Under replace-one, answers (N, m) minus their mean over the elements; else the answers."""
     if adjacency is Adjacency.ADD_REMOVE:
         return answers
     # From the first row first: answers that are all the same then become exactly 0.

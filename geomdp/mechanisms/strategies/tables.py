@@ -25,13 +25,14 @@ from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
 from geomdp.workloads.finite import zero_sum_basis
 
-#: Most sets of columns that are all considered; beyond it only those of at most k columns are.
+#: Largest number of sets of columns that are all considered; beyond it only those of at most k
+#: columns are.
 MAX_SETS = 1 << 11
-#: Most cells of the table of all columns for the same. Measuring large tables hardly helps, yet
-#: each that is measured needs a map with as many columns as it has cells. Up to here a reader
-#: counts the table of all columns, from which all others follow.
+#: Largest number of cells of the table of all columns for the same. Measuring large tables hardly
+#: helps, yet each that is measured needs a map with as many columns as it has cells. Up to here a
+#: reader counts the table of all columns, from which all others follow.
 MAX_CELLS = MAX_WHOLE
-#: Most pairs of a measured and a wanted set: 2^22 are split in seconds.
+#: Largest number of pairs of a measured and a wanted set: 2^22 are split in seconds.
 MAX_OVERLAP = 1 << 22
 #: Random elements on which the measurements must rebuild the answers: a missing interaction shows
 #: on nearly every pair of them.

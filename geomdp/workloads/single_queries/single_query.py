@@ -46,7 +46,7 @@ class LinearQuery(Protocol):
         """Sum of the query's values over the counted records."""
 
     def exact_total(self, tally: Any) -> Fraction:
-        """The same sum as an exact rational number, for the values as the floats that they are."""
+        """The same sum as an exact rational number; each value stands for its exact float."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ class SparseQueries(ListedAnswers):
 
     Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
     queries on u + 1 elements, one of which stands for all the others: see `explicit`. Memory and
-    time are O(u + sum of sparsities), whatever the universe.
+    time are O(u + sum of sparsities) for a universe of any size.
 
     Parameters
     ----------

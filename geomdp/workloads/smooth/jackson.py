@@ -81,7 +81,7 @@ def kernel_moment(smoothness: int, size: int) -> float:
     By Gauss-Legendre quadrature, to rounding; O(t).
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # One panel for each half period of the numerator; so many nodes integrate it to rounding.
+    # One panel for each half period of the numerator. This many nodes integrate it up to rounding.
     nodes, weights = scipy.special.roots_legendre(2 * half_power + 32)
     panel = math.pi / terms
     angles = panel * (np.arange(terms)[:, None] + (nodes + 1) / 2)

@@ -24,12 +24,14 @@ import scipy.fft
 
 from geomdp._typing import FloatArray
 
-#: Most points of a grid on which a polynomial is evaluated: 2^20 take about 0.03 seconds.
+#: Largest number of points of a grid on which a polynomial is evaluated: 2^20 take about 0.03
+#: seconds.
 GRID_POINTS = 1 << 20
-#: Most intervals per degree in each variable; the bound is then within 2e-6 of the maximum.
+#: Largest number of intervals per degree in each variable; the bound is then within 2e-6 of the
+#: maximum.
 FINEST = 1024
-#: Fewest intervals per degree for which the grid is used. The bound is then at most 1.09 times the
-#: maximum over the grid, once for each variable.
+#: Smallest number of intervals per degree for which the grid is used. The bound is then at most
+#: 1.09 times the maximum over the grid, once for each variable.
 COARSEST = 4
 #: Share by which bounds are rounded up, above the rounding of the transforms.
 ROUND_UP = 1 + 1e-11

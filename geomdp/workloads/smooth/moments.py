@@ -13,7 +13,7 @@ from geomdp._validation import positive, whole
 from geomdp.workloads.smooth import local_moments
 from geomdp.workloads.smooth.moment_sums import ROUNDOFF, MomentTransform
 
-#: Most moments of a summary: 2^22 float64 are 32 MB.
+#: Largest number of moments of a summary: 2^22 float64 are 32 MB.
 MAX_MOMENTS = 1 << 22
 #: Largest table of a grid: 96 MB of float64, of which three are held.
 MAX_TABLE = 12_000_000
@@ -26,8 +26,8 @@ LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 class LocalExpansions(MomentTransform):
     """Expansions about the cells of a grid, for up to three variables: `local_moments`.
 
-    A few additions per record, whatever t is. Each moment has an error of its own that is asked
-    for, `tolerances` (t,) * d; the bounds on errors are proved (Chebyshev interpolation).
+    A record takes a few additions, for any t. The largest error of each moment is given by
+    `tolerances` (t,) * d; the bounds on errors are proved (Chebyshev interpolation).
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
