@@ -19,9 +19,9 @@ class Step:
     name : str
         Name of the step in tables.
     prefix : str
-        What the command line puts before the name of the noise.
+        Prefix of the name of the noise on the command line.
     does : str
-        What the step does to the noisy answers, in words that begin with a participle.
+        What the step does to the noisy answers, as a phrase that begins with a participle.
     """
 
     kind: Callable[[AdditiveMechanism], Mechanism]

@@ -8,8 +8,9 @@ import math
 def gaussian_deviation(lipschitz: float, samples: int, level: float) -> float:
     """Deviation t exceeded with probability at most `level` by a mean of n Lipschitz functions.
 
-    For f(g_1), ..., f(g_n), f Lipschitz with constant L and g_i standard Gaussian vectors, the mean
-    is Lipschitz with constant L / sqrt(n) in all of them together, so
+    The mean is that of f(g_1), ..., f(g_n), where f is Lipschitz with constant L and the g_i are
+    independent standard Gaussian vectors. As a function of all g_i together, it is Lipschitz with
+    constant L / sqrt(n), so
     Pr[|mean - E f| >= t] <= 2 exp(-n t^2 / (2 L^2)) (Tsirelson, Ibragimov and Sudakov 1976).
     """
     return lipschitz * math.sqrt(2 * math.log(2 / level) / samples)

@@ -1,4 +1,4 @@
-"""What one record can change, and the public subspace in which it does."""
+"""The largest change that one record causes, and the public subspace of the answers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from geomdp.workloads import Workload
 
 
 def checked_workload(workload: object) -> Workload:
-    """`workload`, or ``ValueError`` if it is none."""
+    """Return `workload`; ``ValueError`` if it is not a `Workload`."""
     if not isinstance(workload, Workload):
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
     return workload
 
 
 def pure_only(privacy: object, mechanism: str) -> PureDP:
-    """`privacy`, or ``ValueError`` if it is not pure differential privacy."""
+    """Return `privacy`; ``ValueError`` if it is not pure differential privacy."""
     if not isinstance(privacy, PureDP):
         raise ValueError(f"privacy must be PureDP for {mechanism}, got {privacy!r}")
     return privacy
@@ -29,8 +29,8 @@ def pure_only(privacy: object, mechanism: str) -> PureDP:
 def l1_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
     """Upper bound on the l1 change of the sum of answer vectors between neighbours.
 
-    Replace-one: max ||Q(x) - Q(x')||_1; add/remove: max ||Q(x)||_1 (GEN-1, in units of sums).
-    ``ValueError`` if it is 0: a constant workload needs no mechanism.
+    It bounds max ||Q(x) - Q(x')||_1 under replace-one and max ||Q(x)||_1 under add/remove (GEN-1,
+    in units of sums). ``ValueError`` if it is 0, because a constant workload needs no mechanism.
     """
     replace_one = _checked(workload, adjacency)
     return _not_constant(workload.l1_diameter() if replace_one else workload.l1_radius())
@@ -46,16 +46,16 @@ def l2_sensitivity(workload: Workload, adjacency: Adjacency) -> float:
 
 
 def whole_square(sensitivity: float) -> int:
-    """The largest whole number that the square of an l2 sensitivity of whole answers can be.
+    """The largest possible square of an l2 sensitivity of whole-number answers, a whole number.
 
-    The true square is whole, and the float64 bound on its root is computed from closed forms or
-    from sums of squares, with a relative error far below 1e-9.
+    The exact square is a whole number. The float64 bound on its root is computed from closed forms
+    or from sums of squares, with a relative error far below 1e-9.
     """
     return math.floor(sensitivity**2 * (1 + 1e-9))
 
 
 def _checked(workload: object, adjacency: object) -> bool:
-    """Whether the neighbour relation is replace-one, once both arguments are found valid."""
+    """Check both arguments, and return whether the neighbour relation is replace-one."""
     checked_workload(workload)
     return checked_adjacency(adjacency) is Adjacency.REPLACE_ONE
 
@@ -70,11 +70,12 @@ def _not_constant(sensitivity: float) -> float:
 
 
 def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
-    """The public subspace that holds the mean answers of every data set.
+    """The public subspace that contains the mean answers of every data set.
 
-    Replace-one: the affine hull of {Q(x)}. Add/remove, where sums are divided by a declared n: its
-    linear span, with offset 0. Its dimension is the effective dimension r >= 1 of all noise
-    (JL-DEF), and its basis (m, r) is orthonormal. ``ValueError`` for a constant workload.
+    Under replace-one it is the affine hull of {Q(x)}. Under add/remove, where sums are divided by a
+    declared n, it is the linear span of that hull, with offset 0. Its dimension is the effective
+    dimension r >= 1 of all noise (JL-DEF), and its basis (m, r) is orthonormal. ``ValueError`` for
+    a constant workload.
     """
     hull = checked_workload(workload).affine_hull()
     if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
@@ -87,7 +88,7 @@ def answer_hull(workload: Workload, adjacency: Adjacency) -> AffineHull:
 def _linear_span(hull: AffineHull) -> AffineHull:
     """Linear span of an affine subspace, as an affine subspace through 0."""
     normal = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
-    # Once more: the first pass leaves a component along the basis of the size of rounding.
+    # Repeat, because the first pass leaves a rounding error along the basis.
     normal = normal - hull.basis @ (hull.basis.T @ normal)
     length = float(np.linalg.norm(normal))
     origin = np.zeros_like(hull.offset)

@@ -15,8 +15,8 @@ ELEMENTS = 64
 #: Largest number m of queries for which the covariance (m, m) is computed: it takes at most 32 MB
 #: and a few seconds.
 MAX_QUERIES = 1 << 11
-#: Factor applied to variances of single directions. Some are estimated, from 1024 draws, and known
-#: to a few percent only.
+#: Factor on variances in single directions. Some are estimated from 1024 draws, to within a few
+#: percent, and the factor allows for that.
 KNOWN = 0.9
 
 

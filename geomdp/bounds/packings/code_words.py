@@ -30,11 +30,11 @@ class CodeWords(PackingFamily):
     Parameters
     ----------
     attributes : int
-        d.
+        Number d of attributes.
     outer : ReedSolomon
-        Length L, over a field of q <= 2^r symbols.
+        Outer code of length L over a field of q symbols, at most the number of words of `inner`.
     inner : LinearCode
-        Words of b bits, L b <= d; symbol a is word number a.
+        Inner code with words of b bits, L b <= d. Symbol a is written as word number a.
     """
 
     attributes: int
@@ -58,11 +58,11 @@ class CodeWords(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(q^t - 1)."""
+        """ln(q^t - 1) for the q^t words of an outer code of degree t."""
         return self.outer.log_others
 
     def separation(self, metric: Metric) -> float:
-        """sqrt(differing attributes / d); 1 for the worst case."""
+        """sqrt(differing attributes / d), or 1 for the worst case, minus a margin for rounding."""
         differing = self.outer.differing * self.inner.distance
         share = 1.0 if isinstance(metric, WorstCase) else differing / self.attributes
         return math.sqrt(share) * (1 - MARGIN)

@@ -20,12 +20,12 @@ from geomdp.privacy import Adjacency
 
 #: ln of the largest universe of Reed-Solomon sets.
 MAX_LOG_UNIVERSE = math.log(MAX_PRIME)
-#: Largest set size tried, and the ratio of one to the next.
+#: Largest size of sets that is tried, and the ratio of each size to the one before.
 MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
-#: Degrees tried for one set size, as shares of it.
+#: Degrees that are tried for one size of sets, as shares of the size.
 DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
 
-#: How many different numbers of single elements are tried.
+#: Number of different numbers of single elements that are tried.
 SINGLETON_COUNTS = 64
 
 
@@ -45,15 +45,15 @@ def random_sign_bound(
     Parameters
     ----------
     queries : int
-        k.
+        Number k of queries.
     log_universe : float
-        ln N, above ln 3; e^1000 is fine.
+        ln N for a universe of N elements, above ln 3. N may be as large as e^1000.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
     failure : float
         Probability over the signs that the bound does not hold.
     seed : int
-        Seed of the signs, which only sampled checks draw.
+        Seed of the signs. Signs are drawn for sampled checks only.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def random_sign_bound(
     Raises
     ------
     SideConditionError
-        If not even one record is excluded.
+        If the bound does not exclude even one record.
 
     References
     ----------
@@ -91,8 +91,8 @@ def random_sign_bound(
 def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
     """Growing set sizes s from 2, as long as s^2 <= N and answers can be c alpha apart.
 
-    A prime q >= s with s q <= N needs s^2 <= N. The separation is at most sqrt(2 s) / s, so
-    s <= 2 / (c alpha)^2.
+    A prime q >= s with s q <= N exists only if s^2 <= N. The separation is at most sqrt(2 s) / s,
+    so it can reach c alpha only if s <= 2 / (c alpha)^2.
     """
     most = min(
         2 / problem.required_separation**2,
@@ -108,7 +108,7 @@ def set_sizes(log_universe: float, problem: Problem) -> Iterator[int]:
 def _best_singletons(
     queries: int, log_universe: float, problem: Problem, failure: float, seed: int
 ) -> RandomSignSets:
-    """Singletons in the number that excludes most: more of them have answers closer together."""
+    """The number of singletons that excludes most records. More singletons are closer together."""
     # The largest rate is that of delta = 1 at tilt 1/2, where the separation is 0.
     most = (queries * rate(1.0, 0.5, 1) + math.log(2 * failure)) / 2
     limit = min(log_universe, most * (1 - MARGIN))

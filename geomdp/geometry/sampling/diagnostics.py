@@ -18,18 +18,20 @@ from geomdp._typing import FloatArray
 from geomdp._validation import finite_array
 from geomdp.geometry.results import Diagnostics
 
-#: Each half of a chain needs two draws for a variance.
+#: Smallest number of draws of a chain: each half of it needs two draws for a variance.
 MINIMUM_DRAWS = 4
-#: A variance of normal scores below this is rounding: the coordinate stands still.
+#: If the variance of normal scores is below this, it is rounding error, and the coordinate does not
+#: move.
 STILL = 1e-20
 
 
 def split_r_hat(draws: FloatArray) -> FloatArray:
     """Rank-normalised split R-hat: the larger of the bulk and the folded statistic.
 
-    R-hat = (((n - 1) W + B) / (n W))^(1/2) of the half-chains, B the variance between and W the
-    variance within chains, after normal scores have replaced the values; folded means
-    |x - median| in place of x, which sees chains that differ in spread only.
+    R-hat = (((n - 1) W + B) / (n W))^(1/2) for half-chains of n draws, where W is the variance
+    within and B the variance between half-chains, after the values are replaced by normal scores.
+    The folded statistic uses |x - median| in place of x. It detects chains that differ in spread
+    only.
 
     Parameters
     ----------
@@ -39,8 +41,8 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        Values near 1 mean that the chains agree; infinite if every chain stands still at its own
-        value, NaN if all stand at the same one.
+        Values near 1 mean that the chains agree. Infinite if every chain stays at a value of its
+        own, NaN if all stay at the same value.
 
     Raises
     ------
@@ -57,8 +59,8 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
 def bulk_ess(draws: FloatArray) -> FloatArray:
     """Bulk effective sample size over all chains, from rank-normalised half-chains.
 
-    ESS = S / (1 + 2 sum_t rho_t), S the number of draws and rho_t the autocorrelations pooled over
-    chains, summed over Geyer's initial monotone sequence of pairs.
+    ESS = S / (1 + 2 sum_t rho_t), where S is the number of draws and rho_t are the autocorrelations
+    pooled over chains. The sum is over Geyer's initial monotone sequence of pairs.
 
     Parameters
     ----------
@@ -68,8 +70,8 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     Returns
     -------
     (m,) array
-        At most S log10(S), the limit for chains with negative correlations; S for a coordinate
-        that does not move.
+        At most S log10(S), a limit that matters for negative correlations. S for a coordinate that
+        does not move.
 
     Raises
     ------
@@ -144,8 +146,8 @@ def _effective_size(draws: FloatArray) -> FloatArray:
     size = chains * length
     rho, moving = _autocorrelation(draws)
     rho[0] = 1.0
-    # Pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. The last ones
-    # are left out: at the largest lags an autocorrelation is a mean of hardly any products.
+    # Pairs (rho_0 + rho_1), (rho_2 + rho_3), ... are positive for a reversible chain. The last
+    # pairs are left out, because autocorrelations at the largest lags are means of few products.
     pairs = max(1, (length - 1) // 2)
     even, odd = rho[0 : 2 * pairs : 2], rho[1 : 2 * pairs : 2]
     sums = even + odd

@@ -1,4 +1,4 @@
-"""Soft bins: the histogram, and a coarse one whose bins overlap."""
+"""Soft bins: measure the histogram, and a coarse histogram whose bins overlap."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ from geomdp.mechanisms.strategies.p_identity import (
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: How closely the share of the bins is found: the error is flat around the best one, where a
-#: hundredth changes it by less than a thousandth.
+#: Accuracy of the share of the bins. Around the best share, a change by a hundredth changes the
+#: error by less than a thousandth.
 SHARE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
 class SoftBins:
-    """The histogram h, and C h with C the hat functions of p bins, each with its share.
+    """Measure the histogram h and C h, with one share of the budget each.
 
-    The hats are piecewise linear along the order of the elements and add up to 1: an element adds
-    a point of a simplex to C h, as it does to h, and the same noise fits both. Hats err less than
-    the indicators of a `Tree`: prefixes of 256 elements 11.4 against 12.3 at epsilon = 1, and
-    bins optimised freely from there gain nothing. With no bins it is the histogram alone.
+    The rows of C are the hat functions of p bins. They are piecewise linear along the order of the
+    elements and add up to 1. So an element adds a point of a simplex to C h, as it does to h, and
+    the same kind of noise suits both. Hat functions give a smaller error than the indicators of a
+    `Tree`: 11.4 against 12.3 for prefixes of 256 elements at epsilon = 1. Optimising all entries of
+    C from there gains nothing. Without bins only the histogram is measured.
 
     Parameters
     ----------
     bins : int, optional
-        p; by default the best of 0 and N^(1/2) times 3/4 and 1.
+        Number p of bins; by default the best of 0 and of 3/4 and 1 times N^(1/2).
     cells : CellNoise
-        How both are measured.
+        The noise on both measurements.
 
     References
     ----------
@@ -62,7 +63,7 @@ class SoftBins:
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
         """The best number of bins and shares; ``ValueError`` for more than 2^10 elements."""
         answers = optimisable_answers(workload)
-        # One bin is the number of records.
+        # One bin counts all records, which is useless if their number is public.
         least = 2 if adjacency is Adjacency.REPLACE_ONE else 1
         tried = [count for count in bump_counts(len(answers)) if count >= least]
         counts = [0, *tried] if self.bins is None else [self.bins]
@@ -116,7 +117,7 @@ class SoftBins:
 
 
 def _on_grid(hats: FloatArray) -> FloatArray:
-    """The weights as multiples of 2^-24, which still add up to 1 at every element, exactly."""
+    """The weights rounded to multiples of 2^-24, such that they add up to exactly 1 per element."""
     rounded = np.rint(hats * ENTRY_UNIT) / ENTRY_UNIT
     largest = rounded.argmax(axis=0), np.arange(hats.shape[1])
     rounded[largest] += 1 - rounded.sum(axis=0)

@@ -12,9 +12,9 @@ from geomdp._typing import FloatArray
 def angular_bounds(bounds: FloatArray) -> FloatArray:
     """Bounds on the derivatives of g(a) = f(.., cos a, ..) in one angle, from those of f.
 
-    By Faa di Bruno's formula, as all derivatives of cos are at most 1 in size,
-    |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers of the second kind. Takes and returns
-    bounds (J + 1,) on the derivatives of order 0..J; infinite ones are allowed.
+    By Faa di Bruno's formula, |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers S of the
+    second kind, because all derivatives of cos have modulus at most 1. The argument and the result
+    are bounds (J + 1,) on the derivatives of order 0..J; they may be infinite.
     """
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
@@ -31,17 +31,20 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
 def best_approximation(bounds: FloatArray, size: int) -> float:
     """Bound on the distance of a function on [-1, 1] from the polynomials of degree < t.
 
-    `bounds` are D_0..D_J, those on its derivatives; G_0..G_J are those of `angular_bounds`. The
-    least, over K = 1..J, of the error of 0, D_0; Favard's (pi / 2) G_K / t^K; Jackson's
-    (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t; and the error of interpolation at
-    Chebyshev nodes, D_t / (2^(t - 1) t!).
+    `bounds` D_0..D_J are bounds on the derivatives of the function, G_0..G_J are the result of
+    `angular_bounds`, and `size` is t. The result is the least of these bounds over K = 1..J:
+
+    * D_0, the error of the polynomial 0;
+    * (pi / 2) G_K / t^K (Favard);
+    * (pi / 2)^K D_K / (t (t - 1) ... (t - K + 1)) for K <= t (Jackson);
+    * D_t / (2^(t - 1) t!), the error of interpolation at Chebyshev nodes, for t <= J.
 
     References
     ----------
     Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
     """
     orders = np.arange(1, len(bounds))
-    # By logarithms: t^K may be beyond float64 where the quotient is not.
+    # Use logarithms, because t^K may overflow although the quotient does not.
     with np.errstate(divide="ignore", over="ignore"):
         favard = np.exp(np.log(angular_bounds(bounds)[1:]) - orders * math.log(size))
     least = min(float(bounds[0]), math.pi / 2 * float(favard.min(initial=math.inf)))
@@ -71,7 +74,7 @@ def truncation_norm(size: int, nodes: int) -> float:
 def tensor_bound(error: float, norm: float, dimension: int) -> float:
     """Bound on |f - P_1 ... P_d f| if each |f - P_i f| <= `error` and each ||P_i|| <= `norm`.
 
-    f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f), so error * sum_{i<d} norm^i.
+    From f - P_1 .. P_d f = sum_i P_1 .. P_{i-1} (f - P_i f) follows error * sum_{i<d} norm^i.
     """
     return error * sum(norm**i for i in range(dimension))
 
@@ -80,8 +83,8 @@ def truncation_bound(bounds: FloatArray, size: int, nodes: int, dimension: int) 
     """Bound on the maximal error of truncating the discrete Chebyshev series to degrees < t.
 
     The series of each of d variables is taken from N >= t nodes; `bounds` (J + 1,) are on all
-    derivatives of order 0..J. A projection P on the polynomials errs at most 1 + ||P|| times as
-    much as the best polynomial.
+    derivatives of order 0..J. The error of a projection P onto the polynomials is at most
+    1 + ||P|| times that of the best polynomial.
     """
     norm = truncation_norm(size, nodes)
     return tensor_bound((1 + norm) * best_approximation(bounds, size), norm, dimension)

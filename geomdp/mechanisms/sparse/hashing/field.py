@@ -1,4 +1,4 @@
-"""The field GF(2^64) = GF(2)[x] / (x^64 + x^4 + x^3 + x + 1), its elements as 64-bit words.
+"""The field GF(2^64) = GF(2)[x] / (x^64 + x^4 + x^3 + x + 1), with elements as 64-bit words.
 
 Addition is XOR. Bit i of a word is the coefficient of x^i.
 """
@@ -40,9 +40,9 @@ def fill_multiples(factor: np.uint64, table: Words) -> None:
 
 @numba.njit(cache=True)
 def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
-    """The product of `word` with the factor of which `table` holds the multiples.
+    """The product of `word` and the factor whose multiples are in `table`, see `fill_multiples`.
 
-    Horner's rule over the sixteen 4-bit digits of `word`, one look-up each; `fold` is `FOLD`.
+    Horner's rule over the sixteen 4-bit digits of `word`, one look-up for each. `fold` is `FOLD`.
     """
     result: np.uint64 = table[word >> _SIXTY]
     shift = _SIXTY
@@ -54,7 +54,7 @@ def times(table: Words, word: np.uint64, fold: Words) -> np.uint64:
 
 @numba.njit(cache=True)
 def multiply(first: Words, second: Words) -> Words:
-    """Products of the words of two arrays (k,), element by element: (k,)."""
+    """Products (k,) of the words of two arrays (k,), element by element."""
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD
     result = np.empty_like(first)
