@@ -14,7 +14,7 @@ from mpmath import mpf
 from geomdp.mechanisms import Fitted, Gaussian, Projected, Shrunk
 from geomdp.mechanisms.additive_noise.base import quotients
 from geomdp.mechanisms.sensitivity import whole_square
-from geomdp.noise.exact import proved_gaussian_scale
+from geomdp.noise.exact import RoundedVector, gaussian_vector, proved_gaussian_scale
 from geomdp.noise.exact.scales import gaussian_delta_ball
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP
 from geomdp.privacy.calibration import gaussian_scale
@@ -62,6 +62,9 @@ def test_the_noise_is_that_of_the_proof_in_all_coordinates(mechanism, monkeypatc
     with mpmath.workprec(REFERENCE_BITS):
         draws = [mpf(mechanism.noise.scale) * g for g in Reference(seeded(1)).gaussians(m)]
         multiples = nearest(draws, mechanism.grid)
+    # What float64 does not decide is drawn in balls, from the same bits.
+    balls = RoundedVector(gaussian_vector(m, mechanism.noise.scale), mechanism.grid)
+    assert balls.draw(seeded(1)) == multiples
     monkeypatch.setattr(os, "urandom", seeded(1))
     answers = mechanism.release(records).answers
     sums = mechanism.workload.totals(records).sums

@@ -11,7 +11,7 @@ import pytest
 from flint import arb, ctx
 from mpmath import mpf
 
-from geomdp.noise.exact import laplace_numbers
+from geomdp.noise.exact import argmax, laplace_numbers
 from geomdp.noise.exact.argmax import noisy_argmax
 from geomdp.noise.exact.laplace_numbers import (
     BLOCK,
@@ -22,7 +22,7 @@ from geomdp.noise.exact.laplace_numbers import (
     exact_ball,
     rounded_value,
 )
-from geomdp.noise.exact.uniforms import WORD_BITS
+from geomdp.noise.exact.uniforms import WORD_BITS, Undecided
 from tests.noise.exact.reference import REFERENCE_BITS, Reference, nearest, seeded
 from tests.stats import binomial_agrees, ks_uniform
 
@@ -148,12 +148,19 @@ def test_variables_are_standard_laplace_and_used_once():
 
 
 @pytest.mark.statistical
-def test_argmax_has_the_law_of_the_exponential_mechanism():
+@pytest.mark.parametrize("by_balls", [False, True], ids=["as it is", "balls alone"])
+def test_argmax_has_the_law_of_the_exponential_mechanism(by_balls, monkeypatch):
+    if by_balls:
+        monkeypatch.setattr(argmax, "_by_floats", undecided)
     entropy, scores = seeded(10), np.array([0.0, 1.0, -2.0])
     picks = np.array([noisy_argmax(scores, 2.0, entropy) for _ in range(6000)])
     weights = np.exp(scores / 2)
     for i, probability in enumerate(weights / weights.sum()):
         binomial_agrees(int((picks == i).sum()), 6000, float(probability), level=1e-6 / 3)
+
+
+def undecided(*_):
+    raise Undecided
 
 
 def test_exact_balls_hold_the_numbers():
