@@ -82,13 +82,15 @@ def _(mo, queries):
 
 
 @app.cell
-def _(corners, gd, np, plt, polytope, queries, seed):
+def _(corners, gd, mo, np, plt, polytope, queries, seed):
     # The first two rows of a map, made orthonormal, so that the shadow has true lengths.
     _plane = np.linalg.qr(gd.jl_map(2, queries, rng=seed.value).T)[0].T
-    shadow, _ax = plt.subplots(figsize=(3.6, 3.6), layout="constrained")
+    _figure, _ax = plt.subplots(figsize=(3.6, 3.6), layout="constrained")
     gd.plotting.draw_shadow(polytope, _plane, _ax)
     _ax.plot(*(corners @ _plane.T).T, ".", color="black", ms=3)
     _ax.set_title("a shadow of K", loc="left")
+    shadow = mo.as_html(_figure)
+    plt.close(_figure)
     return (shadow,)
 
 
@@ -109,14 +111,12 @@ def _(corners, first, gd, lengths, mo, np, plt, queries, rows, second, seed, sha
     _ax.set_title("distances between corners", loc="left")
     _text = mo.md(
         rf"""
-        largest change between corners: **{_worst:.1f}**
-
-        $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.1f}
-
-        $w(K)$ = {width:.1f}
+        Largest change between corners: **{_worst:.1f}**. Bound on its mean over maps:
+        $6.5\,w/\sqrt m$ = {6.5 * width / np.sqrt(rows.value):.1f}, with $w(K)$ = {width:.1f}.
         """
     )
-    mo.hstack([mo.vstack([rows, seed, _text]), shadow, _figure], justify="start")
+    _choices = mo.hstack([rows, seed], justify="start", gap=2)
+    mo.vstack([_choices, mo.hstack([shadow, _figure], justify="start"), _text])
     return
 
 
