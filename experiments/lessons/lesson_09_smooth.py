@@ -225,8 +225,8 @@ def _(mo):
             ),
             mo.accordion(
                 {
-                    "Answer 3": "Of those on the slider, 16 and 48: a bump three times as narrow needs about "
-                    "three times the degrees.",
+                    "Answer 3": "Of those on the slider, 16 and 48: a bump three times as narrow "
+                    "needs about three times the degrees.",
                     "Answer 4": r"For *every* function with $K$ bounded derivatives its error is "
                     r"of the order $t^{-K}$ with no logarithm, and its coefficients are bounded by "
                     r"$2^{(K+1)d}B$. Truncation costs a factor of order $\log^d t$ in theory and "
@@ -393,7 +393,7 @@ def _(degrees, fitted, mo, narrow, noise_errors, np, people, plt):
     _ax.set_ylim(1e-5, 3)
     _ax.set_xlabel("degrees t")
     _ax.set_ylabel("error of the answer at ε = 1")
-    _ax.legend(loc="lower left", frameon=False, fontsize=9)
+    _ax.legend(loc="lower left", facecolor="white", edgecolor="none", framealpha=1, fontsize=9)
     mo.hstack([mo.vstack([people, narrow]), _figure], justify="start", widths=[1, 2])
     return
 
@@ -557,7 +557,7 @@ def _(mo, np, plt, smooth, variables):
     _ax.set_ylim(0, 1.25)
     _ax.set_xlabel("derivatives K")
     _ax.set_ylabel("exponent of 1/n")
-    _ax.legend(loc="upper left", frameon=False, ncols=2)
+    _ax.legend(loc="upper left", facecolor="white", edgecolor="none", framealpha=1, ncols=2)
     _text = mo.md(
         rf"d = {_d}, K = {smooth.value}: error of the order "
         rf"$n^{{-{smooth.value / (2 * _d + smooth.value):.3f}}}$"
