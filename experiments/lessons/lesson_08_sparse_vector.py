@@ -70,7 +70,7 @@ def _(gd, np):
 def _(mo):
     stream_loss = mo.ui.slider(0.2, 3.0, step=0.2, value=1.0, label="ε", show_value=True)
     height = mo.ui.slider(0, 150, step=10, value=60, label="last query", show_value=True)
-    draw = mo.ui.slider(0, 20, value=7, label="draw of the noise", show_value=True)
+    draw = mo.ui.slider(0, 20, value=4, label="draw of the noise", show_value=True)
     return draw, height, stream_loss
 
 
@@ -91,7 +91,7 @@ def _(above_scales, asked, draw, gd, height, low_counts, mo, np, plt, stream_los
     _ax.axhline(_line, color="#0072B2", ls="--", label="noisy threshold")
     if len(_above):
         _ax.plot(_halt + 1, _seen[_halt], "o", ms=11, mfc="none", color="#D55E00", label="above")
-    _ax.set_ylim(-200, 300)
+    _ax.set_ylim(-150, 220)
     _ax.set_xlabel("query")
     _ax.set_ylabel("count")
     _ax.legend(loc="upper left", frameon=False, ncols=3, fontsize=9)
