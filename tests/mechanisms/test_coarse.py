@@ -105,6 +105,18 @@ def test_answers_of_a_record_do_not_depend_on_its_company():
     np.testing.assert_array_equal(together[shuffled], coarse.evaluate(elements[shuffled]))
 
 
+def test_sums_are_those_of_points_of_the_net():
+    """Only these move by no more than the noise covers."""
+    mechanism = Coarse(knorm(Q), 0.3)
+    records = Q.universe.sample(50, 0)
+    for each in records:
+        sums = mechanism.totals(each[None]).sums
+        assert np.abs(mechanism.net - sums).max(axis=1).min() == 0
+    totals = mechanism.totals(records)
+    np.testing.assert_allclose(totals.sums, mechanism.inner.workload.evaluate(records).sum(axis=0))
+    assert np.abs(totals.sums - Q.totals(records).sums).max() >= 1
+
+
 def test_bad_arguments():
     with pytest.raises(ValueError, match="radius must leave two points"):
         Coarse(knorm(Q), 2.0)
