@@ -9,11 +9,11 @@ app = marimo.App(width="medium", app_title="1. A workload is a body")
 def _():
     import marimo as mo
     import numpy as np
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
     import geomdp as gd
 
-    return gd, mo, np, plt
+    return Figure, gd, mo, np
 
 
 @app.cell
@@ -66,17 +66,20 @@ def _(mo):
 
 @app.cell
 def _(kinds, mo):
-    counts = mo.ui.array(
-        [mo.ui.slider(0, 10, value=v, label=k) for k, v in zip(kinds, (4, 2, 3, 1), strict=True)]
+    # One slider a kind. A list of them would not be watched, so each has a name of its own.
+    healthy, ill, smoking, both = (
+        mo.ui.slider(0, 10, value=value, label=kind, show_value=True)
+        for kind, value in zip(kinds, (4, 2, 3, 1), strict=True)
     )
-    counts
-    return (counts,)
+    mo.vstack([healthy, ill, smoking, both])
+    return both, healthy, ill, smoking
 
 
 @app.cell
-def _(counts, gd, kinds, mo, np, plt, polytope, workload):
-    _people = np.repeat(np.arange(4), counts.value)
-    _figure, _ax = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
+def _(Figure, both, gd, healthy, ill, kinds, mo, np, polytope, smoking, workload):
+    _people = np.repeat(np.arange(4), [healthy.value, ill.value, smoking.value, both.value])
+    _figure = Figure(figsize=(5.5, 4.2), layout="constrained")
+    _ax = _figure.subplots()
     gd.plotting.draw(polytope, _ax, label="K")
     for _corner, _name in zip(workload.evaluate(np.arange(4)), kinds, strict=True):
         _ax.plot(*_corner, "o", color="black", ms=4)
@@ -148,21 +151,18 @@ def _(mo):
 
 @app.cell
 def _(mo):
-    place = mo.ui.array(
-        [
-            mo.ui.slider(-0.4, 1.4, step=0.05, value=0.2, label="first answer"),
-            mo.ui.slider(-0.4, 1.4, step=0.05, value=0.5, label="second answer"),
-        ]
-    )
-    place
-    return (place,)
+    first = mo.ui.slider(-0.4, 1.4, step=0.05, value=0.2, label="first answer", show_value=True)
+    second = mo.ui.slider(-0.4, 1.4, step=0.05, value=0.5, label="second answer", show_value=True)
+    mo.vstack([first, second])
+    return first, second
 
 
 @app.cell
-def _(gd, mo, np, place, plt, polytope):
-    _point = np.array(place.value)
+def _(Figure, first, gd, mo, np, polytope, second):
+    _point = np.array([first.value, second.value])
     _found = polytope.separate(_point)
-    _figure, _ax = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
+    _figure = Figure(figsize=(5.5, 4.2), layout="constrained")
+    _ax = _figure.subplots()
     gd.plotting.draw(polytope, _ax, label="K")
     _ax.plot(*_point, "X", color="#D55E00", ms=9, label="claimed answers")
     if _found is None:
@@ -175,8 +175,8 @@ def _(gd, mo, np, place, plt, polytope):
             f"impossible: {_a:.2f} $q_1$ {'+' if _b >= 0 else '-'} {abs(_b):.2f} $q_2$"
             rf" $\leq$ {_offset:.2f} for all data"
         )
-    _ax.set_xlim(-0.5, 1.5)
-    _ax.set_ylim(-0.5, 1.5)
+    _ticks = np.arange(-0.5, 1.6, 0.5)
+    _ax.set(xlim=(-0.5, 1.5), ylim=(-0.5, 1.5), xticks=_ticks, yticks=_ticks)
     _ax.set_xlabel("$q_1$: smokes")
     _ax.set_ylabel("$q_2$: smokes and is ill")
     _ax.legend(loc="upper left", frameon=False)
@@ -248,13 +248,13 @@ def _(mo):
 
 
 @app.cell
-def _(gd, mo, np, plt, shown):
+def _(Figure, gd, mo, np, shown):
     _bodies = {
         "cube": gd.bodies.Box(np.zeros(3), np.ones(3)),
         "pairs": gd.sensitivity_polytope(gd.workloads.Parities(3, 2)),
         "prefixes": gd.bodies.VPolytope(np.tri(4, 3, -1)),
     }
-    _figure = plt.figure(figsize=(4.5, 4.2), layout="constrained")
+    _figure = Figure(figsize=(4.5, 4.2), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(_bodies[shown.value], _ax)
     mo.hstack([_figure], justify="start")
