@@ -1,0 +1,450 @@
+"""Lesson 3. How large is a body: support function, Gaussian width, high-dimensional pictures."""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="3. How large is a body?")
+
+
+@app.cell
+def _():
+    import marimo as mo
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    import geomdp as gd
+
+    return Figure, gd, mo, np
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        # 3. How large is a body?
+
+        The error of private answers depends on how large the sensitivity polytope $K$ is. But large
+        in which sense? Volume, diameter and number of corners all mislead in many dimensions. This
+        lesson builds the measure that the theorems use, the **Gaussian width**, from the question
+        that a body answers best:
+
+        $$h_K(u) = \max_{y \in K} \langle u, y \rangle, \qquad
+        \text{the \textbf{support function}.}$$
+
+        For a unit vector $u$ it says how far the body reaches in that direction. The **breadth**
+        $h_K(u) + h_K(-u)$ is the distance between two parallel planes that hold the body.
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd, np):
+    _angles = np.deg2rad([80, 150, 215, 330])
+    plane_bodies = {
+        "a quadrangle": gd.bodies.VPolytope(
+            np.array([1.6, 0.8, 1.0, 1.2])[:, None]
+            * np.column_stack([np.cos(_angles), np.sin(_angles)])
+        ),
+        "triangle of lesson 1": gd.bodies.VPolytope(np.array([[0.0, 0], [1, 0], [1, 1]])),
+        "disc": gd.bodies.Ball(2),
+        "square": gd.bodies.Box(-np.ones(2), np.ones(2)),
+    }
+    return (plane_bodies,)
+
+
+@app.cell
+def _(mo, plane_bodies):
+    seen = mo.ui.dropdown(list(plane_bodies), value="a quadrangle", label="body K")
+    turn = mo.ui.slider(0, 360, step=5, value=25, label="direction u, degrees", show_value=True)
+    mo.vstack([seen, turn])
+    return seen, turn
+
+
+@app.cell
+def _(Figure, gd, mo, np, plane_bodies, seen, turn):
+    _body = plane_bodies[seen.value]
+    _u = np.array([np.cos(np.deg2rad(turn.value)), np.sin(np.deg2rad(turn.value))])
+    _ahead, _behind = _body.support(np.array([_u, -_u]))
+    _around = np.deg2rad(np.arange(361))
+    _circle = np.column_stack([np.cos(_around), np.sin(_around)])
+    _figure = Figure(figsize=(8.6, 4.1), layout="constrained")
+    _left, _right = _figure.subplots(1, 2)
+    gd.plotting.draw(_body, _left)
+    for _reach, _sign in ((_ahead, 1.0), (_behind, -1.0)):
+        gd.plotting.draw_hyperplane(gd.bodies.Halfspace(_sign * _u, float(_reach)), _left)
+    _left.annotate("", _u, (0.0, 0.0), arrowprops={"arrowstyle": "->", "lw": 2, "color": "#D55E00"})
+    _left.plot(*_body.extreme_point(_u[None])[0], "o", color="#D55E00")
+    _left.set(xlim=(-2.2, 2.2), ylim=(-2.2, 2.2), title=f"h(u) = {_ahead:.3f}")
+    _reaches = _body.support(_circle)
+    _right.plot(np.rad2deg(_around), _reaches, label="h(u)")
+    _right.plot(np.rad2deg(_around), _reaches + _body.support(-_circle), label="breadth", ls="--")
+    _right.axvline(turn.value, color="#D55E00", lw=1)
+    _right.set(xlabel="direction, degrees", ylim=(-1, 3.8), xticks=range(0, 361, 90))
+    _right.set_title(f"breadth(u) = {_ahead + _behind:.3f}")
+    _right.legend(loc="lower right")
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 1.** For the triangle, $h(u) = 0$ in a whole range of directions. Why?
+
+                **Exercise 2.** At which directions does the curve $h(u)$ have a kink, and what
+                does the touching point do there?
+
+                **Exercise 3.** Which of these change when $K$ is shifted: $h_K(u)$, the breadth,
+                the mean of $h_K(u)$ over all directions?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 1": "The origin is a corner of the triangle, and for those directions "
+                    "it is the corner farthest along $u$.",
+                    "Answer 2": "At the normal of an edge. There the touching point jumps from one "
+                    "end of the edge to the other.",
+                    "Answer 3": r"Only $h_K(u)$ itself: it grows by $\langle u, v \rangle$, which "
+                    "is odd in $u$, so it cancels in the breadth and in the mean.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## Gaussian width: the support function in a random direction
+
+        $$w(K) = E\, h_K(g) = E \max_{y \in K} \langle g, y \rangle, \qquad g \sim N(0, I).$$
+
+        Since $g$ and $-g$ have one law, $w(K)$ is half of the mean breadth times the mean length of
+        $g$, which is about $\sqrt m$. Each $h_K(g)$ is one maximum over records. A few hundred of
+        them are enough, because $h_K(g)$ hardly varies in many dimensions. Some are known exactly:
+
+        | body in $\mathbb R^m$ | $w(K)$ | at $m = 10$ |
+        |---|---|---|
+        | ball of radius 1 | $\mu_m = \sqrt2\,\Gamma(\frac{m+1}2)/\Gamma(\frac m2)$ | 3.084 |
+        | cube $[-1, 1]^m$ | $m\sqrt{2/\pi}$ | 7.979 |
+        | cube $[0, 1]^m$ | $m/\sqrt{2\pi}$ | 3.989 |
+        | cross-polytope | $E \max_i \lvert g_i \rvert \le \sqrt{2 \ln 2m}$ | 1.881 |
+        | segment of length 1 | $1/\sqrt{2\pi}$ | 0.399 |
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd, np):
+    def body_of(name, m):
+        """One of the bodies of this lesson in m dimensions."""
+        if name == "ball":
+            return gd.bodies.Ball(m)
+        if name == "cube":
+            return gd.bodies.Box(-np.ones(m), np.ones(m))
+        return gd.bodies.CrossPolytope(m)
+
+    names = ["ball", "cube", "cross-polytope"]
+    return body_of, names
+
+
+@app.cell
+def _(mo, names):
+    which = mo.ui.dropdown(names, value="cross-polytope", label="body")
+    dimension = mo.ui.slider(
+        steps=[2, 5, 10, 20, 50, 100, 200], value=20, label="dimension m", show_value=True
+    )
+    draws = mo.ui.slider(
+        steps=[10, 30, 100, 300, 1000, 3000], value=300, label="directions g", show_value=True
+    )
+    mo.vstack([which, dimension, draws])
+    return dimension, draws, which
+
+
+@app.cell
+def _(Figure, body_of, dimension, draws, gd, mo, np, which):
+    _body = body_of(which.value, dimension.value)
+    _g = np.random.default_rng(1).normal(size=(draws.value, dimension.value))
+    _values = _body.support(_g)
+    _count = np.arange(1, draws.value + 1)
+    _running = np.cumsum(_values) / _count
+    _error = _values.std() / np.sqrt(_count)
+    _known = gd.gaussian_width(_body, rng=0)
+    _figure = Figure(figsize=(8.6, 3.6), layout="constrained")
+    _left, _right = _figure.subplots(1, 2)
+    _left.hist(_values, bins=30, color="#0072B2", alpha=0.6)
+    _left.axvline(_known.value, color="#D55E00")
+    _left.set(xlabel="h(g) of one direction", ylabel="directions", xlim=(0, None))
+    _left.set_title(f"spread / mean = {_values.std() / _values.mean():.3f}")
+    _right.plot(_count, _running, label="mean so far")
+    _right.fill_between(_count, _running - 2 * _error, _running + 2 * _error, alpha=0.25)
+    _right.axhline(_known.value, color="#D55E00", label=f"w(K) = {_known.value:.3f}")
+    _right.set(xlabel="directions", xscale="log", ylim=(0.6 * _known.value, 1.4 * _known.value))
+    _right.legend(loc="lower right")
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 4.** The ball of radius 1 and the cross-polytope both have diameter 2.
+                Compare their widths at $m = 200$. Which one is "really" small?
+
+                **Exercise 5.** What are $w(K - K)$, $w(2K)$ and $w(\operatorname{conv} S)$ in terms
+                of $w(K)$ and $w(S)$?
+
+                **Exercise 6.** Show $w(K) \le \max_i \lVert v_i \rVert_2 \sqrt{2 \ln N}$ for the
+                hull of $N$ points $v_i$.
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 4": r"The ball has $w \approx \sqrt m = 14.1$, the cross-polytope "
+                    r"about 3. The cross-polytope reaches as far, but in $2m$ directions only, "
+                    "which a random direction never comes near.",
+                    "Answer 5": r"$2 w(K)$, $2 w(K)$ and $w(S)$: a maximum of a linear function "
+                    "over a hull is attained in $S$.",
+                    "Answer 6": r"For every $t > 0$: $e^{t\,E\max} \le E \sum_i e^{t \langle g, "
+                    r"v_i \rangle} \le N e^{t^2 r^2 / 2}$ with $r = \max \lVert v_i \rVert$. Take "
+                    r"logarithms, divide by $t$ and put $t = \sqrt{2 \ln N} / r$.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## What a body in many dimensions looks like
+
+        A picture on paper has two dimensions, so we **cut** the body with a plane or take its
+        **shadow** in a plane. Take a cube, a cross-polytope or a ball, scaled so that all have
+        $w(K) = \mu_m$, the width of the ball. The plane is spanned by
+
+        * two random directions: what a *typical* direction sees, or
+        * a corner of the body and a random direction: where the *exceptions* are.
+
+        As $m$ grows, a typical cut or shadow becomes **round** (Dvoretzky's theorem). The
+        cross-polytope is a small ball, its bulk, with spikes to the corners so thin that a random
+        plane misses them all. V. Milman draws bodies in this way: a round core and a few long
+        arms.
+        """
+    )
+    return
+
+
+@app.cell
+def _(mo, names):
+    pictured = mo.ui.dropdown(names, value="cross-polytope", label="body")
+    high = mo.ui.slider(
+        steps=[2, 3, 5, 10, 20, 50, 100, 200], value=50, label="dimension m", show_value=True
+    )
+    plane = mo.ui.radio(
+        ["two random directions", "a corner and a random direction"],
+        value="two random directions",
+        label="plane",
+    )
+    mo.vstack([pictured, high, plane])
+    return high, pictured, plane
+
+
+@app.cell
+def _(body_of, gd, mo, np):
+    @mo.cache
+    def outlines(name, m, through_corner):
+        """A body of width mu_m and an orthonormal basis (2, m) of the plane."""
+        body = body_of(name, m)
+        to_one = gd.geometry.mean_gaussian_norm(m) / gd.gaussian_width(body, rng=0).value
+        directions = np.random.default_rng(5).normal(size=(2, m))
+        if through_corner:
+            directions[0] = body.extreme_point(directions[:1])[0]
+        basis = np.linalg.qr(directions.T)[0].T
+        return gd.bodies.Scaled(body, to_one), basis
+
+    return (outlines,)
+
+
+@app.cell
+def _(Figure, gd, high, mo, np, outlines, pictured, plane):
+    _body, _rows = outlines(pictured.value, high.value, plane.value.startswith("a corner"))
+    _figure = Figure(figsize=(8.6, 4.4), layout="constrained")
+    _left, _right = _figure.subplots(1, 2)
+    gd.plotting.draw_slice(_body, np.zeros(high.value), _rows, _left, colour="#0072B2")
+    gd.plotting.draw_shadow(_body, _rows, _right, colour="#009E73")
+    for _ax, _title in ((_left, "cut"), (_right, "shadow")):
+        gd.plotting.draw(gd.bodies.Ball(2), _ax, colour="#777777", alpha=0.0)
+        _reach = 1.15 * max(abs(bound) for bound in (*_ax.dataLim.min, *_ax.dataLim.max, 1.3))
+        _ax.set(xlim=(-_reach, _reach), ylim=(-_reach, _reach))
+        _ax.set_title(f"{_title} of the {pictured.value}, m = {high.value}")
+    mo.vstack([_figure, mo.md("The grey circle is the unit ball, which has the same width.")])
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 7.** For the cross-polytope and "a corner and a random direction": how
+                long is the spike at $m = 200$, and how thick is the core?
+
+                **Exercise 8.** The shadow of a body in a random plane is close to a disc. What is
+                its radius, in terms of $w(K)$? Check it with the cube.
+
+                **Exercise 9.** And the cut? Its radius is governed by the *polar* body. Look at the
+                cross-polytope: is the cut as large as the shadow?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 7": r"The corner lies at $\mu_m / w(B_1) \approx 14.1 / 2.97 \approx "
+                    r"4.8$, and the core has a radius of about $4.8 \sqrt{\pi / (2m)} \approx 0.43$. All "
+                    "but a vanishing share of directions see only the core.",
+                    "Answer 8": r"In a random unit direction $u = g / \lVert g \rVert$ the shadow "
+                    r"reaches $h_K(u) \approx w(K) / \sqrt m$. With $w(K) = \mu_m$ that is 1, the "
+                    "grey circle. The cube is round already at moderate $m$, the cross-polytope "
+                    "only slowly.",
+                    "Answer 9": "No. The shadow shows how far the body reaches somewhere above a "
+                    "point of the plane; the cut shows only what lies in the plane. The cut of the "
+                    "cross-polytope is a disc of radius 0.43 and its shadow one of radius 1.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## Why width and not diameter: how many records do I need?
+
+        For $k$ bounded queries ($|q_i(x)| \le 1$) on a universe of $N$ elements, Nikolov's theorems
+        bound the number of records at which a private mechanism has error $\alpha$ per query:
+
+        $$n \;\lesssim\; \min\Bigl\{\frac{k}{\alpha \varepsilon},\;
+        \frac{w(K)}{\alpha \varepsilon},\; \frac{w(K)^2}{k\, \alpha^2 \varepsilon}\Bigr\}
+        \;\le\; \min\Bigl\{\frac{k}{\alpha \varepsilon},\; \frac{\sqrt{k \ln N}}{\alpha
+        \varepsilon},\; \frac{\ln N}{\alpha^2 \varepsilon}\Bigr\}$$
+
+        up to a constant. The third term does not depend on the number of queries at all. Move the
+        sliders and see which term is the smallest.
+        """
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    accuracy = mo.ui.slider(
+        steps=[0.01, 0.02, 0.05, 0.1, 0.2], value=0.05, label="error alpha", show_value=True
+    )
+    log_size = mo.ui.slider(3, 60, value=20, label="universe: N = 2 to the", show_value=True)
+    mo.vstack([accuracy, log_size])
+    return accuracy, log_size
+
+
+@app.cell
+def _(Figure, accuracy, log_size, mo, np):
+    _k = np.logspace(0, 6, 121)
+    _log_n = log_size.value * np.log(2)
+    _alpha = accuracy.value
+    _terms = {
+        r"$k / \alpha$": _k / _alpha,
+        r"$\sqrt{k\,\ln N} / \alpha$": np.sqrt(_k * _log_n) / _alpha,
+        r"$\ln N / \alpha^2$": np.full_like(_k, _log_n / _alpha**2),
+    }
+    _figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    _ax = _figure.subplots()
+    for (_name, _values), _colour in zip(
+        _terms.items(), ("#0072B2", "#E69F00", "#CC79A7"), strict=True
+    ):
+        _ax.loglog(_k, _values, label=_name, color=_colour, lw=1.2)
+    _ax.loglog(_k, np.minimum.reduce([*_terms.values()]), color="black", lw=3, alpha=0.4)
+    _crossings = _log_n, _log_n / _alpha**2
+    _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
+    _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
+    _ax.legend(loc="upper left")
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(gd, np):
+    # Width of real workloads beside the bound sqrt(2 k ln N), entries in [0, 1] or [-1, 1].
+    _signs = np.random.default_rng(7).choice([-1.0, 1.0], size=(64, 256))
+    _workloads = {
+        "64 random signs, N = 256": (gd.workloads.Explicit(_signs), 256),
+        "pairs of 8 attributes (marginals)": (gd.workloads.Marginals(8, 2), 2**8),
+        "pairs of 8 signs (parities)": (gd.workloads.Parities(8, 2), 2**8),
+        "64 prefix sums": (gd.workloads.Prefixes(64), 64),
+        "64 cells (histogram)": (gd.workloads.Histogram(64), 64),
+    }
+    widths = [
+        (
+            name,
+            workload.n_queries,
+            gd.gaussian_width(gd.sensitivity_polytope(workload), rng=0).value,
+            np.sqrt(2 * workload.n_queries * np.log(size)),
+        )
+        for name, (workload, size) in _workloads.items()
+    ]
+    return (widths,)
+
+
+@app.cell
+def _(mo, widths):
+    _rows = "\n".join(
+        f"| {name} | {k} | {width:.2f} | {bound:.1f} |" for name, k, width, bound in widths
+    )
+    mo.md(
+        "The width itself is often far below its bound for bounded queries:\n\n"
+        "| workload | k | w(K) | bound $\\sqrt{2 k \\ln N}$ |\n|---|---|---|---|\n" + _rows
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 10.** Derive the right inequality of the theorem from exercise 6.
+
+                **Exercise 11.** Which workload of the table is far below its bound, and why?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 10": r"A vector of $k$ entries in $[-1, 1]$ has length at most "
+                    r"$\sqrt k$, so $w(K) \le \sqrt{2 k \ln N}$. Put this into the second and "
+                    "third term.",
+                    "Answer 11": r"The histogram: its vectors have length 1 and not $\sqrt k$, so "
+                    r"$w(K) = E \max_i g_i$, which is below $\sqrt{2 \ln 64} = 2.88$. The random "
+                    "signs have long vectors in all directions, and come near their bound.",
+                }
+            ),
+            mo.md("*Next: noise shaped like the body.*"),
+        ]
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()
