@@ -312,8 +312,8 @@ def _(mo):
             mo.accordion(
                 {
                     "Answer 7": r"The corner lies at $\mu_m / w(B_1) \approx 14.1 / 2.97 \approx "
-                    r"4.8$, and the core has a radius of about $4.8 \sqrt{\pi / (2m)} \approx 0.43$. All "
-                    "but a vanishing share of directions see only the core.",
+                    r"4.8$, and the core has a radius of about $4.8 \sqrt{\pi / (2m)} \approx "
+                    "0.43$. All but a vanishing share of directions see only the core.",
                     "Answer 8": r"In a random unit direction $u = g / \lVert g \rVert$ the shadow "
                     r"reaches $h_K(u) \approx w(K) / \sqrt m$. With $w(K) = \mu_m$ that is 1, the "
                     "grey circle. The cube is round already at moderate $m$, the cross-polytope "

@@ -1,0 +1,424 @@
+"""Lesson 4. Noise shaped like the body: K-norm, cone and elliptope, and exact samplers."""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="4. Noise shaped like the body")
+
+
+@app.cell
+def _():
+    import marimo as mo
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    import geomdp as gd
+    from geomdp.geometry.sampling import ExactSampler, HitAndRun, run_chains
+
+    return ExactSampler, Figure, HitAndRun, gd, mo, np, run_chains
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        # 4. Noise shaped like the body
+
+        Lesson 2 found a density for every symmetric body $B$ that contains $K - K$:
+        $p(z) = c\,e^{-\varepsilon \lVert z \rVert_B}$. This lesson **draws** from it, meets a
+        second family that needs no difference body, and asks what a privacy proof may assume about
+        the computer that draws.
+
+        ## A uniform point and a random radius
+
+        In $d$ dimensions K-norm noise is
+
+        $$Z = R\,U, \qquad R \sim \mathrm{Gamma}(d + 1, 1/\varepsilon), \qquad U \text{ uniform on }
+        B.$$
+
+        Its gauge has the law $\lVert Z \rVert_B \sim \mathrm{Gamma}(d, 1/\varepsilon)$, with mean
+        $d / \varepsilon$ whatever the body is. So *how far out* the noise goes, counted in copies
+        of the body, is fixed. The body decides *where*.
+        """
+    )
+    return
+
+
+@app.cell
+def _(ExactSampler, gd, np):
+    # The two queries of lesson 1 and the triangle of their answers.
+    _workload = gd.workloads.Explicit(np.array([[0, 0, 1, 1], [0, 0, 0, 1]]))
+    _polytope = gd.sensitivity_polytope(_workload)
+    difference = gd.difference_body(_polytope)
+    _disc = gd.bodies.Ball(2, np.sqrt(2.0))
+    planar = {
+        "K-norm of K - K": gd.noise.KNormNoise(difference, 1.0, ExactSampler(difference)),
+        "Laplace": gd.noise.LaplaceNoise(2, 2.0),
+        "ball": gd.noise.KNormNoise(_disc, 1.0, ExactSampler(_disc)),
+        # Rate 1/2: one record replaced is one removed and one added.
+        "cone over K": gd.noise.ConeNoise(_polytope, 0.5, _polytope.centroid()),
+    }
+    # One set of draws for each: the slider only chooses how many are shown.
+    clouds = {name: noise.sample(np.random.default_rng(2), 2000) for name, noise in planar.items()}
+    return clouds, difference, planar
+
+
+@app.cell
+def _(mo, planar):
+    law = mo.ui.dropdown(list(planar), value="K-norm of K - K", label="noise")
+    amount = mo.ui.slider(
+        steps=[1, 10, 30, 100, 300, 1000, 2000], value=300, label="draws", show_value=True
+    )
+    privacy = mo.ui.slider(0.2, 2.0, step=0.2, value=1.0, label="epsilon", show_value=True)
+    mo.vstack([law, amount, privacy])
+    return amount, law, privacy
+
+
+@app.cell
+def _(Figure, amount, clouds, difference, gd, law, mo, np, planar, privacy):
+    _draws = clouds[law.value] / privacy.value
+    _figure = Figure(figsize=(8.8, 4.3), layout="constrained")
+    _left, _right = _figure.subplots(1, 2)
+    gd.plotting.draw(difference, _left, colour="#009E73", label="K - K")
+    _left.plot(*_draws[: amount.value].T, ".", ms=3, color="#D55E00", label="noise on the sums")
+    _left.set(xlim=(-12, 12), ylim=(-12, 12))
+    _left.set_title(f"rmse {np.sqrt(planar[law.value].variances().mean()) / privacy.value:.2f}")
+    _left.legend(loc="upper left", fontsize=8)
+    _gauges = difference.gauge(_draws[: amount.value])
+    _right.hist(_gauges, bins=np.linspace(0, 12, 31), density=True, color="#0072B2", alpha=0.5)
+    _r = np.linspace(0, 12, 200)
+    _gamma = privacy.value**2 * _r * np.exp(-privacy.value * _r)
+    _right.plot(_r, _gamma, color="black", lw=1, label="Gamma(2, 1/epsilon)")
+    _right.set(xlabel="gauge of the noise in K - K", xlim=(0, 12), ylim=(0, 0.9))
+    _right.legend()
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 1.** For which of the four kinds of noise does the histogram follow the
+                curve, and why not for the others?
+
+                **Exercise 2.** Derive $R \sim \mathrm{Gamma}(d + 1)$ from the density. (Hint: the
+                set where $\lVert z \rVert_B \le t$ has volume $t^d \operatorname{vol} B$.)
+
+                **Exercise 3.** Show $E \lVert Z \rVert_2^2 = (d+1)(d+2)\,E\lVert U \rVert_2^2 /
+                \varepsilon^2$.
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 1": "Only for the K-norm of K - K. The others have other bodies, in "
+                    "whose gauge they follow a curve, or, for the cone, no gauge at all.",
+                    "Answer 2": r"The gauge has density $\propto t^{d-1} e^{-\varepsilon t}$: "
+                    r"Gamma($d$). A uniform point has gauge $V^{1/d}$ with $V$ uniform on $[0, "
+                    r"1]$, and Gamma($d + 1$) times $V^{1/d}$ is Gamma($d$).",
+                    "Answer 3": r"$E R^2 = (d+1)(d+2)/\varepsilon^2$ is the second moment of the "
+                    r"Gamma law, and $R$ and $U$ are independent.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## Cone noise: sampling K instead of K - K
+
+        A uniform point of $K - K$ can be hard to draw when one of $K$ is easy. Lift the body to a
+        **cone**: every record adds $(Q(x), 1)$ to the sum, and these vectors span
+
+        $$C = \{r\,(y, 1) : y \in K,\ r \ge 0\}.$$
+
+        Draw $A$ with density $\propto e^{-\varepsilon' a_{m+1}}$ on $C$. Adding one record shifts
+        $A$ by a vector of $C$; the density changes by the factor $e^{\varepsilon'}$ where both are
+        positive, and the shifted cone lies **inside** the old one. A second, independent $B$ takes
+        care of the other direction, and with $\varepsilon' = \varepsilon/2$
+
+        $$Z = A - B = r_1 (U_1, 1) - r_2 (U_2, 1), \qquad U_i \text{ uniform on } K,\quad r_i \sim
+        \mathrm{Gamma}(m + 1, 2/\varepsilon)$$
+
+        is $\varepsilon$-DP when one record is replaced. In the list above it is "cone over K".
+
+        ### The elliptope: all pairs of many yes/no columns
+
+        Write $d$ yes/no columns as signs and put a 1 in front: $z = (1, x_1, \dots, x_d)$. The
+        matrix $z z^T$ holds all single columns and all products of two, and with them all tables of
+        two columns. The hull of these $2^d$ matrices is too complicated to sample, but it lies in
+        the
+        **elliptope**
+
+        $$\mathcal E_p = \{R \succeq 0,\ R_{ii} = 1\}, \qquad p = d + 1,$$
+
+        the correlation matrices, and a uniform correlation matrix has a closed recipe (the onion
+        method of Ghosh and Henderson; Lewandowski, Kurowicka and Joe). For $d = 2$ it is the
+        inflated tetrahedron of the picture; the four corners are the four kinds of records.
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd, np):
+    _ell = gd.bodies.Elliptope(3)
+    _signs = np.array([[1, a, b] for a in (-1, 1) for b in (-1, 1)])
+    tetrahedron = gd.bodies.VPolytope(
+        np.array([[s[0] * s[1], s[0] * s[2], s[1] * s[2]] for s in _signs], dtype=float)
+    )
+    correlations = _ell.sample_uniform(3000, np.random.default_rng(3))
+    elliptope = _ell
+    return correlations, elliptope, tetrahedron
+
+
+@app.cell
+def _(mo):
+    angle = mo.ui.slider(0, 180, step=15, value=30, label="turn the solid", show_value=True)
+    points = mo.ui.slider(
+        steps=[0, 100, 300, 1000, 3000], value=300, label="uniform points", show_value=True
+    )
+    mo.vstack([angle, points])
+    return angle, points
+
+
+@app.cell
+def _(Figure, angle, correlations, elliptope, gd, mo, np, points, tetrahedron):
+    _figure = Figure(figsize=(8.8, 4.2), layout="constrained")
+    _solid = _figure.add_subplot(1, 2, 1, projection="3d")
+    gd.plotting.draw(elliptope, _solid, alpha=0.3)
+    gd.plotting.draw(tetrahedron, _solid, colour="#D55E00", alpha=0.6)
+    _solid.view_init(elev=20, azim=angle.value)
+    _solid.set_xlabel("$x_1$")
+    _solid.set_ylabel("$x_2$")
+    _solid.set_zlabel("$x_1 x_2$")
+    _flat = _figure.add_subplot(1, 2, 2)
+    _flat.plot(*correlations[: points.value, :2].T, ".", ms=3, color="#0072B2")
+    _flat.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    _seen = correlations[: points.value].var() if points.value else np.nan
+    _flat.set_title(f"variance of an entry {_seen:.3f}, theory 1/4")
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        An entry of a uniform correlation matrix has variance $1/(p + 1)$. So cone noise over the
+        elliptope has, in each of its $m = p(p-1)/2$ entries,
+
+        $$\operatorname{Var}(Z_{ij}) = \frac{8 (m + 1)(m + 2)}{(p + 1)\,\varepsilon^2} \approx
+        \frac{2 d^3}{\varepsilon^2},$$
+
+        and a cell of a table of two columns, $(1 \pm x_i \pm x_j \pm x_i x_j)/4$, has the error
+        $\frac1{4n}\sqrt{3 \operatorname{Var}}$. Nikolov's Theorem 2 promises $d^{3/2}/(\varepsilon
+        n)$ for these queries; this is the same rate with an explicit constant and an exact sampler.
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd):
+    columns = (2, 3, 5, 7, 10, 15, 20, 30, 50)
+    _makers = {
+        "Laplace": gd.mechanisms.Laplace,
+        "ball": gd.mechanisms.Ball,
+        "cone over the elliptope": gd.mechanisms.Cone,
+    }
+    pair_errors = {
+        name: [
+            make(gd.workloads.Marginals(d, 2), n=1, privacy=gd.PureDP(1.0)).predicted_rmse.value
+            for d in columns
+        ]
+        for name, make in _makers.items()
+    }
+    return columns, pair_errors
+
+
+@app.cell
+def _(mo):
+    people = mo.ui.slider(
+        steps=[500, 1000, 2000, 5000, 10000, 50000],
+        value=5000,
+        label="number of records n",
+        show_value=True,
+    )
+    budget = mo.ui.slider(0.1, 2.0, step=0.1, value=1.0, label="epsilon", show_value=True)
+    mo.vstack([people, budget])
+    return budget, people
+
+
+@app.cell
+def _(Figure, budget, columns, mo, np, pair_errors, people):
+    _figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    _ax = _figure.subplots()
+    _looks = (("#D55E00", "s"), ("#0072B2", "o"), ("#009E73", "^"))
+    for (_name, _values), (_colour, _marker) in zip(pair_errors.items(), _looks, strict=True):
+        _scaled = np.array(_values) / (people.value * budget.value)
+        _ax.loglog(columns, _scaled, marker=_marker, color=_colour, label=_name)
+    _at_ten = pair_errors["cone over the elliptope"][columns.index(10)]
+    _ax.set_title(f"d = 10 on the elliptope: error {_at_ten / (people.value * budget.value):.5f}")
+    _ax.axhline(0.01, color="grey", lw=0.8, ls=":")
+    _ax.set(xlabel="yes/no columns d", ylabel="error of a cell (rmse)", ylim=(1e-6, 50))
+    _ax.legend(loc="upper left")
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 4.** Compute the variance for $d = 2$ and $d = 10$ at $\varepsilon = 1$,
+                and from the second the error of a cell at $n = 5000$.
+
+                **Exercise 5.** What are the slopes of the Laplace curve and of the elliptope's?
+
+                **Exercise 6.** The elliptope is larger than the hull of the records. Why does that
+                not hurt the privacy, and what does it cost?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 4": r"$d = 2$: $m = 3$, $p = 3$: $8 \cdot 4 \cdot 5 / 4 = 40$. "
+                    r"$d = 10$: $m = 55$, $p = 11$: $8 \cdot 56 \cdot 57 / 12 = 2128$, and "
+                    r"$\sqrt{3 \cdot 2128} / 20000 = 0.00399$.",
+                    "Answer 5": "2 for Laplace (its sensitivity is the number of pairs) and 3/2 "
+                    "for the elliptope.",
+                    "Answer 6": "The proof needs only that every record's vector lies in the "
+                    "cone; a larger cone has more room. The noise is larger than it would be for "
+                    "the hull itself.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## Why a Markov chain is no proof
+
+        For most bodies there is no recipe for a uniform point. The usual way out is a random walk,
+        say **hit-and-run**: choose a random direction, move to a uniform point of the chord. Its
+        law *converges* to the uniform one, but after $T$ steps it is at some distance, in total
+        variation $\mathrm{tv}$. The mechanism that uses the walk is then
+
+        $$\bigl(\varepsilon,\ (1 + e^{\varepsilon})\,\mathrm{tv}\bigr)\text{-DP}$$
+
+        and not $\varepsilon$-DP. The walk below starts in a corner of a thin box. On the right are
+        the ends of 2000 independent walks; a small body is fine at once, a thin one takes long, and
+        **nothing in the picture of one walk tells the difference**.
+        """
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    thin = mo.ui.slider(
+        steps=[1, 3, 10, 30, 100], value=30, label="length of the box : its height", show_value=True
+    )
+    steps = mo.ui.slider(
+        steps=[1, 3, 10, 30, 100, 300], value=30, label="steps of the walk T", show_value=True
+    )
+    mo.vstack([thin, steps])
+    return steps, thin
+
+
+@app.cell
+def _(HitAndRun, gd, mo, np, run_chains):
+    #: Bins of the long side in which ends of walks are counted.
+    BINS = 20
+
+    @mo.cache
+    def walks(length, count):
+        """A walk from a corner, ends of 2000 walks, and their distance from uniform in the bins."""
+        box = gd.bodies.Box(np.array([-length, -1.0]), np.array([length, 1.0]))
+        start = 0.99 * np.array([[-length, -1.0]])
+        rng = np.random.default_rng(11)
+        one = run_chains(HitAndRun(), box, start, rng, draws=count).draws[0]
+        many = run_chains(
+            HitAndRun(), box, np.repeat(start, 2000, axis=0), rng, draws=1, burn_in=count - 1
+        ).draws[:, 0]
+        shares = np.histogram(many[:, 0], BINS, range=(-length, length))[0] / len(many)
+        return box, np.vstack([start, one]), many, shares, np.abs(shares - 1 / BINS).sum() / 2
+
+    return BINS, walks
+
+
+@app.cell
+def _(BINS, Figure, gd, mo, np, steps, thin, walks):
+    _box, _path, _ends, _shares, _tv = walks(float(thin.value), steps.value)
+    _figure = Figure(figsize=(8.8, 3.6), layout="constrained")
+    _left, _right = _figure.subplots(1, 2)
+    gd.plotting.draw(_box, _left, label="body")
+    gd.plotting.draw_path(_path, _left, label="one walk")
+    _left.set_aspect("auto")
+    _left.set(title=f"one walk of {steps.value} steps", xlabel="long side", ylabel="short side")
+    _middles = (np.arange(BINS) + 0.5) / BINS * 2 * thin.value - thin.value
+    _right.bar(_middles, _shares, width=1.6 * thin.value / BINS, color="#0072B2", alpha=0.6)
+    _right.axhline(1 / BINS, color="#D55E00", label="uniform")
+    _right.set(xlabel="long side", ylabel="share of 2000 walks")
+    _right.set_title(f"measured tv {_tv:.2f}: delta at epsilon = 1 would be {3.72 * _tv:.2f}")
+    _right.title.set_fontsize(10)
+    _right.legend()
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 7.** At length 1 : 1, how many steps until the measured tv stops falling?
+                Is it then 0?
+
+                **Exercise 8.** How does the number of steps grow with the length? Try 10, 30, 100.
+
+                **Exercise 9.** A colleague ran two walks, saw the same histogram in both, and
+                claims $\varepsilon$-DP. What is wrong?
+
+                **Exercise 10.** Which three ways out does this lesson offer?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 7": "About ten. It is not 0 but some 0.04: 2000 draws in 20 bins are "
+                    "never exactly equal. A measurement cannot show 0, and a $\\delta$ of 0.15 "
+                    "would be absurd; only a proof gives a small bound.",
+                    "Answer 8": "Roughly with its square: in a thin body a step along it is about "
+                    "as long as the body is high, so the walk diffuses. Rounding the body first (a "
+                    "linear map) repairs this example but is no proof either.",
+                    "Answer 9": "Two walks from the same corner can agree because both have not "
+                    "left it. And even a true agreement in a histogram says nothing about sets "
+                    "with probability below $1/2000$, which is where $\\delta$ lives. The library "
+                    "calls such noise *heuristic* and never prints $\\varepsilon$-DP without that "
+                    "word.",
+                    "Answer 10": "Take a body with an exact sampler that contains $K - K$ (ball, "
+                    "ellipsoid, cross-polytope, box); take cone noise over a body with an exact "
+                    "sampler (simplex, elliptope, spectraplex); or use an exact form of $K - K$ "
+                    "itself, as for the simplex or after a triangulation.",
+                }
+            ),
+            mo.md("*Next: projection.*"),
+        ]
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()
