@@ -159,7 +159,7 @@ def _(mo):
 
         the correlation matrices, and a uniform correlation matrix has a closed recipe (the onion
         method of Ghosh and Henderson; Lewandowski, Kurowicka and Joe). For $d = 2$ it is the
-        inflated tetrahedron of the picture; the four corners are the four kinds of records.
+        inflated tetrahedron of the picture; the four dots are the four kinds of records.
         """
     )
     return
@@ -167,14 +167,11 @@ def _(mo):
 
 @app.cell
 def _(gd, np):
-    _ell = gd.bodies.Elliptope(3)
-    _signs = np.array([[1, a, b] for a in (-1, 1) for b in (-1, 1)])
-    tetrahedron = gd.bodies.VPolytope(
-        np.array([[s[0] * s[1], s[0] * s[2], s[1] * s[2]] for s in _signs], dtype=float)
-    )
-    correlations = _ell.sample_uniform(3000, np.random.default_rng(3))
-    elliptope = _ell
-    return correlations, elliptope, tetrahedron
+    elliptope = gd.bodies.Elliptope(3)
+    # The four kinds of records: (x_1, x_2, x_1 x_2).
+    corners = np.array([[a, b, a * b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    correlations = elliptope.sample_uniform(3000, np.random.default_rng(3))
+    return corners, correlations, elliptope
 
 
 @app.cell
@@ -188,11 +185,13 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, angle, correlations, elliptope, gd, mo, np, points, tetrahedron):
+def _(Figure, angle, corners, correlations, elliptope, gd, mo, np, points):
     _figure = Figure(figsize=(8.8, 4.2), layout="constrained")
     _solid = _figure.add_subplot(1, 2, 1, projection="3d")
-    gd.plotting.draw(elliptope, _solid, alpha=0.3)
-    gd.plotting.draw(tetrahedron, _solid, colour="#D55E00", alpha=0.6)
+    gd.plotting.draw(elliptope, _solid)
+    for _one in range(4):
+        for _other in range(_one):
+            _solid.plot(*corners[[_one, _other]].T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
     _solid.view_init(elev=20, azim=angle.value)
     _solid.set_xlabel("$x_1$")
     _solid.set_ylabel("$x_2$")
@@ -267,6 +266,8 @@ def _(Figure, budget, columns, mo, np, pair_errors, people):
     _ax.set_title(f"d = 10 on the elliptope: error {_at_ten / (people.value * budget.value):.5f}")
     _ax.axhline(0.01, color="grey", lw=0.8, ls=":")
     _ax.set(xlabel="yes/no columns d", ylabel="error of a cell (rmse)", ylim=(1e-6, 50))
+    _ax.set_xticks(columns, [str(d) for d in columns])
+    _ax.minorticks_off()
     _ax.legend(loc="upper left")
     mo.hstack([_figure], justify="start")
     return
@@ -318,7 +319,7 @@ def _(mo):
         $$\bigl(\varepsilon,\ (1 + e^{\varepsilon})\,\mathrm{tv}\bigr)\text{-DP}$$
 
         and not $\varepsilon$-DP. The walk below starts in a corner of a thin box. On the right are
-        the ends of 2000 independent walks; a small body is fine at once, a thin one takes long, and
+        the ends of 2000 independent walks; a square is fine at once, a thin one takes long, and
         **nothing in the picture of one walk tells the difference**.
         """
     )
@@ -371,7 +372,9 @@ def _(BINS, Figure, gd, mo, np, steps, thin, walks):
     _right.bar(_middles, _shares, width=1.6 * thin.value / BINS, color="#0072B2", alpha=0.6)
     _right.axhline(1 / BINS, color="#D55E00", label="uniform")
     _right.set(xlabel="long side", ylabel="share of 2000 walks")
-    _right.set_title(f"measured tv {_tv:.2f}: delta at epsilon = 1 would be {3.72 * _tv:.2f}")
+    _right.set_title(
+        f"measured tv {_tv:.2f}, delta at epsilon = 1: {min(1.0, (1 + np.e) * _tv):.2f}"
+    )
     _right.title.set_fontsize(10)
     _right.legend()
     mo.hstack([_figure], justify="start")
@@ -400,9 +403,11 @@ def _(mo):
                     "Answer 7": "About ten. It is not 0 but some 0.04: 2000 draws in 20 bins are "
                     "never exactly equal. A measurement cannot show 0, and a $\\delta$ of 0.15 "
                     "would be absurd; only a proof gives a small bound.",
-                    "Answer 8": "Roughly with its square: in a thin body a step along it is about "
-                    "as long as the body is high, so the walk diffuses. Rounding the body first (a "
-                    "linear map) repairs this example but is no proof either.",
+                    "Answer 8": "In proportion to it: the measured tv is about the same at 10 "
+                    "steps and length 10, at 30 and 30, and at 100 and 100. Only a direction "
+                    "within an angle of about 1 / length of the long side takes the walk far. "
+                    "Rounding the body first (a linear map) repairs this example but is no proof "
+                    "either.",
                     "Answer 9": "Two walks from the same corner can agree because both have not "
                     "left it. And even a true agreement in a histogram says nothing about sets "
                     "with probability below $1/2000$, which is where $\\delta$ lives. The library "

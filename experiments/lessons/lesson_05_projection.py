@@ -1,0 +1,399 @@
+"""Lesson 5. Projection: why an error of the noise becomes an error of the width."""
+
+import marimo
+
+app = marimo.App(width="medium", app_title="5. Projection")
+
+
+@app.cell
+def _():
+    import tempfile
+    from pathlib import Path
+
+    import marimo as mo
+    import numpy as np
+    from matplotlib.figure import Figure
+
+    import geomdp as gd
+
+    return Figure, Path, gd, mo, np, tempfile
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        # 5. Projection
+
+        Noisy answers $\hat y = Q(X) + Z$ often lie outside of the sensitivity polytope $K$: no data
+        set has such answers. Publish the nearest possible ones instead:
+
+        $$\dot y = \operatorname*{argmin}_{y \in K} \lVert y - \hat y \rVert_2.$$
+
+        This uses no data, only the noisy answers and the public body, so it costs **no privacy**
+        (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
+        answers below are the same each time; only the size of the noise changes.
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd, np):
+    triangle = gd.bodies.VPolytope(np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
+    places = {
+        "inside of K": np.array([0.7, 0.35]),
+        "on an edge": np.array([0.5, 0.5]),
+        "at a corner": np.array([1.0, 1.0]),
+    }
+    gaussians = np.random.default_rng(4).normal(size=(25, 2))
+    return gaussians, places, triangle
+
+
+@app.cell
+def _(mo, places):
+    spread = mo.ui.slider(
+        steps=[0.01, 0.03, 0.1, 0.3, 1.0, 3.0], value=0.3, label="noise sigma", show_value=True
+    )
+    place = mo.ui.dropdown(list(places), value="inside of K", label="the true answers lie")
+    mo.vstack([spread, place])
+    return place, spread
+
+
+@app.cell
+def _(Figure, gaussians, gd, mo, np, place, places, spread, triangle):
+    _truth = places[place.value]
+    _noisy = _truth + spread.value * gaussians
+    _nearest = np.array([gd.project(triangle, y).point for y in _noisy])
+    _before = np.sqrt(((_noisy - _truth) ** 2).mean())
+    _after = np.sqrt(((_nearest - _truth) ** 2).mean())
+    _figure = Figure(figsize=(5.6, 4.8), layout="constrained")
+    _ax = _figure.subplots()
+    gd.plotting.draw(triangle, _ax, label="K")
+    gd.plotting.draw_projection(triangle, _noisy, _ax, label="noisy, and nearest in K")
+    _ax.plot(*_truth, "*", color="black", ms=13, label="true answers")
+    _half = max(1.0, 2.2 * spread.value)
+    _ax.set(xlim=(0.5 - _half, 0.8 + _half), ylim=(0.35 - _half, 0.65 + _half))
+    _ax.set_title(f"rmse before {_before:.3f}, after {_after:.3f}")
+    _ax.legend(loc="upper left", fontsize=8)
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 1.** Can the projection make the answers worse? Look at single points and
+                at the rmse.
+
+                **Exercise 2.** At sigma = 0.03 inside of $K$ nothing changes. Why?
+
+                **Exercise 3.** At sigma = 3, what is the most that the error can be?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 1": "Never, if the true answers lie in K. The segment from the noisy "
+                    "to the nearest point meets K at an angle of at least 90 degrees as seen from "
+                    "the truth, so the nearest point is closer to every point of K.",
+                    "Answer 2": "All noisy answers lie in K and are their own nearest points. In "
+                    "the plane with little noise a projection is idle; in many dimensions it is "
+                    "not, as we shall see.",
+                    "Answer 3": "The diameter of K, however large the noise is.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md("Noise that grows without limit, and the nearest point that stays behind:")
+    return
+
+
+@app.cell
+def _(Path, gd, mo, tempfile, triangle):
+    with tempfile.TemporaryDirectory() as _folder:
+        _file = Path(_folder) / "projection.gif"
+        gd.plotting.animate_projection(triangle, (0.7, 0.35), (-2.0, 1.4), frames=16).save(
+            _file, writer="pillow", dpi=70
+        )
+        _picture = _file.read_bytes()
+    mo.image(_picture, width=460, alt="noisy answers move away from K, their nearest point stays")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## The key inequality
+
+        Let $y = Q(X) \in K$ be the true answers and $e = \dot y - y$ the error after the
+        projection. $\dot y$ is nearest to $\hat y = y + Z$ exactly if every point $y$ of $K$ lies
+        behind the supporting plane: $\langle \hat y - \dot y,\, y - \dot y \rangle \le 0$. With
+        $\hat y - \dot y = Z - e$ this reads
+
+        $$\lVert e \rVert_2^2 \;\le\; \langle Z, e \rangle \;=\; \langle Z, \dot y \rangle - \langle
+        Z, y \rangle \;\le\; h_K(Z) - \langle Z, y \rangle.$$
+
+        If $Z$ has mean 0 and does not depend on the data, the last term vanishes in the mean. For
+        Gaussian noise $Z \sim N(0, \sigma^2 I)$ it follows that
+
+        $$E \lVert e \rVert_2^2 \le E\,h_K(Z) = \sigma\, w(K) \qquad\text{instead of}\qquad E \lVert
+        Z \rVert_2^2 = \sigma^2 m.$$
+
+        **The squared error of the noise, $\sigma^2 m$, has become $\sigma$ times the width.** It
+        grows like $\sigma$ and no longer like $\sigma^2$, and the number of queries counts only
+        through the width. Check the chain on one draw:
+        """
+    )
+    return
+
+
+@app.cell
+def _(mo, places):
+    at = mo.ui.dropdown(list(places), value="on an edge", label="the true answers lie")
+    noise_angle = mo.ui.slider(
+        0, 360, step=5, value=60, label="direction of Z, degrees", show_value=True
+    )
+    noise_length = mo.ui.slider(0.0, 2.0, step=0.1, value=1.0, label="length of Z", show_value=True)
+    mo.vstack([at, noise_angle, noise_length])
+    return at, noise_angle, noise_length
+
+
+@app.cell
+def _(Figure, at, gd, mo, noise_angle, noise_length, np, places, triangle):
+    _turn = np.deg2rad(noise_angle.value)
+    _z = noise_length.value * np.array([np.cos(_turn), np.sin(_turn)])
+    _truth = places[at.value]
+    _error = gd.project(triangle, _truth + _z).point - _truth
+    _chain = {
+        "squared error": _error @ _error,
+        "<Z, e>": _z @ _error,
+        "h(Z) - <Z, y>": triangle.support(_z[None])[0] - _z @ _truth,
+        "squared noise": _z @ _z,
+    }
+    _figure = Figure(figsize=(8.8, 4.0), layout="constrained")
+    _left, _right = _figure.subplots(1, 2)
+    gd.plotting.draw(triangle, _left)
+    gd.plotting.draw_projection(triangle, (_truth + _z)[None], _left)
+    _left.plot(*_truth, "*", color="black", ms=13)
+    for _end, _colour in ((_truth + _z, "#555555"), (_truth + _error, "#0072B2")):
+        _left.annotate("", _end, _truth, arrowprops={"arrowstyle": "->", "color": _colour, "lw": 2})
+    _left.set(xlim=(-1.5, 3.0), ylim=(-1.6, 2.9), title="Z in grey, e in blue")
+    _bars = _right.barh(list(_chain), list(_chain.values()), color=["#0072B2"] * 3 + ["#999999"])
+    _right.bar_label(_bars, fmt="%.2f", padding=3)
+    _right.invert_yaxis()
+    _right.set(xlim=(0, 4.8))
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 4.** Put the truth on the edge and turn $Z$ until the error is as long as
+                the noise. Which directions are these, and what do the bars show?
+
+                **Exercise 5.** Turn $Z$ to the outside, at a right angle to the edge. What is the
+                error now?
+
+                **Exercise 6.** Prove $\lVert e \rVert \le \lVert Z \rVert$ from the key inequality.
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 4": "Along the edge, and into the body as long as the noisy answers "
+                    "stay in it: there all but the third bar agree.",
+                    "Answer 5": "0. The part of the noise that points out of the body is removed.",
+                    "Answer 6": r"$\lVert e \rVert^2 \le \langle Z, e \rangle \le \lVert Z \rVert\,"
+                    r"\lVert e \rVert$ by Cauchy and Schwarz.",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## Many queries: the slope changes
+
+        $m = 64$ random queries with answers $\pm 1$ on $N$ = 256 elements, Gaussian noise for
+        $\rho = 1/2$ (zCDP), which needs $\sigma \propto 1/n$. The true answers are the mean of ten
+        elements. Per query
+
+        * before: $\sigma$, so $n^{-1}$;
+        * after: at most $\sqrt{\sigma\,w(K) / m}$, so $n^{-1/2}$ with a far smaller constant.
+
+        The two meet where the noise is smaller than the body, and there the projection gains
+        little. The points are measured, 15 releases each.
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd, np):
+    _rng = np.random.default_rng(7)
+    _matrix = _rng.choice([-1.0, 1.0], size=(64, 256))
+    _workload = gd.workloads.Explicit(_matrix)
+    _body = gd.sensitivity_polytope(_workload)
+    _projector = gd.geometry.Projector(_body)
+    width = gd.gaussian_width(_body, rng=0).value
+    # The noise at n = 1; sigma is proportional to 1 / n.
+    _gaussian = gd.mechanisms.Gaussian(_workload, n=1, privacy=gd.ZCDP(0.5))
+    sigma_one = _gaussian.predicted_rmse.value
+    sizes = np.array([3, 10, 30, 100, 300, 1000, 3000])
+    _truth = _matrix[:, :10].mean(axis=1)
+    measured = []
+    for _n in sizes:
+        _noisy = _truth + sigma_one / _n * _rng.normal(size=(15, 64))
+        _found = np.array([found.point for found in _projector.nearest_many(_noisy)])
+        measured.append(np.sqrt(((_found - _truth) ** 2).mean()))
+    return measured, sigma_one, sizes, width
+
+
+@app.cell
+def _(mo):
+    count = mo.ui.slider(
+        steps=[3, 10, 30, 100, 300, 1000, 3000],
+        value=30,
+        label="number of records n",
+        show_value=True,
+    )
+    count
+    return (count,)
+
+
+@app.cell
+def _(Figure, count, measured, mo, np, sigma_one, sizes, width):
+    _n = np.logspace(np.log10(2), np.log10(5000), 60)
+    _figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    _ax = _figure.subplots()
+    _ax.loglog(_n, sigma_one / _n, color="#D55E00", label=r"noise: $\sigma$")
+    _ax.loglog(
+        _n,
+        np.sqrt(sigma_one / _n * width / 64),
+        color="#0072B2",
+        ls="--",
+        label=r"theory: $\sqrt{\sigma\,w(K)/m}$",
+    )
+    _ax.loglog(sizes, measured, "o-", color="#009E73", label="measured after projection")
+    _ax.axvline(count.value, color="grey", lw=1)
+    _now = float(measured[list(sizes).index(count.value)])
+    _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
+    _ax.set(xlabel="records n", ylabel="error per query (rmse)")
+    _ax.legend(loc="upper right", fontsize=9)
+    mo.hstack([_figure], justify="start")
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 7.** For bounded queries $w(K) \le \sqrt{2 m \ln N}$ and $\sigma = 2
+                \sqrt m / (n \sqrt{2 \rho})$. Show that the error after projection is at most
+
+                $$\Bigl(\frac{2 \sqrt{\ln N / \rho}}{n}\Bigr)^{1/2},$$
+
+                and evaluate it at $N = 1000$, $n = 500$, $\rho = 1/2$. Where has the number of
+                queries gone?
+
+                **Exercise 8.** For which $\sigma$ is the bound below the error of the noise?
+
+                **Exercise 9.** Is the projected answer unbiased?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 7": r"$\sigma\,w(K)/m \le \frac{2\sqrt m}{n\sqrt{2\rho}} \cdot "
+                    r"\frac{\sqrt{2 m \ln N}}{m} = \frac{2\sqrt{\ln N/\rho}}{n}$. The value is "
+                    "0.12193. The number of queries has cancelled: a million queries are answered "
+                    "as well as a thousand.",
+                    "Answer 8": r"$\sqrt{\sigma w / m} < \sigma$ if $\sigma > w(K)/m$, that is, if "
+                    "the noise is long compared with the body in a random direction.",
+                    "Answer 9": "No. At a corner all errors point into the body. Projection trades "
+                    "a little bias for much less variance; an interval around the projected answer "
+                    "must not pretend otherwise (lesson 10).",
+                }
+            ),
+        ]
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.md(
+        r"""
+        ## Pure privacy: what is left to do
+
+        For $\varepsilon$-DP the noise must be K-norm or cone noise, whose length is larger. The
+        same chain gives $E \lVert e \rVert^2 \le E\,h_K(Z)$ for every noise of mean 0. Compare, for
+        the workload above, what is known before any data is seen:
+        """
+    )
+    return
+
+
+@app.cell
+def _(gd, mo, np):
+    _matrix = np.random.default_rng(7).choice([-1.0, 1.0], size=(64, 256))
+    _workload = gd.workloads.Explicit(_matrix)
+    _rows = []
+    for _n in (30, 100, 300, 1000):
+        _cells = [f"{_n}"]
+        for _make in (gd.mechanisms.Laplace, gd.mechanisms.Ball):
+            _inner = _make(_workload, n=_n, privacy=gd.PureDP(1.0))
+            _cells.append(f"{_inner.predicted_rmse.value:.2f}")
+            _cells.append(f"{gd.mechanisms.Projected(_inner).predicted_rmse.value:.2f}")
+        _rows.append("| " + " | ".join(_cells) + " |")
+    mo.md(
+        "| n | Laplace | projected, at most | ball | projected, at most |\n"
+        "|---|---|---|---|---|\n" + "\n".join(_rows)
+    )
+    return
+
+
+@app.cell
+def _(mo):
+    mo.vstack(
+        [
+            mo.md(
+                r"""
+                **Exercise 10.** Nikolov's second theorem needs $w(K)^2 / (m \alpha^2 \varepsilon)$
+                records. Which property of the noise would the projection need for that, and why has
+                ball noise of length about $m \Delta / (\varepsilon n)$ too much of it?
+                """
+            ),
+            mo.accordion(
+                {
+                    "Answer 10": r"The noise must be short in the few directions that the body "
+                    r"uses: in dimension $m$ pure-DP noise of a ball has length $\propto m$ and "
+                    r"not $\sqrt m$. The next lesson maps the answers to fewer dimensions by a "
+                    "random matrix first, adds noise there, and projects back.",
+                }
+            ),
+            mo.md("*Next: the Johnson-Lindenstrauss transform.*"),
+        ]
+    )
+    return
+
+
+if __name__ == "__main__":
+    app.run()
