@@ -1,4 +1,4 @@
-"""Command line of the experiments: list, run, reproduce, plot, report, status."""
+"""Command line of the experiments: list, run, reproduce, plot, report, lessons, status."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ from experiments.engine.run import Executor, ExecutorError, in_process
 from experiments.engine.script import LoadedScript, Preset, UnknownScriptError, find, load
 from experiments.engine.store import StoreError
 from experiments.engine.terminal import progress, scripts_table, show_left_out, show_reports
+from geomdp.cli.planning.lessons import (
+    Browser,
+    Lesson,
+    Name,
+    Port,
+    all_lessons,
+    find_lesson,
+    open_lesson,
+    show_list,
+)
 
 app = typer.Typer(
     help="Run experiments, draw their figures and check their claims. Interrupted runs resume.",
@@ -137,6 +147,43 @@ def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
         highlight=False,
     )
     console.print(str(built.path), markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command("lessons")
+def open_lessons(
+    name: Name = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="FOLDER",
+            help="Write static pages that open offline instead: NAME, or all lessons.",
+            show_default=False,
+        ),
+    ] = None,
+    port: Port = None,
+    browser: Browser = True,
+) -> None:
+    """Open a lesson in the browser or export it; without NAME, list them."""
+    try:
+        chosen = all_lessons() if name is None else [find_lesson(name)]
+        if export is not None:
+            _export(chosen, export)
+        elif name is None:
+            show_list("python -m experiments lessons")
+        else:
+            raise typer.Exit(open_lesson(chosen[0], port, browser))
+    except (ValueError, OSError) as error:
+        _fail(str(error))
+
+
+def _export(lessons: Sequence[Lesson], folder: Path) -> None:
+    try:
+        from experiments.report.lesson_pages import export_lessons
+    except ModuleNotFoundError as error:
+        _fail(f"--export needs the extra `lessons`: pip install -e '.[lessons]' ({error})")
+    for path in export_lessons(lessons, folder):
+        console.print(str(path), markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

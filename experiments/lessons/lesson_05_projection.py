@@ -32,7 +32,7 @@ def _(mo):
 
         This uses no data, only the noisy answers and the public body, so it costs **no privacy**
         (post-processing). It is the **projection mechanism** of Nikolov, Talwar and Zhang. The
-        answers below are the same each time; only the size of the noise changes.
+        picture shows 25 fixed draws of Gaussian noise; the slider changes their size only.
         """
     )
     return
@@ -96,9 +96,9 @@ def _(mo):
             ),
             mo.accordion(
                 {
-                    "Answer 1": "Never, if the true answers lie in K. The segment from the noisy "
-                    "to the nearest point meets K at an angle of at least 90 degrees as seen from "
-                    "the truth, so the nearest point is closer to every point of K.",
+                    "Answer 1": "Never, if the true answers lie in K. At the nearest point, the "
+                    "way to the noisy answers and the way to any point of K make an angle of at "
+                    "least 90 degrees, so the nearest point is closer to every point of K.",
                     "Answer 2": "All noisy answers lie in K and are their own nearest points. In "
                     "the plane with little noise a projection is idle; in many dimensions it is "
                     "not, as we shall see.",
@@ -235,7 +235,7 @@ def _(mo):
         elements. Per query
 
         * before: $\sigma$, so $n^{-1}$;
-        * after: at most $\sqrt{\sigma\,w(K) / m}$, so $n^{-1/2}$ with a far smaller constant.
+        * after: at most $\sqrt{\sigma\,w(K) / m}$, so $n^{-1/2}$ with a smaller constant.
 
         The two meet where the noise is smaller than the body, and there the projection gains
         little. The points are measured, 15 releases each.

@@ -20,6 +20,7 @@ from geomdp.cli.planning.audit import audit
 from geomdp.cli.planning.bracket import bracket
 from geomdp.cli.planning.check_bound import check_bound
 from geomdp.cli.planning.curve import curve
+from geomdp.cli.planning.lessons import lessons
 from geomdp.cli.planning.lists import mechanisms, workloads
 from geomdp.cli.planning.width import width
 from geomdp.cli.progress import logged_to
@@ -85,3 +86,4 @@ app.command(rich_help_panel=LISTS)(workloads)
 app.command(rich_help_panel=LISTS)(mechanisms)
 app.command(rich_help_panel=LISTS)(ledger)
 app.command(rich_help_panel=LISTS)(cache)
+app.command(rich_help_panel=LISTS)(lessons)

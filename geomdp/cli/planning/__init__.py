@@ -1,1 +1,1 @@
-"""Commands that need no records: advice, brackets, curves, widths, and lists of what there is."""
+"""Commands that need no records: advice, brackets, curves, widths, lists and lessons."""

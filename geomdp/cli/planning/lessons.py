@@ -1,0 +1,111 @@
+"""The command `lessons`: the course in notebooks, listed or opened in the browser."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from geomdp.cli import display
+
+#: Folder of the package, which holds the lessons in a wheel; a checkout has them in experiments/.
+PACKAGE = Path(__file__).resolve().parents[2]
+NAME_HELP = "Number or name of a lesson; without it, list them."
+PORT_HELP = "Port of the notebook; by default the first free one."
+
+Name = Annotated[str | None, typer.Argument(help=NAME_HELP, show_default=False)]
+Port = Annotated[
+    int | None, typer.Option("--port", min=1, max=65535, help=PORT_HELP, show_default=False)
+]
+Browser = Annotated[
+    bool, typer.Option("--browser/--no-browser", help="Open a browser, or print the address only.")
+]
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One notebook: ``lesson_01_body.py`` is the lesson 1 with the name `body`."""
+
+    path: Path
+
+    @property
+    def number(self) -> int:
+        """Its place in the course, from 1."""
+        return int(self.path.stem.split("_")[1])
+
+    @property
+    def name(self) -> str:
+        """Its short name."""
+        return self.path.stem.split("_", 2)[2]
+
+    @property
+    def title(self) -> str:
+        """The first line of its docstring without the number."""
+        text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
+        return text.partition("\n")[0].removeprefix(f"Lesson {self.number}. ")
+
+
+def all_lessons() -> list[Lesson]:
+    """The lessons in their order."""
+    shipped, checkout = PACKAGE / "lessons", PACKAGE.parent / "experiments" / "lessons"
+    folder = shipped if shipped.is_dir() else checkout
+    return [Lesson(path) for path in sorted(folder.glob("lesson_[0-9][0-9]_*.py"))]
+
+
+def find_lesson(name: str) -> Lesson:
+    """The lesson of this number, short name or file name.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    known = all_lessons()
+    for lesson in known:
+        if name in {str(lesson.number), lesson.name, lesson.path.stem, lesson.path.name}:
+            return lesson
+    names = ", ".join(f"{lesson.number} ({lesson.name})" for lesson in known)
+    raise ValueError(f"NAME must be one of {names or 'no lesson at all'}, got {name!r}")
+
+
+def require_marimo() -> None:
+    """Raise a ValueError that names the extra if the notebooks cannot be opened here."""
+    if find_spec("marimo") is None:
+        raise ValueError(
+            "the lessons are marimo notebooks and need the extra `lessons`: "
+            "pip install 'geomdp[lessons]'"
+        )
+
+
+def open_lesson(lesson: Lesson, port: int | None, browser: bool) -> int:
+    """Serve a lesson on this machine until it is stopped by Ctrl-C; the server's exit code."""
+    require_marimo()
+    flags = [] if browser else ["--headless"]
+    if port is not None:
+        flags += ["--port", str(port)]
+    command = [sys.executable, "-m", "marimo", "run", *flags, str(lesson.path)]
+    return subprocess.run(command, check=False).returncode
+
+
+def show_list(command: str) -> None:
+    """Print the lessons and how to open one with `command`."""
+    rows = [(str(lesson.number), lesson.name, lesson.title) for lesson in all_lessons()]
+    display.print_table(["lesson", "name", "what it is about"], rows)
+    print(f"\nto open one: {command} 1")
+
+
+def lessons(name: Name = None, port: Port = None, browser: Browser = True) -> None:
+    """Open a lesson on the geometry of privacy; without NAME, list them.
+
+    Lessons are notebooks with sliders and exercises and need the extra `lessons`.
+    """
+    if name is None:
+        show_list("geomdp lessons")
+        return
+    raise typer.Exit(open_lesson(find_lesson(name), port, browser))
