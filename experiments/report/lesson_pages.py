@@ -65,7 +65,8 @@ def _document(title: str, body: str, style: str) -> str:
         "img { max-width: 100%; background: white; } details { margin: 0.5rem 0; }\n"
         ".control { color: var(--muted); } table { border-collapse: collapse; }\n"
         "td, th { padding: 0.2rem 0.8rem; border-bottom: 1px solid var(--line); }\n"
-        ".paragraph { display: block; margin: 0.8rem 0; }</style></head>\n"
+        ".paragraph { display: block; margin: 0.8rem 0; }\n"
+        ".control .paragraph, summary .paragraph { display: inline; }</style></head>\n"
         f"<body><main>{body}</main></body></html>\n"
     )
 

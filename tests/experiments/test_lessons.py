@@ -1,0 +1,148 @@
+"""The lessons run without a browser, their pictures fit, and the commands find and export them."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from typer.testing import CliRunner
+
+from experiments import __main__ as command_line
+from experiments.report.lesson_pages import export_lessons, static
+from geomdp.cli import main
+from geomdp.cli.planning import lessons as commands
+from geomdp.cli.planning.lessons import all_lessons, find_lesson
+
+ROOT = Path(__file__).parents[2]
+LESSONS = all_lessons()
+#: By how many pixels letters may pass the edge of a picture: the box of a letter holds its accents.
+OVERHANG = 3.0
+
+
+def test_lessons_are_numbered_from_one_and_have_titles() -> None:
+    assert [lesson.number for lesson in LESSONS] == [*range(1, len(LESSONS) + 1)]
+    assert all(lesson.title for lesson in LESSONS)
+    assert len({lesson.name for lesson in LESSONS}) == len(LESSONS)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.path.stem)
+def test_every_cell_runs_and_every_picture_fits(lesson, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without a notebook marimo renders no figure, so we keep them all and draw them ourselves.
+    figures: list[Figure] = []
+    made = Figure.__init__
+
+    def keep(figure: Figure, *args, **kwargs) -> None:
+        made(figure, *args, **kwargs)
+        figures.append(figure)
+
+    monkeypatch.setattr(Figure, "__init__", keep)
+    spec = importlib.util.spec_from_file_location(lesson.path.stem, lesson.path)
+    notebook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(notebook)
+    outputs, _ = notebook.app.run()
+    assert len([output for output in outputs if output is not None]) >= 5
+    assert figures
+    for figure in figures:
+        FigureCanvasAgg(figure).draw()
+        drawn, page = figure.get_tightbbox().transformed(figure.dpi_scale_trans), figure.bbox
+        assert drawn.x0 >= -OVERHANG
+        assert drawn.y0 >= -OVERHANG
+        assert drawn.x1 <= page.x1 + OVERHANG
+        assert drawn.y1 <= page.y1 + OVERHANG
+
+
+def test_lessons_of_a_wheel_are_found_in_the_package(tmp_path: Path, monkeypatch) -> None:
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    wheel = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"experiments/lessons": "geomdp/lessons"}
+    shutil.copytree(ROOT / "experiments" / "lessons", tmp_path / "lessons")
+    monkeypatch.setattr(commands, "PACKAGE", tmp_path)
+    shipped = all_lessons()
+    assert [lesson.name for lesson in shipped] == [lesson.name for lesson in LESSONS]
+    assert {lesson.path.parent for lesson in shipped} == {tmp_path / "lessons"}
+
+
+@pytest.mark.parametrize("name", ["1", "body", "lesson_01_body", "lesson_01_body.py"])
+def test_a_lesson_is_found_by_number_and_name(name: str) -> None:
+    assert find_lesson(name).path.name == "lesson_01_body.py"
+
+
+def test_an_unknown_lesson_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"NAME must be one of 1 \(body\), .* got 'zero'"):
+        find_lesson("zero")
+
+
+def _geomdp(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["geomdp", "lessons", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return int(stop.value.code or 0)
+
+
+def test_the_installed_command_lists_the_lessons(monkeypatch, capsys) -> None:
+    assert _geomdp(monkeypatch) == 0
+    printed = capsys.readouterr().out
+    assert all(lesson.name in printed for lesson in LESSONS)
+    assert "geomdp lessons 1" in printed
+
+
+def test_commands_name_the_extra_if_marimo_is_missing(monkeypatch, capsys, tmp_path) -> None:
+    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    assert _geomdp(monkeypatch, "1") == 2
+    assert "pip install 'geomdp[lessons]'" in capsys.readouterr().err
+    for arguments in (["lessons", "body"], ["lessons", "--export", str(tmp_path)]):
+        result = CliRunner().invoke(command_line.app, arguments)
+        assert result.exit_code == 1
+        assert "geomdp[lessons]" in result.output
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_lesson_is_served_with_the_flags_asked_for(monkeypatch) -> None:
+    called = []
+
+    class Finished:
+        returncode = 3
+
+    def run(command: list[str], *, check: bool) -> Finished:
+        called.append(command)
+        return Finished()
+
+    monkeypatch.setattr(commands.subprocess, "run", run)
+    assert _geomdp(monkeypatch, "body", "--no-browser", "--port", "2719") == 3
+    (command,) = called
+    assert command[1:-1] == ["-m", "marimo", "run", "--headless", "--port", "2719"]
+    assert Path(command[-1]) == find_lesson("body").path
+
+
+def test_the_static_form_keeps_text_formulas_answers_and_controls() -> None:
+    page = static(
+        '<span class="markdown"><span class="paragraph">A &lt; B <marimo-tex>||(x^2||)</marimo-tex>'
+        "</span></span><marimo-accordion data-labels='[\"Answer 1\"]'><div><b>yes</b></div>"
+        "</marimo-accordion><marimo-ui-element><marimo-slider data-initial-value='1' "
+        "data-label='\"epsilon\"' data-steps='[0.1, 0.5]'></marimo-slider></marimo-ui-element>"
+    )
+    assert '<span class="paragraph">A &lt; B <math display="inline">' in page
+    assert "<details><summary>Answer 1</summary><div><b>yes</b></div></details>" in page
+    assert "epsilon: <b>0.5</b>" in page
+    assert "marimo" not in page
+
+
+def test_what_has_no_static_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="<marimo-tabs> has no static form"):
+        static("<marimo-tabs></marimo-tabs>")
+
+
+def test_an_exported_lesson_loads_nothing_and_keeps_its_pictures(tmp_path: Path) -> None:
+    index, page = export_lessons([find_lesson("body")], tmp_path / "pages")
+    assert page.name in index.read_text()
+    text = page.read_text()
+    assert text.count('<img src="data:image/png;base64,') == 3
+    assert text.count("<details>") == 6
+    assert "<script" not in text
+    assert "http" not in text.replace("http://www.w3.org", "")

@@ -1,0 +1,111 @@
+"""The lessons in Chromium: they open without errors, and a slider moves a picture."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.keys import Keys
+
+from geomdp.cli.planning.lessons import Lesson, all_lessons
+
+#: Seconds for a server to start, for all cells to run and for one step of a slider.
+START, CELLS, STEP = 60.0, 120.0, 20.0
+#: Elements of the page and of the shadow trees in it that fit a selector.
+DEEP = """
+const found = [];
+const search = (root) => {
+  found.push(...root.querySelectorAll(arguments[0]));
+  root.querySelectorAll("*").forEach((part) => part.shadowRoot && search(part.shadowRoot));
+};
+search(document);
+return found;
+"""
+
+
+def _wait(condition: Callable[[], object], seconds: float, what: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{what} took more than {seconds:g} seconds"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def chrome() -> Iterator[Chrome]:
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    assert binary, "this test needs chromium on the path"
+    assert driver, "this test needs chromedriver on the path"
+    options = ChromeOptions()
+    options.binary_location = binary
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,1000"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = Chrome(options=options, service=Service(driver))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Lesson], str]]:
+    servers = []
+
+    def start(lesson: Lesson) -> str:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        flags = ["--headless", "--no-token", "--host", "127.0.0.1", "--port", str(port)]
+        command = [sys.executable, "-m", "marimo", "run", *flags, str(lesson.path)]
+        servers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+        address = f"http://127.0.0.1:{port}"
+        _wait(lambda: _answers(address), START, "the server")
+        return address
+
+    yield start
+    for server in servers:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urlopen(address, timeout=5):
+            return True
+    except URLError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.path.stem)
+def test_lesson_opens_and_a_slider_moves_a_picture(
+    lesson: Lesson, chrome: Chrome, serve: Callable[[Lesson], str]
+) -> None:
+    chrome.get(serve(lesson))
+
+    def deep(selector: str) -> list:
+        return chrome.execute_script(DEEP, selector)
+
+    def pictures() -> list[str]:
+        return [picture.get_attribute("src") for picture in deep("img")]
+
+    # Every formula is typeset and the last words are there once all cells have run.
+    _wait(lambda: "Next:" in chrome.page_source or len(pictures()) > 2, CELLS, "the first run")
+    _wait(lambda: deep("[role=slider]") and pictures(), CELLS, "a slider and a picture")
+    time.sleep(2.0)
+    before = pictures()
+    slider = deep("[role=slider]")[0]
+    chrome.execute_script("arguments[0].scrollIntoView(); arguments[0].focus()", slider)
+    slider.send_keys(Keys.ARROW_RIGHT)
+    _wait(lambda: pictures() != before, STEP, "a step of the slider")
+    assert len(pictures()) == len(before)
+    severe = [entry for entry in chrome.get_log("browser") if entry["level"] == "SEVERE"]
+    assert severe == []
+    assert not deep("[data-testid=cell-error], .marimo-error")
