@@ -118,8 +118,8 @@ def _(mo):
                     "hexagon. For a simplex this is always so. For a cube it is not: many pairs of "
                     "corners have the same difference.",
                     "Answer 2": "With $a - b$ it contains $b - a$: old and new change places.",
-                    "Answer 3": r"$\binom{4}{2} \cdot \frac12 = 3$. For a body that is symmetric to "
-                    "begin with, $K - K = 2K$, and the factor is only $2^m = 4$.",
+                    "Answer 3": r"$\binom{4}{2} \cdot \frac12 = 3$. For a body that is symmetric "
+                    "to begin with, $K - K = 2K$, and the factor is only $2^m = 4$.",
                 }
             ),
         ]

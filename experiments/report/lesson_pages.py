@@ -143,6 +143,8 @@ class _StaticWriter(HTMLParser):
                 label = static(self._accordions[-1][0].pop(0))
                 self.pieces.append(f"<details><summary>{label}</summary>")
         # Classes are those of marimo's style sheet, except for the paragraphs.
+        if not attrs.get("src", "data:").startswith("data:"):
+            raise ValueError(f"<{tag}> loads {attrs['src']!r}, which the page must hold itself")
         written = "".join(
             f' {name}="{escape(value)}"'
             for name, value in attrs.items()

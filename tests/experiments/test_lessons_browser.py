@@ -20,6 +20,8 @@ from geomdp.cli.planning.lessons import Lesson, all_lessons
 
 #: Seconds for a server to start, for all cells to run and for one step of a slider.
 START, CELLS, STEP = 60.0, 120.0, 20.0
+#: Seconds without a new picture after which all cells have run.
+QUIET = 5.0
 #: Elements of the page and of the shadow trees in it that fit a selector.
 DEEP = """
 const found = [];
@@ -96,10 +98,12 @@ def test_lesson_opens_and_a_slider_moves_a_picture(
     def pictures() -> list[str]:
         return [picture.get_attribute("src") for picture in deep("img")]
 
-    # Every formula is typeset and the last words are there once all cells have run.
-    _wait(lambda: "Next:" in chrome.page_source or len(pictures()) > 2, CELLS, "the first run")
-    _wait(lambda: deep("[role=slider]") and pictures(), CELLS, "a slider and a picture")
-    time.sleep(2.0)
+    def settled() -> bool:
+        seen = pictures()
+        time.sleep(QUIET)
+        return bool(seen) and bool(deep("[role=slider]")) and pictures() == seen
+
+    _wait(settled, CELLS, "the first run of all cells")
     before = pictures()
     slider = deep("[role=slider]")[0]
     chrome.execute_script("arguments[0].scrollIntoView(); arguments[0].focus()", slider)
