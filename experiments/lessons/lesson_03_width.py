@@ -186,6 +186,7 @@ def _(Figure, body_of, dimension, draws, gd, mo, np, which):
     _right.fill_between(_count, _running - 2 * _error, _running + 2 * _error, alpha=0.25)
     _right.axhline(_known.value, color="#D55E00", label=f"w(K) = {_known.value:.3f}")
     _right.set(xlabel="directions", xscale="log", ylim=(0.6 * _known.value, 1.4 * _known.value))
+    _right.minorticks_off()
     _right.legend(loc="lower right")
     mo.hstack([_figure], justify="start")
     return
@@ -379,6 +380,7 @@ def _(Figure, accuracy, log_size, mo, np):
     _crossings = _log_n, _log_n / _alpha**2
     _ax.set_title(f"the terms cross at k = {_crossings[0]:.0f} and k = {_crossings[1]:,.0f}")
     _ax.set(xlabel="number of queries k", ylabel="records, at epsilon = 1", ylim=(3, 3e7))
+    _ax.minorticks_off()  # drawing them takes as long as all the rest
     _ax.legend(loc="upper left")
     mo.hstack([_figure], justify="start")
     return

@@ -7,6 +7,8 @@ app = marimo.App(width="medium", app_title="4. Noise shaped like the body")
 
 @app.cell
 def _():
+    import io
+
     import marimo as mo
     import numpy as np
     from matplotlib.figure import Figure
@@ -14,7 +16,7 @@ def _():
     import geomdp as gd
     from geomdp.geometry.sampling import ExactSampler, HitAndRun, run_chains
 
-    return ExactSampler, Figure, HitAndRun, gd, mo, np, run_chains
+    return ExactSampler, Figure, HitAndRun, gd, io, mo, np, run_chains
 
 
 @app.cell
@@ -185,23 +187,38 @@ def _(mo):
 
 
 @app.cell
-def _(Figure, angle, corners, correlations, elliptope, gd, mo, np, points):
-    _figure = Figure(figsize=(8.8, 4.2), layout="constrained")
-    _solid = _figure.add_subplot(1, 2, 1, projection="3d")
-    gd.plotting.draw(elliptope, _solid)
-    for _one in range(4):
-        for _other in range(_one):
-            _solid.plot(*corners[[_one, _other]].T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
-    _solid.view_init(elev=20, azim=angle.value)
-    _solid.set_xlabel("$x_1$")
-    _solid.set_ylabel("$x_2$")
-    _solid.set_zlabel("$x_1 x_2$")
-    _flat = _figure.add_subplot(1, 2, 2)
+def _(Figure, corners, elliptope, gd, io, mo):
+    @mo.cache
+    def solid(azimuth):
+        """The elliptope and the six edges between the four records, as a PNG."""
+        figure = Figure(figsize=(4.4, 4.2), layout="constrained")
+        space = figure.add_subplot(projection="3d")
+        gd.plotting.draw(elliptope, space)
+        for one in range(4):
+            for other in range(one):
+                edge = corners[[one, other]]
+                space.plot(*edge.T, "o-", color="#D55E00", lw=1.5, ms=4, zorder=9)
+        space.view_init(elev=20, azim=azimuth)
+        space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1 x_2$")
+        space.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
+        space.set_box_aspect(None, zoom=0.85)
+        file = io.BytesIO()
+        figure.savefig(file, dpi=200)
+        return file.getvalue()
+
+    return (solid,)
+
+
+@app.cell
+def _(Figure, angle, correlations, mo, np, points, solid):
+    _figure = Figure(figsize=(4.4, 4.2), layout="constrained")
+    _flat = _figure.subplots()
     _flat.plot(*correlations[: points.value, :2].T, ".", ms=3, color="#0072B2")
     _flat.set(xlim=(-1.1, 1.1), ylim=(-1.1, 1.1), aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     _seen = correlations[: points.value].var() if points.value else np.nan
     _flat.set_title(f"variance of an entry {_seen:.3f}, theory 1/4")
-    mo.hstack([_figure], justify="start")
+    _turned = mo.image(solid(angle.value), width=440, alt="the elliptope of order 3")
+    mo.hstack([_turned, _figure], justify="start")
     return
 
 

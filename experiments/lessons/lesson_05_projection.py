@@ -295,6 +295,7 @@ def _(Figure, count, measured, mo, np, sigma_one, sizes, width):
     _now = float(measured[list(sizes).index(count.value)])
     _ax.set_title(f"n = {count.value}: from {sigma_one / count.value:.3f} to {_now:.3f}")
     _ax.set(xlabel="records n", ylabel="error per query (rmse)")
+    _ax.minorticks_off()  # drawing them takes as long as all the rest
     _ax.legend(loc="upper right", fontsize=9)
     mo.hstack([_figure], justify="start")
     return

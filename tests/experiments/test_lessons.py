@@ -136,7 +136,7 @@ def test_the_static_form_keeps_text_formulas_answers_and_controls() -> None:
 def test_what_has_no_static_form_is_refused() -> None:
     with pytest.raises(ValueError, match="<marimo-tabs> has no static form"):
         static("<marimo-tabs></marimo-tabs>")
-    with pytest.raises(ValueError, match="<img> loads 'https://example.org/a.png'"):
+    with pytest.raises(ValueError, match=r"<img> loads 'https://example\.org/a\.png'"):
         static('<img src="https://example.org/a.png">')
 
 
