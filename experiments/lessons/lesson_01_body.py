@@ -257,6 +257,7 @@ def _(Figure, gd, mo, np, shown):
     _figure = Figure(figsize=(4.5, 4.2), layout="constrained")
     _ax = _figure.add_subplot(projection="3d")
     gd.plotting.draw(_bodies[shown.value], _ax)
+    _ax.locator_params(nbins=3)
     mo.hstack([_figure], justify="start")
     return
 

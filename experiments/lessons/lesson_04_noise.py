@@ -201,7 +201,7 @@ def _(Figure, corners, elliptope, gd, io, mo):
         space.view_init(elev=20, azim=azimuth)
         space.set(xlabel="$x_1$", ylabel="$x_2$", zlabel="$x_1 x_2$")
         space.set(xticks=(-1, 0, 1), yticks=(-1, 0, 1), zticks=(-1, 0, 1))
-        space.set_box_aspect(None, zoom=0.85)
+        space.set_box_aspect((1, 1, 1), zoom=0.8)
         file = io.BytesIO()
         figure.savefig(file, dpi=200)
         return file.getvalue()
