@@ -274,14 +274,19 @@ def test_a_competing_mechanism_is_a_file_an_export_and_two_rows(copy: Path) -> N
     put_before(candidates, "    Candidate(\n        kind=Cone,", CANDIDATE)
     put_before(catalogue, "    TightCone,", "    WholeBall,")
     put_before(catalogue, '    "Ellipsoid": plain(', '    "WholeBall": plain(WholeBall, PURE),')
+    reason = 'WITHOUT: dict[str, str] = {"WholeBall": "its radius is not proved for floats"}'
+    catalogue.write_text(catalogue.read_text().replace("WITHOUT: dict[str, str] = {}", reason))
+    row = "| `WholeBall` | no: its radius is not proved for floats | |"
+    put_before(copy / "README.md", "| `Recursive` |", row)
     assert changed(copy) == {
         "geomdp/mechanisms/additive_noise/whole_ball.py",
         "geomdp/mechanisms/__init__.pyi",
         "geomdp/advice/candidates.py",
         "tests/mechanisms/catalogue.py",
     }
-    contracts = ("tests/mechanisms/test_contracts.py", "tests/advice/test_advisor.py")
-    pytest_in(copy, "WholeBall or exported or TestTable", *contracts)
+    contracts = ("tests/mechanisms/test_contracts.py", "tests/mechanisms/test_exact_paths.py")
+    advisor = "tests/advice/test_advisor.py"
+    pytest_in(copy, "WholeBall or exported or TestTable or table or listed", *contracts, advisor)
     assert run(copy, "-c", ADVISED) == "True\n"
 
 

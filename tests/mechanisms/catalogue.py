@@ -150,3 +150,8 @@ WORKLOADS: dict[str, Workload] = {
         @ np.random.default_rng(1).standard_normal((3, 9))
     ),
 }
+
+
+#: Rows of `MECHANISMS` without a correctly rounded release, each with the reason that the README's
+#: table gives.
+WITHOUT: dict[str, str] = {}

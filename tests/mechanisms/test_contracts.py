@@ -21,9 +21,9 @@ from tests.mechanisms.catalogue import (
     MECHANISMS,
     ON_REALS,
     POST_PROCESSED,
+    WITHOUT,
     WORKLOADS,
 )
-from tests.mechanisms.test_exact_paths import WITHOUT
 from tests.stats import mean_agrees, mean_at_most
 
 REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE

@@ -29,12 +29,10 @@ from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 from geomdp.workloads import Marginals
 from geomdp.workloads import SecondMoment as SecondMomentWorkload
-from tests.mechanisms.catalogue import MECHANISMS, WORKLOADS
+from tests.mechanisms.catalogue import MECHANISMS, WITHOUT, WORKLOADS
 from tests.readme import README
 
 N = 64
-#: Mechanisms of `MECHANISMS` without an exact path: what stands in the way.
-WITHOUT: dict[str, str] = {}
 #: Other classes that release or answer, and have none.
 OTHERS: dict[str, str] = {
     "Spectral": "its eigenvalues come from coupling from the past, too costly in ball arithmetic",
