@@ -33,6 +33,7 @@ from geomdp.bounds import (
     random_sign_bound,
     single_elements,
 )
+from geomdp.bounds.checker.codes import least_weight
 from geomdp.cli import main
 from geomdp.privacy import Adjacency
 from geomdp.workloads import (
@@ -363,3 +364,9 @@ def test_sets_beyond_all_sizes_are_rejected(sets: Document, reason: str, tmp_pat
 def test_nonsense_is_rejected(change: Document, tmp_path: Path) -> None:
     path = saved(BOUNDS["Hamming"](), tmp_path)
     rejected(path, json.loads(path.read_text()) | change)
+
+
+def test_sums_of_generators_may_be_lighter_than_all_of_them():
+    # The sum of the last two has one 1, all others have three or more.
+    generators = np.array([[1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 1, 1]])
+    assert least_weight(generators) == 1

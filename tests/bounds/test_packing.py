@@ -233,3 +233,9 @@ def test_bad_input_is_refused() -> None:
     other = single_elements(Marginals(8, 2), HAMMING, np.arange(16), "another workload")
     with pytest.raises(ValueError, match="of one workload"):
         certify([hamming(), other], epsilon=1.0, alpha=0.1)
+
+
+def test_separation_is_that_of_the_nearest_data_sets():
+    # Means e_0, (e_0 + e_1) / 2 and e_2 are 1/2, 1 and 1 apart.
+    packing = Packing(Explicit(np.eye(3)), np.arange(3), np.array([[0, 0], [0, 1], [2, 2]]))
+    assert packing.separation(WorstCase()) == pytest.approx(0.5, abs=1e-12)

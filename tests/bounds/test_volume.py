@@ -125,7 +125,10 @@ def test_no_mechanism_is_below_the_bound(workload):
             assert build is Cone  # no body with an exact sampler
             continue
         assert mechanism.predicted_rmse.value / 1e-4 > bound.value
-    counts = count_error(bound.certificate, epsilon=0.5)
+    radius = bound.certificate
+    counts = count_error(radius, epsilon=0.5)
+    # 8 e^2 = 59.11244879...
+    assert counts == pytest.approx(radius.dimension * radius.lower / (59.11244879 * 0.5), rel=1e-9)
     reached = counts / (1e-4 * math.sqrt(workload.n_queries))
     assert bound.value < reached <= bound.value + 1
     for metric in (RMS(), WorstCase()):

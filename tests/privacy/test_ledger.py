@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import re
 import signal
 import sqlite3
@@ -243,7 +244,9 @@ except RuntimeError as error:
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_a_forked_child_cannot_spend(tmp_path: Path, in_memory: bool) -> None:
+def test_a_forked_child_cannot_spend(
+    tmp_path: Path, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In memory both would spend the whole budget; a file of SQLite's must be opened anew."""
     arguments = [] if in_memory else [str(tmp_path / "budget.ledger")]
     run = subprocess.run(
@@ -252,6 +255,13 @@ def test_a_forked_child_cannot_spend(tmp_path: Path, in_memory: bool) -> None:
     of_child, of_parent = run.stdout.splitlines()
     assert "belongs to the process that forked this one" in of_child
     assert of_parent == "granted to the parent"
+    # The same without a second process: another number of this one.
+    with Ledger(PureDP(1.0), path=None if in_memory else tmp_path / "own.ledger") as ledger:
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "getpid", lambda: 0)
+            with pytest.raises(RuntimeError, match="forked this one"):
+                ledger.spend(claim(PureDP(0.1)), "by a child")
+        assert ledger.spends() == []
 
 
 def overspends(path: Path) -> bool:
