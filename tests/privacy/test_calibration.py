@@ -1,5 +1,6 @@
 import decimal
 import math
+import signal
 from decimal import Decimal
 from fractions import Fraction
 
@@ -18,6 +19,24 @@ from geomdp.privacy import (
     laplace_scale,
     zcdp_gaussian_scale,
 )
+
+#: Seconds in which each test here ends many times over: the scales are found by searches.
+LONGEST = 60
+
+
+@pytest.fixture(autouse=True)
+def searches_end():
+    """A search for a scale that never ends fails its test instead of stopping the suite."""
+
+    def stop(*_):
+        raise AssertionError(f"a search did not end within {LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(LONGEST)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
 
 EPSILON = np.finfo(np.float64).eps
 sensitivities = st.floats(1e-6, 1e6)
