@@ -90,6 +90,8 @@ def _(gd, mo, plt, solid):
     _ax.set_xticks([-1, 0, 1])
     _ax.set_yticks([-1, 0, 1])
     _ax.set_zticks([-1, 0, 1])
+    # Room for the name of the third axis.
+    _ax.set_box_aspect((1, 1, 1), zoom=0.85)
     solid_picture = mo.as_html(_figure)
     plt.close(_figure)
     return (solid_picture,)
