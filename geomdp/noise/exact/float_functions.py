@@ -22,12 +22,21 @@ _LOG_TERMS, _TURN_TERMS = 12, 11
 def logarithm(values: FloatArray) -> FloatArray:
     """ln x for normal x > 0, with a relative error of at most 2^-46.
 
-    Write x = m 2^e with m in [1/2^(1/2), 2^(1/2)). Then ln x = e ln 2 + 2 s (1 + s^2/3 + s^4/5 +
-    ...) with s = (m - 1) / (m + 1) and |s| < 0.172. The series is cut after twelve terms; the
-    rest is below 2^-60 of the sum. Relative errors are at most 3 u for s and 50 u for the sum by
-    Horner's rule, because all terms are positive. If e = 0, these are all errors. If e is not 0,
-    |ln x| is at least ln(2) / 2, both summands are at most 3 |ln x| in modulus, and rounding them
-    adds at most 10 u.
+    With x = m 2^e as in `split_logarithm`, ln x = e ln 2 + ln m. If e = 0, the errors of ln m are
+    all errors. If e is not 0, |ln x| is at least ln(2) / 2, both summands are at most 3 |ln x| in
+    modulus, and rounding them adds at most 10 u.
+    """
+    exponent, rest = split_logarithm(values)
+    return np.asarray(exponent * math.log(2) + rest)
+
+
+def split_logarithm(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The whole number e and ln m for normal x = m 2^e > 0 with m in [1/2^(1/2), 2^(1/2)).
+
+    With s = (m - 1) / (m + 1), |s| < 0.172 and ln m = 2 s (1 + s^2/3 + s^4/5 + ...), which is at
+    most 0.35 in modulus. The series is cut after twelve terms; the rest is below 2^-60 of the sum.
+    Relative errors are at most 3 u for s and 50 u for the sum by Horner's rule, because all terms
+    are positive.
     """
     mantissa, exponent = np.frexp(values)
     small = mantissa < math.sqrt(0.5)
@@ -38,7 +47,7 @@ def logarithm(values: FloatArray) -> FloatArray:
     for k in range(_LOG_TERMS - 2, -1, -1):
         series *= square
         series += 1 / (2 * k + 1)
-    return np.asarray((exponent - small) * math.log(2) + 2 * ratio * series)
+    return np.asarray(exponent - small, dtype=np.float64), 2 * ratio * series
 
 
 def sine_cosine(turns: FloatArray) -> tuple[FloatArray, FloatArray]:

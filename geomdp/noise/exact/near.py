@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray
+from geomdp.noise.exact.float_functions import logarithm, split_logarithm
 from geomdp.noise.exact.uniforms import WORD_BITS, Undecided, UniformBits
 
 #: The first words of uniform numbers: their first 62 bits as whole numbers below 2^62.
@@ -133,13 +134,13 @@ def _unit(values: FloatArray) -> FloatArray:
 def minus_log(words: Words) -> Near:
     """-ln U of uniform numbers U from their first words, and a bound on its error.
 
-    With w = 2^e t as in `_split`, the value is (62 - e) ln 2 - ln t. If e = 62, only the second
-    term is left. Otherwise the value is at least 0.34, and the two terms are at most 2.1 and 1.1
-    times as large as it. So the relative error of the value is at most 50 u. For the word 0 the
+    With w = t 2^e as in `split_logarithm`, the value is (62 - e) ln 2 - ln t. If e = 62, only the
+    second term is left. Otherwise the value is at least 0.34, and the two terms are at most 2.1 and
+    1.1 times as large as it. So the relative error of the value is at most 50 u. For the word 0 the
     value is infinite.
     """
     numbers = words.astype(np.float64)
-    e, log = _split(numbers)
+    e, log = split_logarithm(numbers)
     value = (WORD_BITS - e) * math.log(2) - log
     off = SHARE_ERROR * np.abs(value) + WORD_ERROR + CUT / numbers
     return np.where(numbers > 0, value, np.inf), off
@@ -148,30 +149,11 @@ def minus_log(words: Words) -> Near:
 def near_log(numbers: FloatArray) -> FloatArray:
     """ln x for x from 2^-62 to 2^62, to within 2^-45; -inf for x = 0.
 
-    The error holds even if x itself has a relative error of u. With x = 2^e t as in `_split`,
-    e ln 2 and the sum are at most 43 in modulus. They cause four errors of at most 43 u, and the
-    total error is below 2^-45.
+    The error holds even if x itself has a relative error of u. With x = t 2^e as in
+    `split_logarithm`, e ln 2 and the sum are at most 43 in modulus. They cause four errors of at
+    most 43 u, and the total error is below 2^-45.
     """
-    e, log = _split(numbers)
-    return np.asarray(np.where(numbers > 0, e * math.log(2) + log, -np.inf))
-
-
-def _split(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The e and ln t of x = 2^e t with t in [2^-1/2, 2^1/2].
-
-    With s = (t - 1) / (t + 1), |s| < 0.172 and ln t = 2 (s + s^3/3 + s^5/5 + ...), which is at most
-    0.35 in modulus. The series is cut after s^23. Relative to ln t, the rest is below 2^-66 and all
-    rounding errors together are below 40 u.
-    """
-    fraction, exponent = np.frexp(numbers)
-    low = fraction < math.sqrt(0.5)
-    t = np.where(low, 2 * fraction, fraction)
-    s = (t - 1) / (t + 1)
-    square = s * s
-    series = np.full_like(s, 1 / 23)
-    for odd in range(21, 0, -2):
-        series = series * square + 1 / odd
-    return np.asarray(exponent - low, dtype=np.float64), 2 * s * series
+    return np.asarray(np.where(numbers > 0, logarithm(numbers), -np.inf))
 
 
 def near_turn(words: Words) -> tuple[FloatArray, FloatArray]:
