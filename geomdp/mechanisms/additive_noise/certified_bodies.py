@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import scipy.linalg
 from scipy.spatial.distance import cdist
 
 from geomdp._typing import FloatArray, IntArray
@@ -25,14 +24,15 @@ from geomdp.bodies import (
     TriangulatedPolytope,
 )
 from geomdp.mechanisms.additive_noise.certified_rows import (
-    MAX_CHECKED,
     SLACK,
     CertifiedRows,
+    can_be_checked,
+    independent_rows,
+    lifted,
     longest_difference,
     proved_bound,
     pulled_back,
 )
-from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
@@ -92,22 +92,16 @@ def certified_body(
         None if answers are not whole numbers, the universe has more than 2^12 elements, or no proof
         is found.
     """
-    size = workload.universe.size
-    if size is None or size > MAX_CHECKED or not workload.whole_answers:
+    if not can_be_checked(workload):
         return None
     basis = body.affine_hull().basis
-    pivots = scipy.linalg.qr(basis.T, mode="r", pivoting=True)[1]
-    places = np.asarray(pivots[: basis.shape[1]], dtype=np.int64)
+    places = independent_rows(basis)
     points = np.unique(workload.evaluate(workload.universe.elements())[:, places], axis=0)
     fitting = _fitting(body, places, points, adjacency)
     if fitting is None:
         return None
     found, slack = fitting
-    offset = np.zeros(body.dimension)
-    if adjacency is Adjacency.REPLACE_ONE:
-        offset = answer_hull(workload, adjacency).offset
-    lift = np.asarray(np.linalg.solve(basis[places].T, basis.T).T, dtype=np.float64)
-    return CertifiedRows(places, noise_of(found), lift, offset, slack)
+    return lifted(workload, basis, places, adjacency, noise_of(found), slack)
 
 
 def _fitting(

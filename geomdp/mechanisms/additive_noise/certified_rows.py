@@ -88,20 +88,42 @@ def certified_rows(
         None if answers are not whole numbers, the universe has more than 2^12 elements, or no proof
         is found.
     """
-    size = workload.universe.size
-    if size is None or size > MAX_CHECKED or not workload.whole_answers:
+    if not can_be_checked(workload):
         return None
-    pivots = scipy.linalg.qr(root.T, mode="r", pivoting=True)[1]
-    places = np.asarray(pivots[: root.shape[1]], dtype=np.int64)
+    places = independent_rows(root)
     square = root[places] * (1 + SLACK)
     points = workload.evaluate(workload.universe.elements())[:, places]
     if not holds_differences(square, points, adjacency):
         return None
-    offset = np.zeros(len(root))
+    return lifted(workload, root, places, adjacency, noise_of(square))
+
+
+def can_be_checked(workload: Workload) -> bool:
+    """Whether answers are whole numbers, and all pairs of elements can be checked."""
+    size = workload.universe.size
+    return size is not None and size <= MAX_CHECKED and workload.whole_answers
+
+
+def independent_rows(columns: FloatArray) -> IntArray:
+    """Places of r rows of a matrix (m, r) of full rank that determine the others."""
+    pivots = scipy.linalg.qr(columns.T, mode="r", pivoting=True)[1]
+    return np.asarray(pivots[: columns.shape[1]], dtype=np.int64)
+
+
+def lifted(
+    workload: Workload,
+    columns: FloatArray,
+    places: IntArray,
+    adjacency: Adjacency,
+    noise: Noise,
+    slack: float = SLACK,
+) -> CertifiedRows:
+    """The rows at `places`, and all answers from them by the span of `columns` (m, r)."""
+    offset = np.zeros(len(columns))
     if adjacency is Adjacency.REPLACE_ONE:
         offset = answer_hull(workload, adjacency).offset
-    lift = np.asarray(np.linalg.solve(root[places].T, root.T).T, dtype=np.float64)
-    return CertifiedRows(places, noise_of(square), lift, offset)
+    lift = np.asarray(np.linalg.solve(columns[places].T, columns.T).T, dtype=np.float64)
+    return CertifiedRows(places, noise, lift, offset, slack)
 
 
 def holds_differences(root: FloatArray, points: FloatArray, adjacency: Adjacency) -> bool:
