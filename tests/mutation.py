@@ -5,15 +5,22 @@ number, a comparison, an argument), and runs the tests of the package that reach
 change that no test notices survives. The table at the end counts them by file, and every survivor
 is printed as a diff: it is either a test that is missing, or a change that makes no difference.
 
-Needs the extra `mutation`. A run takes minutes (`privacy`) to hours (`mechanisms`), and can be
-stopped and continued with ``--folder``. mutmut leaves out decorated functions, so properties.
+A package has thousands of mutants, and a survivor costs every test that reaches it, so a run over
+all of them takes hours. ``--sample 100`` runs 100 mutants drawn at random by a fixed seed: the
+share that is killed among them estimates the share among all, and the table holds the 95% interval
+of Clopper and Pearson. ``--table`` adds the outcome to ``paper_figures/mutation.csv``.
+
+Needs the extra `mutation`. A run can be stopped and continued with ``--folder``. mutmut leaves out
+decorated functions, so properties.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -21,7 +28,12 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from scipy import stats
+
 ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "paper_figures" / "mutation.csv"
+#: Seed of the draw of a sample, so that a second run draws the same mutants.
+SEED = 20261122
 #: Folders of tests by the package of geomdp whose mutants they are to kill.
 TESTS = {
     "privacy": ("tests/privacy",),
@@ -57,28 +69,83 @@ def prepare(package: str, folder: Path) -> None:
         file.write("\n".join(["", "[tool.mutmut]", *lines, ""]))
 
 
-def report(folder: Path) -> None:
-    """Print the table of outcomes by file, and the survivors as diffs."""
-    total: Counter[str] = Counter()
-    survivors = []
+def mutmut(folder: Path, *arguments: str) -> None:
+    """Run mutmut in `folder`, on the copy there."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    subprocess.run(command, cwd=folder, env=environment, check=False)
+
+
+def outcomes(folder: Path) -> dict[str, dict[str, str]]:
+    """What happened to each mutant, by the file of the package and the mutant's name."""
+    found = {}
     for path in sorted((folder / "mutants").rglob("*.meta")):
-        codes = json.loads(path.read_text())["exit_code_by_key"]
-        counts = Counter(OUTCOMES.get(code, "timed out") for code in codes.values())
-        if counts:
-            print(f"{path.name.removesuffix('.meta'):28}", dict(counts))
-        total += counts
-        survivors += [name for name, code in codes.items() if code == 0]
-    print(f"{'together':28}", dict(total))
-    for name in survivors:
-        subprocess.run([sys.executable, "-m", "mutmut", "show", name], cwd=folder, check=False)
+        codes = json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]
+        if codes:
+            found[path.name.removesuffix(".meta")] = {
+                name: OUTCOMES.get(code, "timed out") for name, code in codes.items()
+            }
+    return found
+
+
+def drawn(folder: Path, size: int) -> list[str]:
+    """Names of `size` mutants drawn without replacement from all mutants of the package."""
+    # mutmut has no command that only makes mutants; it makes them before it looks for this name.
+    mutmut(folder, "run", "--max-children", "1", "no mutant has this name")
+    names = sorted(name for by_name in outcomes(folder).values() for name in by_name)
+    return random.Random(SEED).sample(names, min(size, len(names)))
+
+
+def row(package: str, folder: Path) -> dict[str, object]:
+    """Counts of outcomes, and the killed share with its interval; a time-out counts as killed."""
+    counts = Counter(what for by_name in outcomes(folder).values() for what in by_name.values())
+    run = counts.total() - counts["not run"] - counts["skipped"]
+    killed = counts["killed"] + counts["timed out"]
+    interval = stats.binomtest(killed, run).proportion_ci(0.95, method="exact")
+    return {
+        "package": package,
+        "mutants": counts.total(),
+        "run": run,
+        **{name: counts[name] for name in ("killed", "timed out", "survived", "no test")},
+        "killed share": round(killed / run, 3),
+        "low": round(interval.low, 3),
+        "high": round(interval.high, 3),
+    }
+
+
+def write(result: dict[str, object]) -> None:
+    """Put the row of a package into the committed table, in place of an earlier one."""
+    rows = []
+    if TABLE.exists():
+        with TABLE.open(encoding="utf-8", newline="") as file:
+            rows = [old for old in csv.DictReader(file) if old["package"] != result["package"]]
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(result), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted([*rows, result], key=lambda each: str(each["package"])))
+
+
+def report(folder: Path) -> None:
+    """Print the outcomes by file, and the survivors as diffs."""
+    found = outcomes(folder)
+    for name, by_name in found.items():
+        counts = Counter(by_name.values())
+        if counts.total() > counts["not run"]:
+            print(f"{name:28}", dict(counts))
+    for by_name in found.values():
+        for name, what in by_name.items():
+            if what == "survived":
+                mutmut(folder, "show", name)
 
 
 def main() -> None:
     """Run mutmut on one package and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("package", choices=TESTS)
+    parser.add_argument("--sample", type=int, help="how many mutants, drawn at random; else all")
     parser.add_argument("--folder", type=Path, help="a folder of an earlier run, to continue it")
     parser.add_argument("--report-only", action="store_true", help="only read what --folder holds")
+    parser.add_argument("--table", action="store_true", help=f"write the counts to {TABLE.name}")
     chosen = parser.parse_args()
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="geomdp-mutation-"))
     if not (folder / "geomdp").exists():
@@ -86,10 +153,13 @@ def main() -> None:
         prepare(chosen.package, folder)
     print(f"in {folder}")
     if not chosen.report_only:
-        command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
-        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        subprocess.run(command, cwd=folder, env=environment, check=False)
+        names = [] if chosen.sample is None else drawn(folder, chosen.sample)
+        mutmut(folder, "run", "--max-children", "1", *names)
     report(folder)
+    result = row(chosen.package, folder)
+    print(result)
+    if chosen.table:
+        write(result)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ hashed. The hash of several modules is that of the set of their hashes, without 
 * It sees every other change of code: a constant, a default, the name of a variable, the order of
   statements, a module that is added or removed. Of geomdp it covers the modules that a script can
   reach (`experiments.engine.reach`), so other parts may change without making a figure stale.
-* It does not see comments, docstrings, formatting, which module a name is imported from, where a
-  module is, and modules of nothing but a docstring and imports. Moving a function from one module
-  to another changes both modules, so that is seen.
+* It does not see comments, docstrings, the messages of raised exceptions, formatting, which module
+  a name is imported from, where a module is, and modules of nothing but a docstring and imports.
+  Moving a function from one module to another changes both modules, so that is seen.
 
 Two edits can therefore change a result and leave the hash: importing another object under the same
 name from a package outside this repository, and swapping the names of two modules, or of two
@@ -113,6 +113,9 @@ def _code(part: object) -> object:
 
     Empty fields are left out: versions of Python differ in which of them exist.
     """
+    if isinstance(part, ast.Raise):
+        # The type alone: what an error says changes no number.
+        return "Raise", _code(part.exc.func if isinstance(part.exc, ast.Call) else part.exc)
     if isinstance(part, ast.AST):
         fields = ((name, _code(getattr(part, name, None))) for name in part._fields)
         return type(part).__name__, [(name, v) for name, v in fields if v not in (None, [])]
