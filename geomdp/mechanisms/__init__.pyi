@@ -40,6 +40,11 @@ from .results import Release as Release
 from .second_moments.covariance import Covariance as Covariance
 from .second_moments.pair_marginals import PairMarginals as PairMarginals
 from .second_moments.second_moment import SecondMoment as SecondMoment
+from .selection.base import Choice as Choice
+from .selection.base import Selection as Selection
+from .selection.exponential_mechanism import ExponentialMechanism as ExponentialMechanism
+from .selection.noisy_maximum import PermuteAndFlip as PermuteAndFlip
+from .selection.noisy_maximum import ReportNoisyMax as ReportNoisyMax
 from .smooth.degree import DegreeRule as DegreeRule
 from .smooth.degree import LeastPredictedError as LeastPredictedError
 from .smooth.degree import TheoremDegree as TheoremDegree

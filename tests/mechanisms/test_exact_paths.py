@@ -13,13 +13,17 @@ import geomdp.mechanisms
 from geomdp.mechanisms import (
     AboveThreshold,
     Covariance,
+    ExponentialMechanism,
     IterativeConstruction,
     Mechanism,
     NumericSparse,
     OnlineConstruction,
     PairMarginals,
+    PermuteAndFlip,
     PrintedNumericSparse,
+    ReportNoisyMax,
     SecondMoment,
+    Selection,
     SmoothSummary,
     Sparse,
     SparseProject,
@@ -50,13 +54,15 @@ STREAMS = {
     NumericSparse: PureDP(1.0),
     PrintedNumericSparse: ApproxDP(0.5, 1e-6),
 }
+CHOICES = {ExponentialMechanism, ReportNoisyMax, PermuteAndFlip}
 #: Other classes that release exactly, with their own tests.
 OTHERS_EXACT = {
     IterativeConstruction,  # test_exact_truths.py
     OnlineConstruction,  # test_exact_truths.py
     SparseProject,  # test_rounded_rows.py
+    *CHOICES,  # test_selection.py
 }
-BASES = {Mechanism, AdditiveMechanism}
+BASES = {Mechanism, AdditiveMechanism, Selection}
 
 
 def built(name, workload):
@@ -93,7 +99,7 @@ def table() -> dict[str, list[str]]:
 
 def test_the_readme_gives_the_reasons():
     reasons = {MECHANISMS[name].kind.__name__: why for name, why in WITHOUT.items()} | OTHERS
-    interactive = {*STREAMS, IterativeConstruction, OnlineConstruction}
+    interactive = {*STREAMS, *CHOICES, IterativeConstruction, OnlineConstruction}
     streams = {kind.__name__ for kind in interactive}
     for name, (exact, before) in table().items():
         if name in reasons:

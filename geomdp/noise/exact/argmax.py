@@ -1,12 +1,14 @@
-"""The exponential mechanism for exact scores, by float64 with error bounds or ball arithmetic.
+"""The index of the largest noisy score, by float64 with error bounds or by ball arithmetic.
 
-Float64 decides if the largest noisy score is ahead of all others by more than the error bounds.
-Otherwise ball arithmetic (`arb`, intervals around the exact values) decides.
+A `Perturbation` is the noise on each score. With Gumbel noise the choice is the exponential
+mechanism. Float64 decides if the largest noisy score is ahead of all others by more than the error
+bounds. Otherwise ball arithmetic (`arb`, intervals around the exact values) decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,19 +16,86 @@ from flint import arb
 
 from geomdp._typing import FloatArray
 from geomdp.noise.exact.laplace_numbers import ExactNumber, exact_ball
-from geomdp.noise.exact.near import LOG_ERROR, minus_log, near_log
+from geomdp.noise.exact.near import (
+    LOG_ERROR,
+    Near,
+    NearVector,
+    Words,
+    minus_log,
+    near_laplaces,
+    near_log,
+)
 from geomdp.noise.exact.rounding import refined
 from geomdp.noise.exact.uniforms import Draw, Entropy, Undecided, UniformBits
-from geomdp.noise.exact.variates import exponentials
+from geomdp.noise.exact.variates import Vector, exponentials, laplaces
 
 
-def noisy_argmax(scores: FloatArray, scale: float, entropy: Entropy | None = None) -> int:
-    """An index with probability proportional to exp(scores[i] / scale).
+@dataclass(frozen=True)
+class Perturbation:
+    """Independent noise of scale 1 on the scores of a choice.
+
+    Parameters
+    ----------
+    balls : callable
+        (k, draw) -> the k noise variables in ball arithmetic.
+    near : callable
+        k -> the same variables in float64 with error bounds, as a function of uniform numbers.
+    sample : callable
+        (generator, k) -> k variables by NumPy, for simulations from a seed.
+    """
+
+    balls: Callable[[int, Draw], Vector]
+    near: Callable[[int], NearVector]
+    sample: Callable[[np.random.Generator, int], FloatArray]
+
+
+def _near_gumbels(count: int) -> NearVector:
+    """-ln E with E = -ln U.
+
+    The computed E has an error of at most `off`, so ln E has one of at most off / (E - off), plus
+    that of `near_log`. The bound is infinite where E is not above 2 off.
+    """
+
+    def evaluate(words: Words) -> Near:
+        size, off = minus_log(words)
+        errors = np.where(size > 2 * off, off / (size - off) * 2 + LOG_ERROR, np.inf)
+        return -near_log(size), errors
+
+    return NearVector(count, evaluate)
+
+
+def _gumbels(count: int, draw: Draw) -> Vector:
+    return [-value.log() for value in exponentials(count, draw)]
+
+
+#: -ln E: the choice is the exponential mechanism.
+GUMBEL = Perturbation(_gumbels, _near_gumbels, lambda rng, k: rng.gumbel(size=k))
+#: -ln U.
+EXPONENTIAL = Perturbation(
+    exponentials,
+    lambda count: NearVector(count, minus_log),
+    lambda rng, k: rng.standard_exponential(k),
+)
+#: ln(U / V).
+LAPLACE = Perturbation(
+    laplaces, lambda count: near_laplaces(count, 1.0), lambda rng, k: rng.laplace(size=k)
+)
+
+
+def noisy_argmax(
+    scores: FloatArray,
+    scale: float,
+    entropy: Entropy | None = None,
+    *,
+    perturbation: Perturbation = GUMBEL,
+) -> int:
+    """The index of the largest scores[i] + scale * noise, decided exactly for the floats.
 
     The floats `scores` (k,) and `scale` stand for their exact values. See `exact_argmax`.
     """
     values = scores.tolist()
-    return exact_argmax(scores, np.zeros(len(scores)), values.__getitem__, scale, entropy)
+    none = np.zeros(len(scores))
+    return exact_argmax(scores, none, values.__getitem__, scale, entropy, perturbation=perturbation)
 
 
 def exact_argmax(
@@ -35,11 +104,13 @@ def exact_argmax(
     exact: Callable[[int], ExactNumber],
     scale: float,
     entropy: Entropy | None = None,
+    *,
+    perturbation: Perturbation = GUMBEL,
 ) -> int:
-    """An index with probability proportional to exp(exact(i) / scale), by the Gumbel-max method.
+    """The index of the largest exact(i) + scale * noise.
 
-    It is the index i of the largest exact(i) / scale - ln E_i, where the E_i are independent
-    exponential variables. -ln E_i is a Gumbel variable.
+    With Gumbel noise -ln E_i, where the E_i are independent exponential variables, index i has a
+    probability proportional to exp(exact(i) / scale).
 
     Parameters
     ----------
@@ -53,12 +124,14 @@ def exact_argmax(
         Above 0; stands for its exact value, a dyadic rational.
     entropy : callable, optional
         Source of random bytes; by default `os.urandom`. Other sources are for tests only.
+    perturbation : Perturbation, optional
+        The noise; by default Gumbel noise.
     """
 
     def largest(draw: Draw) -> int:
         unit = arb(scale)
-        spread = exponentials(len(near), draw)
-        keys = [exact_ball(exact(i)) / unit - e.log() for i, e in enumerate(spread)]
+        variables = perturbation.balls(len(near), draw)
+        keys = [exact_ball(exact(i)) / unit + z for i, z in enumerate(variables)]
         best = 0
         for i, key in enumerate(keys):
             # Compare the exact midpoints. Rounded to floats, midpoints of large scores could be
@@ -69,15 +142,17 @@ def exact_argmax(
             return best
         raise Undecided
 
-    return refined(largest, entropy, partial(_by_floats, near, errors, scale))
+    by_floats = partial(_by_floats, near, errors, scale, perturbation.near(len(near)))
+    return refined(largest, entropy, by_floats)
 
 
-def _by_floats(near: FloatArray, errors: FloatArray, scale: float, bits: UniformBits) -> int:
+def _by_floats(
+    near: FloatArray, errors: FloatArray, scale: float, noise: NearVector, bits: UniformBits
+) -> int:
     """The index of the largest key, from the first 62 bits of each uniform number.
 
-    The key of index i is score / scale - ln E with E = -ln U. The computed E has an error of at
-    most `off`, so ln E has one of at most off / (E - off), plus that of `near_log`. The two terms
-    and their sum are rounded, each by at most half a unit in its last place.
+    The key of index i is score / scale + noise. The two terms and their sum are rounded, each by at
+    most half a unit in its last place.
 
     Raises
     ------
@@ -85,13 +160,11 @@ def _by_floats(near: FloatArray, errors: FloatArray, scale: float, bits: Uniform
         If the error bounds of the largest key and of another one overlap.
     """
     with np.errstate(all="ignore"):
-        size, off = minus_log(bits.first_words(len(near)))
-        gumbel = -near_log(size)
+        values, off = noise.evaluate(bits.first_words(noise.count))
         shift = near / scale
-        keys = shift + gumbel
-        rounding = 2.0**-51 * (np.abs(shift) + np.abs(gumbel) + np.abs(keys)) + 2.0**-1000
-        wrong = errors / scale * (1 + 2.0**-50) + off / (size - off) * 2 + LOG_ERROR + rounding
-        wrong = np.where(size > 2 * off, wrong, np.inf)
+        keys = shift + values
+        rounding = 2.0**-51 * (np.abs(shift) + np.abs(values) + np.abs(keys)) + 2.0**-1000
+        wrong = errors / scale * (1 + 2.0**-50) + off + rounding
         lowest = keys - wrong
         best = int(np.argmax(lowest))
         rivals = keys + wrong

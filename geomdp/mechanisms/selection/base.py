@@ -1,0 +1,234 @@
+"""Choosing a query with a nearly largest answer: what all private choices share."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from geomdp._typing import FloatArray, RandomState
+from geomdp._validation import vector, whole
+from geomdp.data.counting.tallies import CountedRecords, totals_of
+from geomdp.mechanisms.protocol import release_once, source_and_record
+from geomdp.mechanisms.sensitivity import checked_workload, pure_only
+from geomdp.noise.exact.argmax import Perturbation, noisy_argmax
+from geomdp.privacy import Adjacency, Exact, Guarantee, Ledger, PureDP
+from geomdp.privacy.definitions import checked_adjacency
+from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
+from geomdp.workloads import Workload
+from geomdp.workloads.base import MAX_SCORES
+from geomdp.workloads.universe.universes import Records
+
+#: Largest number of queries: their ranges are found from the workload's extreme answers in 2m
+#: directions.
+MAX_QUERIES = 1 << 13
+#: Spread and scale are computed in float64 with fewer than 8 roundings. Rounded up by this share,
+#: the scale is at least the exact one.
+ROUNDED_UP = 1 + 2.0**-49
+#: Whole numbers below this are exact in float64.
+EXACT_BELOW = 2**53
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The query that was chosen, and the claim that goes with it.
+
+    Parameters
+    ----------
+    index : int
+        Number of the query in the workload.
+    label : str
+        Its label.
+    guarantee : Guarantee
+        The privacy record of this release.
+    """
+
+    index: int
+    label: str
+    guarantee: Guarantee
+
+
+class Selection(abc.ABC):
+    """Choose the query whose noisy sum over the records is largest.
+
+    The score of query j is s_j, its sum over the records. Between neighbours the score s_j changes
+    by d_j. The choice does not change if all scores change by the same amount, so what counts is
+    the spread R, a bound on the largest d_i - d_j over queries i and j and over neighbours. Noise
+    of scale R / eps on each score is then eps-DP for the three kinds of noise used here. In the
+    worst case R is twice the sensitivity of a score. For counting queries under add/remove R is 1,
+    because no score moves against another one by more.
+
+    Parameters
+    ----------
+    workload : Workload
+        At least 2 and at most 8192 queries, which are the candidates; their answers are means.
+    n : int
+        Number of records under replace-one; the declared public normaliser under add/remove.
+    privacy : PureDP
+        The guarantee of one release.
+    adjacency : Adjacency
+        Neighbour relation.
+
+    Raises
+    ------
+    ValueError
+        For parameters of another type, n below 1, another number of queries, or queries whose
+        differences are constant.
+    """
+
+    #: The noise on each score, in units of the scale.
+    perturbation: ClassVar[Perturbation]
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        n: int,
+        privacy: PureDP,
+        adjacency: Adjacency = Adjacency.REPLACE_ONE,
+    ) -> None:
+        self.workload, self.n = checked_workload(workload), whole(n, "n")
+        self.privacy = pure_only(privacy, type(self).__name__)
+        self.adjacency = checked_adjacency(adjacency)
+        whole(workload.n_queries, "number of queries", 2, MAX_QUERIES)
+        self.spread = spread(workload, adjacency)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.workload!r}; n={self.n}; {self.guarantee})"
+
+    @property
+    def scale(self) -> float:
+        """Scale R / eps of the noise on sums."""
+        return self.spread / self.privacy.epsilon * ROUNDED_UP
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The claim of the constructor.
+
+        Sums of whole numbers are exact, and the choice is then decided exactly.
+        """
+        arithmetic = DECIDED_ARITHMETIC if self._decided else FLOAT64_CAVEAT
+        return Guarantee(self.privacy, self.adjacency, Exact(), arithmetic)
+
+    @property
+    def _decided(self) -> bool:
+        return self.workload.whole_answers and self.n <= self._capacity
+
+    @cached_property
+    def _capacity(self) -> int:
+        """Largest number of records whose sums of whole answers are exact."""
+        return int(EXACT_BELOW // max(1.0, self.workload.l1_radius())) - 1
+
+    @abc.abstractmethod
+    def loss(self, gamma: float) -> float:
+        """Largest answer minus the chosen one, exceeded with probability at most `gamma`.
+
+        It holds for all data, in the units of the answers. ``ValueError`` unless 0 < gamma < 1.
+        """
+
+    @abc.abstractmethod
+    def _law(self, scores: FloatArray) -> FloatArray:
+        """Probability of each query (m,), for scores in units of the scale."""
+
+    def probabilities(self, answers: FloatArray) -> FloatArray:
+        """Probability that each query is chosen (m,), for true mean answers (m,).
+
+        It depends on the true answers, so it is for public or made-up data only.
+        """
+        means = vector(answers, self.workload.n_queries, "answers")
+        return self._law(means * (self.n / self.scale))
+
+    def release(
+        self,
+        records: Records | Iterable[Records] | CountedRecords,
+        rng: RandomState = None,
+        *,
+        ledger: Ledger | None = None,
+    ) -> Choice:
+        """Choose a query whose answer on `records` is nearly the largest.
+
+        Parameters
+        ----------
+        records : array, DataFrame, or iterable of chunks of one
+            Records in the encoding of `workload.universe`; under replace-one exactly n of them.
+            Or counts of records from `gd.data.count_records`.
+        rng : Generator, int or None
+            None draws from the entropy of the operating system. A seed or generator makes the
+            choice reproducible; its record then says ``seeded: no privacy claim``.
+        ledger : Ledger, optional
+            The privacy budget. It is asked before the records are read, and pays after they are
+            found valid and before the choice.
+
+        Raises
+        ------
+        ValueError
+            For records outside the universe, another number of them than n under replace-one, or
+            too many for exact sums. Nothing is paid.
+        BudgetExhausted
+            If the ledger cannot pay. The records are not read.
+        """
+        generator, guarantee = source_and_record(rng, self.guarantee)
+
+        def read() -> tuple[int, FloatArray]:
+            totals = totals_of(self.workload, records)
+            if self._decided and totals.count > self._capacity:
+                raise ValueError(
+                    f"records must number at most {self._capacity}: sums over more of them are "
+                    "not exact in float64"
+                )
+            return totals.count, totals.sums
+
+        def draw(labels: list[str], sums: FloatArray) -> Choice:
+            if rng is None:
+                chosen = noisy_argmax(sums, self.scale, perturbation=self.perturbation)
+            else:
+                noise = self.perturbation.sample(generator, len(sums))
+                chosen = int(np.argmax(sums + self.scale * noise))
+            return Choice(chosen, labels[chosen], guarantee)
+
+        return release_once(
+            type(self).__name__,
+            self.n,
+            guarantee,
+            ledger,
+            set_up=self.workload.labels,
+            read=read,
+            draw=draw,
+        )
+
+
+def spread(workload: Workload, adjacency: Adjacency) -> float:
+    """A bound on how far the sums of two queries move against each other between neighbours.
+
+    With l_j and u_j the least and the largest value of query j: replacing a record moves sum i by
+    at most u_i - l_i up and sum j by at most u_j - l_j down. A record that is added moves sum i
+    against sum j by at most u_i - l_j.
+
+    ``ValueError`` if it is 0. Cost: `extreme_answers` in 2m directions.
+    """
+    lowest, highest = _ranges(workload)
+    if adjacency is Adjacency.ADD_REMOVE:
+        found = float(highest.max() - lowest.min())
+    else:
+        found = float(np.sort(highest - lowest)[-2:].sum())
+    if not (np.isfinite(found) and found > 0):
+        raise ValueError(f"workload must have queries that vary by a finite amount, got {found!r}")
+    return found
+
+
+def _ranges(workload: Workload) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of each query over the universe: (m,) each."""
+    m = workload.n_queries
+    lowest, highest = np.empty(m), np.empty(m)
+    step = max(1, MAX_SCORES // (4 * m))
+    for begin in range(0, m, step):
+        places = np.arange(begin, min(begin + step, m))
+        directions = np.zeros((len(places), m))
+        directions[np.arange(len(places)), places] = 1.0
+        highest[places] = workload.extreme_answers(directions)[np.arange(len(places)), places]
+        lowest[places] = workload.extreme_answers(-directions)[np.arange(len(places)), places]
+    return lowest, highest

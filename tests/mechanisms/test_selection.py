@@ -1,0 +1,209 @@
+"""Private choices: their laws, the privacy of these, and the loss that is promised."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+import geomdp as gd
+from geomdp.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, Selection
+from geomdp.mechanisms.selection.base import ROUNDED_UP, spread
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
+from geomdp.workloads import Explicit
+
+KINDS = [ExponentialMechanism, ReportNoisyMax, PermuteAndFlip]
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+#: Level of each statistical test.
+LEVEL = 1e-6
+DRAWS = 5_000
+
+#: Candidates over five elements. Some answers are negative, so that sums move both ways.
+SIGNED = Explicit(
+    np.array([[1.0, -1.0, 0.0, 2.0, 0.0], [0.0, 2.0, -1.0, -1.0, 0.0], [1.0, 1.0, 0.0, -1.0, 1.0]])
+)
+COUNTS = Explicit(np.array([[1.0, 0, 0, 1], [0, 1.0, 0, 1], [0, 0, 1.0, 0], [1, 1, 0, 0]]))
+
+
+def choice(
+    kind: type[Selection], workload: Explicit, adjacency: Adjacency, n: int, epsilon: float = 1.0
+) -> Selection:
+    return kind(workload, n=n, privacy=PureDP(epsilon), adjacency=adjacency)
+
+
+def largest_loss(mechanism: Selection, data: list[list[int]]) -> float:
+    """The largest log ratio of probabilities over the neighbours among the data sets."""
+    worst = 0.0
+    for records in data:
+        here = mechanism.probabilities(_means(mechanism, records))
+        for other in _neighbours(records, mechanism):
+            there = mechanism.probabilities(_means(mechanism, other))
+            worst = max(worst, float(np.abs(np.log(here) - np.log(there)).max()))
+    return worst
+
+
+def _means(mechanism: Selection, records: list[int]) -> np.ndarray:
+    return mechanism.workload.evaluate(np.array(records)).sum(axis=0) / mechanism.n
+
+
+def _neighbours(records: list[int], mechanism: Selection) -> list[list[int]]:
+    elements = range(mechanism.workload.universe.size)
+    if mechanism.adjacency is ADD:
+        return [[*records, new] for new in elements]
+    return [[new, *records[1:]] for new in elements]
+
+
+def _data(workload: Explicit, n: int) -> list[list[int]]:
+    elements = range(workload.universe.size)
+    return [list(chosen) for chosen in itertools.product(elements, repeat=n)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("adjacency", [REPLACE, ADD])
+@pytest.mark.parametrize("workload", [SIGNED, COUNTS], ids=["signed", "counts"])
+def test_no_neighbours_are_further_apart_than_epsilon(
+    kind: type[Selection], adjacency: Adjacency, workload: Explicit
+) -> None:
+    mechanism = choice(kind, workload, adjacency, n=2)
+    assert largest_loss(mechanism, _data(workload, 2)) <= 1.0 + 1e-7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_epsilon_is_reached(kind: type[Selection]) -> None:
+    # One query gains 1 and another one loses 1 (replace-one), over many records that agree: the
+    # probability of a query far behind moves by nearly the factor e^epsilon. So a spread that is
+    # smaller by a tenth breaks the claim.
+    workload = Explicit(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.0, 0.0, 0.0]]))
+    mechanism = choice(kind, workload, REPLACE, n=100)
+    far = [[1] * 100]
+    reached = largest_loss(mechanism, far)
+    assert 0.95 < reached <= 1.0 + 1e-7
+    mechanism.spread *= 0.9
+    assert largest_loss(mechanism, far) > 1.0 + 0.02
+
+
+def test_spread_is_found_by_enumeration() -> None:
+    answers = SIGNED.evaluate(np.arange(5))
+    changes = [a - b for a in answers for b in answers]
+    pairs = max(d.max() - d.min() for d in changes)
+    assert spread(SIGNED, REPLACE) >= pairs
+    assert spread(SIGNED, REPLACE) == 3.0 + 3.0
+    assert spread(SIGNED, ADD) == 3.0
+    assert max(a.max() - a.min() for a in answers) == 3.0
+    assert spread(COUNTS, ADD) == 1.0
+    assert spread(COUNTS, REPLACE) == 2.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [None, 5])
+def test_choices_follow_the_law(kind: type[Selection], seed: int | None) -> None:
+    mechanism = choice(kind, SIGNED, REPLACE, n=4, epsilon=3.0)
+    records = np.array([0, 2, 4, 4])
+    expected = mechanism.probabilities(SIGNED.answers(records)) * DRAWS
+    assert expected.min() > 100
+    # Bits from the operating system are drawn anew at each run: the level is that of all runs.
+    rng = None if seed is None else np.random.default_rng(seed)
+    found = np.bincount([mechanism.release(records, rng).index for _ in range(DRAWS)], minlength=3)
+    assert chisquare(found, expected).pvalue > LEVEL
+    # The law of noise that is a fifth smaller is rejected.
+    mechanism.spread *= 0.8
+    wrong = mechanism.probabilities(SIGNED.answers(records)) * DRAWS
+    assert chisquare(found, wrong).pvalue < LEVEL
+
+
+def test_laws_by_other_formulas() -> None:
+    scores = np.array([0.3, -0.2, 1.1])
+    unit = {"n": 1, "privacy": PureDP(1.0), "adjacency": ADD}
+    counts = Explicit(np.eye(3))
+    np.testing.assert_allclose(
+        ExponentialMechanism(counts, **unit).probabilities(scores * ROUNDED_UP),
+        np.exp(scores) / np.exp(scores).sum(),
+        rtol=1e-12,
+    )
+    # Permute-and-flip: candidates in random order, each taken with probability exp(s - max).
+    law = np.zeros(3)
+    for order in itertools.permutations(range(3)):
+        left = 1.0
+        for place in order:
+            take = math.exp(scores[place] - scores.max())
+            law[place] += left * take / 6
+            left *= 1 - take
+    np.testing.assert_allclose(PermuteAndFlip(counts, **unit).probabilities(scores), law, rtol=1e-8)
+    two = Explicit(np.eye(2))
+    # Two candidates: the chance that a difference of two Laplace variables is above the gap.
+    gap = 0.8
+    behind = ReportNoisyMax(two, **unit).probabilities(np.array([0.0, gap]))[0]
+    assert behind == pytest.approx((1 + gap / 2) * math.exp(-gap) / 2, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("gamma", [0.01, 0.3])
+def test_loss_holds_and_is_nearly_reached(kind: type[Selection], gamma: float) -> None:
+    mechanism = kind(Explicit(np.eye(6)), n=50, privacy=PureDP(0.7))
+    bound = mechanism.loss(gamma)
+    behind = np.zeros(6)
+    behind[2] = bound * (1 + 1e-9)
+    worst = 1 - mechanism.probabilities(behind)[2]
+    # The bound of the exponential mechanism is attained. The others are union bounds, which count
+    # events twice that are likely together.
+    reached = 1 - 1e-6 if kind is ExponentialMechanism else 0.5
+    assert reached * gamma < worst <= gamma * (1 + 1e-6)
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        means = random.random(6) * 3 * bound
+        bad = means < means.max() - bound
+        assert mechanism.probabilities(means)[bad].sum() <= gamma
+
+
+def test_one_sided_noise_loses_least() -> None:
+    means = np.array([0.0, 0.1, 0.15, 0.4, 0.41])
+    unit = {"n": 20, "privacy": PureDP(0.5)}
+    losses = [
+        (means.max() - means) @ kind(Explicit(np.eye(5)), **unit).probabilities(means)
+        for kind in (PermuteAndFlip, ExponentialMechanism)
+    ]
+    assert losses[0] < losses[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_record_says_how_it_was_decided(kind: type[Selection]) -> None:
+    records = np.array([0, 1, 2, 3])
+    whole = choice(kind, COUNTS, REPLACE, n=4)
+    assert whole.guarantee.arithmetic == DECIDED_ARITHMETIC
+    released = whole.release(records)
+    assert released.guarantee == whole.guarantee
+    assert released.label == COUNTS.labels()[released.index]
+    assert whole.release(records, 1).guarantee.seeded
+    halves = Explicit(COUNTS.evaluate(np.arange(4)).T / 2)
+    assert choice(kind, halves, REPLACE, n=4).guarantee.arithmetic == FLOAT64_CAVEAT
+    assert choice(kind, COUNTS, REPLACE, n=2**53).guarantee.arithmetic == FLOAT64_CAVEAT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_paid_for_a_release_that_fails(kind: type[Selection]) -> None:
+    ledger = gd.privacy.Ledger(PureDP(1.0))
+    mechanism = choice(kind, COUNTS, REPLACE, n=4)
+    with pytest.raises(ValueError, match="n = 4, got 3"):
+        mechanism.release(np.array([0, 1, 2]), ledger=ledger)
+    with pytest.raises(ValueError, match="records"):
+        mechanism.release(np.array([0, 1, 2, 9]), ledger=ledger)
+    assert not ledger.spends()
+    mechanism.release(np.array([0, 1, 2, 3]), ledger=ledger)
+    with pytest.raises(gd.privacy.BudgetExhausted):
+        mechanism.release(np.array([0, 1, 2, 3]), ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    ("workload", "message"),
+    [
+        (Explicit(np.array([[1.0, 0.0]])), "at least 2"),
+        (Explicit(np.ones((2, 3))), "constant|vary"),
+    ],
+)
+def test_workloads_that_leave_no_choice(workload: Explicit, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ExponentialMechanism(workload, n=3, privacy=PureDP(1.0))
