@@ -43,8 +43,10 @@ def tally(source: Source, columns: Sequence[DiscreteColumn], tables: Sequence[Ta
     try:
         with source.relation(names) as relation:
             found = None if relation is None else _scanned(relation, columns, tables)
-    except duckdb.Error:
-        found = None  # a malformed file: the exact reader says what is wrong, and where
+    except (duckdb.Error, OSError):
+        # A malformed file: the exact reader says what is wrong, and where. An error that comes
+        # while the relation is read as a stream is an OSError, and quotes the record.
+        found = None
     return _read(source, columns, tables) if found is None else found
 
 

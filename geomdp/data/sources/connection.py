@@ -1,9 +1,12 @@
-"""Connections to DuckDB for reading files and frames, with an empty database in memory."""
+"""Connections to DuckDB, whose temporary files go to a folder that only this user may read."""
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -24,6 +27,17 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
         yield connection
 
 
+@contextmanager
+def opened(database: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database of its own: a DuckDB file, opened for reading only, or an empty one for None."""
+    import duckdb
+
+    config = {"temp_directory": spill_folder(os.getpid())}
+    reads = database is not None
+    with duckdb.connect(database or ":memory:", read_only=reads, config=config) as connection:
+        yield connection
+
+
 @functools.cache
 def _database(process: int) -> duckdb.DuckDBPyConnection:
     """The database of the process with this id, made once.
@@ -31,7 +45,25 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:
     A forked process needs its own, because the threads of a database do not survive a fork. The
     database keeps no copy of the files that were read.
     """
-    del process
     import duckdb
 
-    return duckdb.connect(config={"enable_external_file_cache": False})
+    config = {"enable_external_file_cache": False, "temp_directory": spill_folder(process)}
+    return duckdb.connect(config=config)
+
+
+@functools.cache
+def spill_folder(process: int) -> str:
+    """The folder where databases of the process with this id put what memory cannot hold.
+
+    These are records, and by default DuckDB would put them in the working folder, for others to
+    read. This folder has mode 0700 and is deleted when the process ends.
+    """
+    folder = tempfile.mkdtemp(prefix="geomdp-")
+
+    def delete() -> None:
+        # A forked process inherits this function, but not the folder.
+        if os.getpid() == process:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(delete)
+    return folder

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from geomdp.data.readers import CHUNK_ROWS
+from geomdp.data.sources.connection import opened
+from geomdp.data.sources.failures import duckdb_failure, postgresql_failure
 from geomdp.data.sources.source import Source
 
 if TYPE_CHECKING:
@@ -68,15 +70,16 @@ class Query(Source):
                 self.sql, self.database
             ) as relation:
                 yield relation
-        except duckdb.Error as error:
-            raise ValueError(f"the query fails: {_first_line(error)}") from error
+        except (duckdb.Error, OSError) as error:
+            # `from None`: a traceback would print the text of the error, which may hold values.
+            raise ValueError(f"the query fails: {duckdb_failure(error)}") from None
 
 
 @contextmanager
 def _from_duckdb(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
     import duckdb
 
-    with duckdb.connect(database or ":memory:", read_only=database is not None) as connection:
+    with opened(database) as connection:
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             raise ValueError("the query must be one SELECT statement")
@@ -86,8 +89,6 @@ def _from_duckdb(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPyRela
 @contextmanager
 def _from_postgresql(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPyRelation]:
     """The result as a stream of Arrow batches, which the driver reads by COPY."""
-    import duckdb
-
     try:
         from adbc_driver_manager import Error
         from adbc_driver_postgresql import dbapi
@@ -96,13 +97,14 @@ def _from_postgresql(sql: str, database: str | None) -> Iterator[duckdb.DuckDBPy
             'PostgreSQL needs the extra "postgresql": pip install "geomdp[postgresql]"'
         ) from error
     try:
-        with dbapi.connect(database) as server, server.cursor() as cursor:
+        server = dbapi.connect(database)
+    except Error as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise ValueError(f"PostgreSQL refuses: {first_line}") from error
+    try:
+        with server, server.cursor() as cursor:
             cursor.execute(sql)
-            with duckdb.connect() as connection:
+            with opened(None) as connection:
                 yield connection.from_arrow(cursor.fetch_record_batch())
     except Error as error:
-        raise ValueError(f"PostgreSQL refuses: {_first_line(error)}") from error
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+        raise ValueError(f"PostgreSQL refuses: {postgresql_failure(error)}") from None

@@ -1,0 +1,55 @@
+"""Messages of failed queries: what failed and where, without the values of records.
+
+An error of a database often quotes the value that it could not convert. Messages of this package
+name rows and columns, never values, so such a text is not passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import adbc_driver_manager
+
+#: Kinds of errors of DuckDB that come before any record is read, and name only what the query
+#: names.
+UNREAD = frozenset({"ParserException", "BinderException", "CatalogException", "IOException"})
+#: Class of SQLSTATE codes of PostgreSQL for queries that cannot run: errors of syntax and unknown
+#: names.
+UNREADABLE = "42"
+#: What DuckDB writes before the colon of a message.
+KIND = re.compile(r"[A-Z][A-Za-z ]{0,40} Error(?=:)")
+#: A row of a CSV file, and a line and a column of the query. DuckDB repeats a short line of the
+#: query, and points to the column below it.
+CSV_LINE = re.compile(r"[A-Z][A-Za-z ]{0,40} Error: CSV Error on Line: (\d+)\n")
+QUERY_PLACE = re.compile(r"\nLINE (\d+): (?!\.\.\.)[^\n]*\n( *)\^+\Z")
+
+
+def duckdb_failure(error: Exception) -> str:
+    """What DuckDB says of a query that fails, in one line.
+
+    Parameters
+    ----------
+    error : duckdb.Error, or OSError
+        The error. One that comes while a result is read as a stream is an `OSError`.
+    """
+    text = str(error).strip()
+    if type(error).__name__ in UNREAD:
+        return text.partition("\n")[0]
+    kind = KIND.match(text)
+    said = kind.group() if kind else type(error).__name__
+    if row := CSV_LINE.match(text):
+        return f"{said} on line {row.group(1)} of a CSV file"
+    if place := QUERY_PLACE.search(text):
+        column = len(place.group(2)) - len(f"LINE {place.group(1)}: ") + 1
+        return f"{said} at line {place.group(1)}, column {column} of the query"
+    return said
+
+
+def postgresql_failure(error: adbc_driver_manager.Error) -> str:
+    """What PostgreSQL says of a query that fails, in one line."""
+    state = error.sqlstate or ""
+    if state.startswith(UNREADABLE):
+        return str(error).strip().partition("\n")[0]
+    return f"error {state} (SQLSTATE)" if state.isalnum() else type(error).__name__

@@ -1,0 +1,75 @@
+"""Databases put records that do not fit into memory where only this user can read them."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from geomdp.data import Query
+from geomdp.data.sources.connection import connected, spill_folder
+
+SETTING = "SELECT current_setting('temp_directory') AS x"
+#: Keep more rows than memory may hold, and print where the rest of them is.
+SPILLING = """
+import os, pathlib, stat
+from geomdp.data.sources.connection import connected
+with connected() as connection:
+    connection.execute("SET threads = 1")
+    connection.execute("SET memory_limit = '40MB'")
+    connection.execute("CREATE TEMP TABLE many AS SELECT hash(i) AS h FROM range(8000000) t(i)")
+    ((folder,),) = connection.sql("SELECT current_setting('temp_directory')").fetchall()
+    held = sum(1 for file in pathlib.Path(folder).rglob("*") if file.is_file())
+    print(folder, oct(stat.S_IMODE(os.stat(folder).st_mode)), held)
+"""
+
+
+def test_all_databases_spill_to_a_private_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = spill_folder(os.getpid())
+    assert stat.S_IMODE(Path(folder).stat().st_mode) == 0o700
+    with connected() as connection:
+        assert connection.sql(SETTING).fetchall() == [(folder,)]
+    import duckdb
+
+    path = str(tmp_path / "records.duckdb")
+    duckdb.connect(path).close()
+    for database in (None, path):
+        (chunk,) = Query(SETTING, database).chunks(["x"])
+        assert chunk["x"].tolist() == [folder]
+
+
+def test_records_that_spill_leave_nothing_behind(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", SPILLING],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    folder, mode, held = done.stdout.split()
+    assert mode == "0o700"
+    assert int(held) > 0  # the test would show nothing if memory had held all
+    assert not Path(folder).exists()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_forked_process_does_not_delete_the_folder_of_its_parent():
+    folder = spill_folder(os.getpid())
+    program = (
+        "import os, sys, pathlib\n"
+        "from geomdp.data.sources.connection import spill_folder\n"
+        "folder = pathlib.Path(spill_folder(os.getpid()))\n"
+        "child = os.fork()\n"
+        "if child == 0:\n    sys.exit()\n"  # runs the exit functions that it inherited
+        "os.waitpid(child, 0)\n"
+        "print(folder.is_dir())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "True"
+    assert Path(folder).is_dir()
