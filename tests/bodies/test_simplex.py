@@ -128,6 +128,27 @@ def test_counts_of_thousands_of_cells_need_no_decomposition(monkeypatch):
     assert np.abs(noise.sample(np.random.default_rng(0), 2).sum(axis=1)).max() < 1e-6
 
 
+def test_the_body_of_unit_vectors_is_that_of_the_identity_without_its_matrix():
+    given, units = SimplexDifference(np.eye(5)), SimplexDifference.at_units(5)
+    np.testing.assert_array_equal(units.vertices, np.eye(5))
+    assert not units.vertices.flags.writeable
+    points = np.random.default_rng(0).normal(size=(7, 5))
+    for verb in ("support", "extreme_point", "gauge"):
+        np.testing.assert_array_equal(getattr(units, verb)(points), getattr(given, verb)(points))
+    draws = [body.sample_uniform(9, np.random.default_rng(0)) for body in (given, units)]
+    np.testing.assert_array_equal(*draws)
+    np.testing.assert_array_equal(units.second_moment(), given.second_moment())
+    assert units.volume() == given.volume()
+    with pytest.raises(ValueError, match="count must be"):
+        SimplexDifference.at_units(0)
+
+
+def test_noise_on_a_million_counts_takes_the_memory_of_a_vector():
+    # A matrix of their unit vectors would take 8 TB.
+    noise = KNormNoise(body := SimplexDifference.at_units(10**6), 1.0, ExactSampler(body))
+    assert noise.variances().shape == (10**6,)
+
+
 def test_projections_on_products_of_unit_simplices_are_closed_and_nearest():
     body = Product([Simplex(np.eye(3)), Simplex(np.eye(1)), Simplex(np.eye(4))])
     targets = 2 * np.random.default_rng(0).normal(size=(20, 8))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from geomdp._numerics.linalg import significant
 from geomdp._typing import FloatArray
+from geomdp._validation import whole
 from geomdp.bodies.arguments import frozen_array
 from geomdp.bodies.base import Body
 
@@ -52,6 +55,20 @@ class BarycentricBody(Body):
                 f"{vertices.shape}"
             )
         object.__setattr__(self, "vertices", vertices)
+
+    @classmethod
+    def at_units(cls, count: int) -> Self:
+        """The body of the unit vectors e_1, ..., e_count, in O(count) memory.
+
+        Their matrix of count^2 entries is a view of the sequence 0, ..., 0, 1, 0, ..., 0, each row
+        one place further to the left.
+        """
+        body = object.__new__(cls)
+        sequence = np.zeros(2 * whole(count, "count", minimum=1) - 1)
+        sequence[count - 1] = 1.0
+        object.__setattr__(body, "vertices", sliding_window_view(sequence, count)[::-1])
+        vars(body)["_at_units"] = True
+        return body
 
     def _summary(self) -> str:
         return f"{len(self.vertices)} vertices"

@@ -245,7 +245,7 @@ class SimplexCells:
         """K-norm noise on the hyperplane of sum 0."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().noise(cells, epsilon, adjacency)
-        body = SimplexDifference(np.eye(cells))
+        body = SimplexDifference.at_units(cells)
         return KNormNoise(body, epsilon, ExactSampler(body))
 
 
