@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from geomdp._validation import whole
 from geomdp.advice.comparison.order import try_all
 from geomdp.advice.comparison.ranking import ready_to_release
-from geomdp.advice.comparison.table import comparison_table
+from geomdp.advice.comparison.table import COLUMNS, Row, comparison_rows
 from geomdp.advice.reasons import reasons
 from geomdp.advice.setting import DEFAULT_EFFORT, Budget, Setting
 from geomdp.mechanisms import Mechanism
@@ -34,10 +35,8 @@ class Advice:
     ----------
     best : Mechanism
         The best mechanism, built and ready to release.
-    table : DataFrame
-        One row per candidate, best first: mechanism, predicted_rmse (NaN if no prediction was
-        made), kind of prediction, sampler, set-up seconds, and why: the source of the prediction,
-        or the reason why there is none.
+    rows : tuple of tuples
+        The rows of `table`.
     reasons : list of str
         The reasons for the choice, in sentences.
     flag : str
@@ -45,9 +44,21 @@ class Advice:
     """
 
     best: Mechanism
-    table: pd.DataFrame
+    rows: tuple[Row, ...]
     reasons: list[str]
     flag: str
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per candidate, best first.
+
+        Columns: mechanism, predicted_rmse (NaN if no prediction was made), kind of prediction,
+        sampler, set-up seconds, and why: the source of the prediction, or the reason why there is
+        none.
+        """
+        from geomdp.advice.printed_table import PrintedTable  # pandas: a slow import
+
+        return PrintedTable(list(self.rows), columns=[*COLUMNS])
 
     def __repr__(self) -> str:
         """The choice in one sentence."""
@@ -141,4 +152,4 @@ def advise_on(setting: Setting) -> Advice:
     said = reasons(ranked, trials)
     first = ranked[0]
     flag = (first.step.prefix if first.step else "") + first.candidate.flag
-    return Advice(first.mechanism, comparison_table(ranked, trials.refused), said, flag)
+    return Advice(first.mechanism, comparison_rows(ranked, trials.refused), said, flag)

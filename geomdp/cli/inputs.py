@@ -139,7 +139,7 @@ class RecordFlags:
         if self.infer:
             raise ValueError("--infer-schema does not go with --sample, which has a schema")
         described = described_schema(sample, self.schema)
-        return RecordSource(described, f"sample {sample}", source_of(_sample(sample).frame))
+        return RecordSource(described, f"sample {sample}", source_of(_sample(sample).path))
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:

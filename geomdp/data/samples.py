@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,17 +26,24 @@ class Sample:
 
     Parameters
     ----------
-    frame : DataFrame
-        Records, one a row, as published.
+    path : Path
+        CSV file of the records, as published.
     schema : Schema
         Declared columns; every record fits it.
     source : str
         Where the records come from.
     """
 
-    frame: pd.DataFrame
+    path: Path
     schema: Schema
     source: str
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """Records, one a row, as published."""
+        import pandas as pd
+
+        return pd.read_csv(self.path)
 
     def __repr__(self) -> str:
         """Size, columns and source."""
@@ -106,7 +114,7 @@ def rand_health_insurance() -> Sample:
     Cameron-Trivedi 2005, *Microeconometrics*; in the public domain, shipped with statsmodels.
     """
     source = "RAND Health Insurance Experiment, through statsmodels.datasets.randhie"
-    return Sample(_load("randhie"), RAND_SCHEMA, source)
+    return Sample(_file("randhie"), RAND_SCHEMA, source)
 
 
 def fair_affairs() -> Sample:
@@ -127,16 +135,14 @@ def fair_affairs() -> Sample:
     Fair 1978, *A theory of extramarital affairs*; shipped with statsmodels by permission.
     """
     source = "Fair (1978), through statsmodels.datasets.fair"
-    return Sample(_load("fair"), FAIR_SCHEMA, source)
+    return Sample(_file("fair"), FAIR_SCHEMA, source)
 
 
-def _load(name: str) -> pd.DataFrame:
-    """The table in a file of statsmodels, of which nothing is imported: that takes a second."""
-    import pandas as pd
-
+def _file(name: str) -> Path:
+    """A table in a file of statsmodels, of which nothing is imported: that takes a second."""
     package = importlib.util.find_spec("statsmodels")
     if package is None or package.origin is None:
         raise ImportError(
             'bundled samples need statsmodels, the extra "samples": pip install "geomdp[samples]"'
         )
-    return pd.read_csv(Path(package.origin).parent / "datasets" / name / f"{name}.csv")
+    return Path(package.origin).parent / "datasets" / name / f"{name}.csv"

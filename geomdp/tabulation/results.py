@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from geomdp._typing import FloatArray
 from geomdp.mechanisms import AdditiveMechanism, Mechanism, Prediction, Release
@@ -174,14 +175,20 @@ class Tabulation:
         """
         import pandas as pd
 
+        return pd.DataFrame(self.columns(confidence, simultaneous=simultaneous))
+
+    def columns(
+        self, confidence: float = 0.95, *, simultaneous: bool = False
+    ) -> dict[str, list[str | None] | npt.NDArray[Any]]:
+        """The columns of `to_frame` by name, with the same parameters."""
         counts = self.answers * self.mechanism.n
         if self.integers:
             counts = np.rint(counts).astype(np.int64)
-        numbers = {"answer": self.answers, "count": counts}
+        numbers: dict[str, npt.NDArray[Any]] = {"answer": self.answers, "count": counts}
         if self.has_intervals:
             low, high = self.interval(confidence, simultaneous=simultaneous)
             numbers |= {"standard_error": self.standard_errors, "low": low, "high": high}
-        return pd.DataFrame({**self._names(), **numbers})
+        return {**self._names(), **numbers}
 
     def _names(self) -> dict[str, list[str | None]]:
         """Names of the queries, as columns of the frame."""

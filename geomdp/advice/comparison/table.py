@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from geomdp.advice.comparison.trials import Built
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+#: Values of `COLUMNS`.
+Row: TypeAlias = tuple[str, float, str, str, float, str]
 COLUMNS = ("mechanism", "predicted_rmse", "kind", "sampler", "set-up seconds", "why")
 
 
-def comparison_table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFrame:
+def comparison_rows(ranked: list[Built], refused: dict[str, str]) -> tuple[Row, ...]:
     """One row for each of `ranked`, in this order, then one for each name left out.
 
     Parameters
@@ -23,9 +22,7 @@ def comparison_table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFra
     refused : dict of str to str
         Names of the other candidates, with the reason for each.
     """
-    from geomdp.advice.printed_table import PrintedTable
-
-    rows: list[tuple[str, float, str, str, float, str]] = [
+    built = (
         (
             trial.name,
             trial.prediction.value,
@@ -35,6 +32,6 @@ def comparison_table(ranked: list[Built], refused: dict[str, str]) -> pd.DataFra
             trial.prediction.source,
         )
         for trial in ranked
-    ]
-    rows += [(name, math.nan, "", "", math.nan, why) for name, why in refused.items()]
-    return PrintedTable(rows, columns=[*COLUMNS])
+    )
+    left_out = ((name, math.nan, "", "", math.nan, why) for name, why in refused.items())
+    return (*built, *left_out)

@@ -91,7 +91,7 @@ def carry_out(
             client=client,
             rng=request.seed,
         )
-        files.write(answers.to_frame(request.confidence), provenance.record(answers))
+        files.write(answers.columns(request.confidence), provenance.record(answers))
         left = left_in(account)
     display.print_rows([*_summary(answers, provenance, source.name, files), *left])
 

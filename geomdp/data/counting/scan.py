@@ -64,7 +64,8 @@ class _Coding:
 
     def decoded(self, batch: pa.RecordBatch) -> list[Codes] | None:
         """The codes of a batch, column by column, or None if a value has none."""
-        codes = [batch.column(i).to_numpy() for i in range(len(self.columns))]
+        # Not `to_numpy`, which imports pandas. The codes are whole numbers, and none is missing.
+        codes = [np.from_dlpack(batch.column(i)) for i in range(len(self.columns))]
         found = (code.max() == none for code, none in zip(codes, self.unknown, strict=True))
         return None if any(found) else codes
 
