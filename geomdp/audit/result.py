@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from geomdp.privacy import ApproxDP, PureDP
+
 
 @dataclass(frozen=True)
 class AuditResult:
@@ -44,13 +46,27 @@ class AuditResult:
     pair: str = ""
 
     def __repr__(self) -> str:
-        return f"AuditResult({self})"
+        found = "refuted" if self.refuted else "not refuted"
+        return (
+            f"AuditResult({found}; claimed epsilon={self.claimed_epsilon:g}; "
+            f"epsilon_lower_bound={self.epsilon_lower_bound:.4g}; delta={self.delta:g}; "
+            f"level={self.level:g}; trials={self.trials})"
+        )
 
     def __str__(self) -> str:
-        verdict = "refuted" if self.refuted else "not refuted (which proves nothing)"
-        where = f" on {self.pair}" if self.pair else ""
+        """The verdict and its evidence, in sentences."""
+        epsilon, delta = self.claimed_epsilon, self.delta
+        claim = ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
+        verdict = (
+            f"The claim of {claim} is refuted at level {self.level:g}"
+            if self.refuted
+            else f"The claim of {claim} is not refuted, which proves nothing"
+        )
+        where = f" for {self.pair}" if self.pair else ""
+        shown = "the outputs contradict no epsilon"
+        if self.epsilon_lower_bound > 0:
+            shown = f"this shows an epsilon of at least {self.epsilon_lower_bound:.4g}"
         return (
-            f"{verdict}{where}: claimed epsilon {self.claimed_epsilon:g}, at least "
-            f"{self.epsilon_lower_bound:.4g} at delta {self.delta:g} (level {self.level:g}; "
-            f"{self.event} in {self.hits_a} and {self.hits_b} of {self.trials})"
+            f"{verdict}. The event ({self.event}) held for {self.hits_a} of {self.trials} outputs "
+            f"on the first input and for {self.hits_b} on the second{where}; {shown}."
         )

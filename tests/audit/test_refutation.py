@@ -158,7 +158,9 @@ def test_infinite_scores_are_the_strongest_evidence():
     )
     assert result.refuted
     assert (result.hits_a, result.hits_b) == (5000, 0)
-    assert "refuted: claimed epsilon 5" in str(result)
+    assert str(result).startswith("The claim of 5-DP is refuted at level 1e-06. The event (")
+    assert "held for 5000 of 5000 outputs on the first input and for 0 on" in str(result)
+    assert str(result).endswith(f"an epsilon of at least {result.epsilon_lower_bound:.4g}.")
 
 
 def test_equal_outputs_are_never_refuted():
@@ -166,7 +168,8 @@ def test_equal_outputs_are_never_refuted():
     result = audit(*constant, PureDP(1e-6), trials=1000, rng=0)
     assert not result.refuted
     assert result.epsilon_lower_bound == 0
-    assert "proves nothing" in str(result)
+    assert str(result).startswith("The claim of 1e-06-DP is not refuted, which proves nothing.")
+    assert str(result).endswith("; the outputs contradict no epsilon.")
 
 
 def test_repeat_calls_the_mechanism_on_its_data():
