@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from geomdp.mechanisms.privacy_range import LARGEST_LOSS, LEAST_LOSS
 from geomdp.privacy import ZCDP, Adjacency, ApproxDP, Privacy, PureDP
-
-#: Values of --epsilon and --rho: above, noise is lost in the rounding of a mean (1e-16); below, the
-#: mean is lost in the rounding of the noise.
-LEAST, MOST = 1e-12, 1e12
 
 
 class AdjacencyFlag(enum.StrEnum):
@@ -33,8 +30,9 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
     if rho is not None and delta is not None:
         raise ValueError(f"--delta goes with --epsilon, not with --rho; got {delta!r}")
     for flag, value in (("--epsilon", epsilon), ("--rho", rho)):
-        if value is not None and not LEAST <= value <= MOST:
-            raise ValueError(f"{flag} must be from {LEAST:g} to {MOST:g}, got {value!r}")
+        if value is not None and not LEAST_LOSS <= value <= LARGEST_LOSS:
+            limits = f"from {LEAST_LOSS:g} to {LARGEST_LOSS:g}"
+            raise ValueError(f"{flag} must be {limits}, got {value!r}")
     try:
         match epsilon, rho:
             case float(), None:

@@ -12,10 +12,30 @@ from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
 
+#: Smallest and largest l1 norm of the answers, for noise computed in float64. Fourth powers of
+#: noise scales stay in its range, for every epsilon that mechanisms take.
+LEAST_ANSWER, LARGEST_ANSWER = 1e-60, 1e60
+
+
 def checked_workload(workload: object) -> Workload:
     """Return `workload`; ``ValueError`` if it is not a `Workload`."""
     if not isinstance(workload, Workload):
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
+    return workload
+
+
+def checked_size(workload: Workload) -> Workload:
+    """Return `workload`; ``ValueError`` if its largest answer vector is out of range.
+
+    Its l1 norm is 0 or from 1e-60 to 1e60.
+    """
+    with np.errstate(over="ignore"):
+        radius = workload.l1_radius()
+    if radius != 0 and not LEAST_ANSWER <= radius <= LARGEST_ANSWER:
+        raise ValueError(
+            f"workload must have answers with a largest l1 norm from {LEAST_ANSWER:g} to "
+            f"{LARGEST_ANSWER:g}, got {radius:g}: choose another unit"
+        )
     return workload
 
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from geomdp.bodies import CrossPolytope, TriangulatedPolytope
+import geomdp as gd
+from geomdp.bodies import CrossPolytope, TriangulatedPolytope, exact_noise_bodies
+from geomdp.bodies.of_workloads.noise_bodies import triangulated_neighbours
 from geomdp.bodies.polytopes.triangulation import (
     MAX_SIMPLICES,
+    MAX_WORK,
     can_triangulate,
     hull_vertices,
     most_simplices,
@@ -89,6 +92,26 @@ def test_sizes_above_the_limit_are_refused_before_any_work():
         TriangulatedPolytope(gaussian(3000, 8)).volume()
     with pytest.raises(ValueError, match="at most 2\\^20"):
         hull_vertices(gaussian(3000, 8))
+
+
+def test_work_above_the_limit_is_refused_before_any_work():
+    # All pairs of 5 binary columns: Qhull does not end on these 32 points.
+    answers = gd.sensitivity_polytope(gd.workloads.MarginalTables([2] * 5, 2))
+    points = answers.vertex_list()
+    assert (len(points), answers.affine_hull().dimension) == (32, 15)
+    assert most_simplices(32, 15) <= MAX_SIMPLICES
+    refused = r"at most 2\^33 / 15\^4 = 169677 simplices, got 32 .* 15, .* use bodies.VPolytope"
+    for cut in (triangulate, hull_vertices):
+        with pytest.raises(ValueError, match=refused):
+            cut(points)
+    # Their pairs still have exact noise: of the other bodies.
+    workload, adjacency = gd.workloads.MarginalTables([2] * 5, 2), gd.Adjacency.ADD_REMOVE
+    assert triangulated_neighbours(answers, adjacency) == []
+    assert exact_noise_bodies(workload, adjacency)
+    # Up to 9 corners, the number of simplices is the only limit. Pairs of 4 columns stay within.
+    for dimension in range(1, 9):
+        assert MAX_SIMPLICES * (dimension + 1) ** 4 <= MAX_WORK
+    assert can_triangulate(2 * 16, 11)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])

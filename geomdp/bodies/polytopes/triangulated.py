@@ -81,8 +81,9 @@ class TriangulatedPolytope(HullOfPoints):
     ------
     ValueError
         NaN or infinite entries, no rows or columns; at first use, if N points in dimension r allow
-        more than 2^20 simplices (upper bound theorem): N up to about 1400 for r = 3, 180 for
-        r = 5, 70 for r = 7.
+        more than 2^20 simplices (upper bound theorem), or more than 2^33 / (r + 2)^4 of them: N up
+        to about 1400 for r = 3, 180 for r = 5, 70 for r = 7, 27 for r = 15. `VPolytope` has no such
+        limit.
     """
 
     @cached_property

@@ -14,6 +14,12 @@ from geomdp._typing import FloatArray, IntArray
 #: Largest number of simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB
 #: at worst; the number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
+#: Largest number of simplices times the fourth power of their number of corners. Each simplex costs
+#: Qhull a linear system of that size for each of its neighbours. Up to 9 corners the number of
+#: simplices is the smaller limit. In higher dimensions Qhull slows down: for 29 points with entries
+#: 0 and 1 in dimension 15, above this limit, it runs for more than half a minute; for the 32
+#: answers to all pairs of 5 binary columns, in the same dimension, it does not end.
+MAX_WORK = 1 << 33
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,9 @@ def most_simplices(count: int, dimension: int) -> int:
 
 
 def can_triangulate(count: int, dimension: int) -> bool:
-    """Whether every list of `count` points in R^dimension is within the limit of `triangulate`."""
-    return most_simplices(count, dimension) <= MAX_SIMPLICES
+    """Whether every list of `count` points in R^dimension is within the limits of `triangulate`."""
+    bound = most_simplices(count, dimension)
+    return bound <= MAX_SIMPLICES and bound * (dimension + 1) ** 4 <= MAX_WORK
 
 
 def hull_vertices(points: FloatArray) -> FloatArray:
@@ -55,7 +62,8 @@ def hull_vertices(points: FloatArray) -> FloatArray:
     Raises
     ------
     ValueError
-        If the upper bound theorem allows the hull more than 2^20 facets.
+        If the upper bound theorem allows the hull more than 2^20 facets, or more work than
+        `MAX_WORK` to find them.
     """
     points = np.unique(points, axis=0)
     return np.asarray(points[_hull_of(points)[2].vertices])
@@ -72,7 +80,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     Raises
     ------
     ValueError
-        If the upper bound theorem allows more than 2^20 simplices.
+        If the upper bound theorem allows more than 2^20 simplices, or more work than `MAX_WORK` to
+        find them.
     ArithmeticError
         If by rounding the volume of the simplices is not that of the hull computed directly.
     """
@@ -100,12 +109,15 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
 
 
 def _check_size(count: int, dimension: int, cut_in: int) -> None:
-    bound = most_simplices(count, cut_in)
-    if bound > MAX_SIMPLICES:
-        raise ValueError(
-            f"points must allow at most 2^20 simplices, got {count} points in dimension "
-            f"{dimension}, which allow {bound}"
-        )
+    if can_triangulate(count, cut_in):
+        return
+    bound, limit = most_simplices(count, cut_in), "2^20"
+    if bound <= MAX_SIMPLICES:
+        limit = f"2^33 / {cut_in + 1}^4 = {MAX_WORK // (cut_in + 1) ** 4}"
+    raise ValueError(
+        f"points must allow at most {limit} simplices, got {count} points in dimension "
+        f"{dimension}, which allow {bound}: use bodies.VPolytope, which is not cut into simplices"
+    )
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,13 @@ from geomdp.mechanisms.additive_noise.measurement import Measurement
 from geomdp.mechanisms.additive_noise.real_records import has_real_records
 from geomdp.mechanisms.additive_noise.units import ScaledAnswers, Units, units_of
 from geomdp.mechanisms.base import Mechanism, Privatiser, once
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.results import Prediction, PredictionKind
-from geomdp.mechanisms.sensitivity import checked_workload
+from geomdp.mechanisms.sensitivity import checked_size, checked_workload
 from geomdp.noise.base import Noise
 from geomdp.noise.exact import RoundedNoise, RoundedParts, RoundedVector, public_grid
 from geomdp.privacy import Adjacency, Guarantee, Privacy
-from geomdp.privacy.definitions import check_privacy, checked_adjacency
+from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.guarantees import FLOAT64_CAVEAT, rounded_arithmetic
 from geomdp.workloads import Workload
 from geomdp.workloads.base import Totals
@@ -54,15 +55,16 @@ class AdditiveMechanism(Mechanism):
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ZCDP or ApproxDP
-        The guarantee of one release.
+        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
         Neighbour relation.
 
     Raises
     ------
     ValueError
-        For parameters of another type, n below 1, a definition of privacy that the noise does not
-        satisfy, or a workload that is constant or not supported.
+        For parameters of another type or out of range, n below 1, a definition of privacy that the
+        noise does not satisfy, or a workload that is constant or not supported, or whose answers
+        have a largest l1 norm outside 1e-60 to 1e60.
     """
 
     #: The public subspace that contains all released means; None if the noise fills R^m.
@@ -71,8 +73,8 @@ class AdditiveMechanism(Mechanism):
     def __init__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> None:
-        self.workload, self.n = checked_workload(workload), whole(n, "n")
-        check_privacy(privacy)
+        self.workload, self.n = checked_size(checked_workload(workload)), whole(n, "n")
+        check_range(privacy)
         self.privacy, self.adjacency = privacy, checked_adjacency(adjacency)
 
     @property

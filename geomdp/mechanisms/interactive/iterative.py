@@ -16,6 +16,7 @@ from geomdp.mechanisms.interactive.scales import ROUNDED_UP
 from geomdp.mechanisms.interactive.stopping import CORRECTED, StoppingDesign
 from geomdp.mechanisms.interactive.transcript import Answer
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, UpdateRule
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once
 from geomdp.noise.scalar import ExactNoise, GeneratorNoise, ScalarNoise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
@@ -102,7 +103,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     n : int
         Number of records; under add/remove the declared public normaliser.
     privacy : PureDP or ApproxDP
-        The guarantee of one release.
+        The guarantee of one release; epsilon is from 1e-12 to 1e12.
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     design : StoppingDesign
@@ -129,6 +130,7 @@ class IterativeConstruction(Generic[AnyQuery]):
     ) -> None:
         if not isinstance(privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {privacy}")
+        check_range(privacy)
         self.rule = rule
         self.distinguisher = distinguisher
         self.n = whole(n, "n")

@@ -15,6 +15,7 @@ from geomdp.bounds.upper.sparse_vector import numeric_sparse
 from geomdp.mechanisms.interactive.sparse_vector import NumericSparse
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
 from geomdp.mechanisms.interactive.updates.base import Hypothesis, Query, UpdateRule
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.privacy import Adjacency, ApproxDP, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import BudgetExhausted, Ledger
@@ -69,7 +70,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
     queries : int
         Number k of queries that may be asked.
     privacy : PureDP or ApproxDP
-        The guarantee for the whole run.
+        The guarantee for the whole run; epsilon is from 1e-12 to 1e12.
     beta : float
         Failure probability of the accuracy statement, 0 < beta < 1.
     records : object, optional
@@ -103,6 +104,7 @@ class OnlineConstruction(NotCopied, Generic[Query]):
         rng: RandomState = None,
         ledger: Ledger | None = None,
     ) -> None:
+        check_range(privacy)
         self.n = whole(n, "n")
         self.queries = whole(queries, "queries")
         beta = probability(beta, "beta")

@@ -37,7 +37,7 @@ class AboveThreshold(SparseVectorStream):
     threshold : float
         The public threshold, in the units of the queries.
     privacy : PureDP
-        The guarantee for the whole run.
+        The guarantee for the whole run; epsilon is from 1e-12 to 1e12.
     sensitivity : float
         Bound D on how far one query moves between neighbours, in the units of the queries.
     monotone : bool

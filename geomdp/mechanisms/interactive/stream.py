@@ -18,6 +18,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import positive, whole
 from geomdp.mechanisms.interactive.scales import ROUNDED_UP, Scales
 from geomdp.mechanisms.interactive.transcript import Answer, Transcript
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.noise.exact.laplace_numbers import ExactNumber
 from geomdp.noise.scalar import scalar_noise
 from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
@@ -68,6 +69,7 @@ class SparseVectorStream(NotCopied, abc.ABC):
         self.sensitivity = positive(self.sensitivity, "sensitivity")
         if not isinstance(self.privacy, PureDP | ApproxDP):
             raise ValueError(f"privacy must be PureDP or ApproxDP, got {self.privacy}")
+        check_range(self.privacy)
         checked_adjacency(self.adjacency)
         if self.monotone and self.adjacency is not Adjacency.ADD_REMOVE:
             raise ValueError(

@@ -18,6 +18,7 @@ from geomdp.mechanisms.additive_noise.base import AdditiveMechanism
 from geomdp.mechanisms.additive_noise.gaussian import Gaussian
 from geomdp.mechanisms.additive_noise.real_records import RealRecords
 from geomdp.mechanisms.base import Privatiser
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind, Release
 from geomdp.mechanisms.second_moments.clipping import clipped_to_ball
@@ -76,6 +77,7 @@ class Covariance:
         clip: bool = False,
         mean_share: float = 0.5,
     ) -> None:
+        check_range(privacy)
         rest, part = _shares(privacy, probability(mean_share, "mean_share"))
         self.n, self.clip = whole(n, "n"), clip
         self.second_moment = SecondMoment(workload, n=n, privacy=rest, adjacency=adjacency)

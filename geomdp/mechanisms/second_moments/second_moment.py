@@ -45,7 +45,7 @@ class SecondMoment(PostProcessed):
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
+        Guarantee wanted; epsilon or rho is from 1e-12 to 1e12.
     adjacency : Adjacency
         Neighbour relation.
     clip : bool

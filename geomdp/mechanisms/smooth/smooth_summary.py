@@ -12,6 +12,7 @@ from geomdp._typing import FloatArray, RandomState
 from geomdp._validation import whole
 from geomdp.data import Schema
 from geomdp.mechanisms.additive_noise.certified_rows import SLACK
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.results import Prediction, PredictionKind
 from geomdp.mechanisms.smooth.degree import DegreeRule, LeastPredictedError
@@ -55,7 +56,7 @@ class SmoothSummary:
     smoothness : int
         K >= 1, the number of bounded derivatives of the queries expected.
     privacy : PureDP, ApproxDP or ZCDP
-        Guarantee wanted.
+        Guarantee wanted; epsilon or rho is from 1e-12 to 1e12.
     degree : DegreeRule or int, optional
         t, or a rule that chooses it from public numbers; by default `LeastPredictedError`.
     noise : MomentNoise, optional
@@ -115,6 +116,7 @@ class SmoothSummary:
         self.smoothness = whole(smoothness, "smoothness")
         if not isinstance(privacy, Privacy):
             raise ValueError(f"privacy must be PureDP, ApproxDP or ZCDP, got {privacy!r}")
+        check_range(privacy)
         checked_adjacency(adjacency)
         if schema is not None:
             check_schema(schema, d)

@@ -16,6 +16,7 @@ from geomdp.bounds.upper.sparse_projection import (
     feasible_rows,
     independence,
 )
+from geomdp.mechanisms.privacy_range import check_range
 from geomdp.mechanisms.protocol import release_once, source_and_record
 from geomdp.mechanisms.sparse.elements import ElementEncoding, IntegerElements
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
@@ -57,7 +58,7 @@ class SparseProject:
     queries : int
         Number k of queries for which the independence of A is chosen.
     privacy : ApproxDP or ZCDP
-        The guarantee of one release.
+        The guarantee of one release; epsilon or rho is from 1e-12 to 1e12.
     rows : int, optional
         Number of rows T, a power of two from 2^6 to 2^24; by default `feasible_rows`.
     beta : float
@@ -93,6 +94,7 @@ class SparseProject:
     ) -> None:
         if not isinstance(privacy, ApproxDP | ZCDP):
             raise ValueError(f"privacy must be ApproxDP or ZCDP, got {privacy}")
+        check_range(privacy)
         checked_adjacency(adjacency)
         self.n = whole(n, "n")
         self.sparsity = whole(sparsity, "sparsity")

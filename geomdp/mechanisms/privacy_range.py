@@ -1,0 +1,25 @@
+"""The range of privacy parameters for which mechanisms compute their noise."""
+
+from __future__ import annotations
+
+from geomdp.privacy import ZCDP, Privacy
+from geomdp.privacy.definitions import check_privacy
+
+#: Smallest and largest epsilon or rho of a mechanism. Above, noise is lost in the rounding of a mean
+#: (1e-16); below, the mean is lost in the rounding of the noise. Far outside the range, squares of
+#: noise scales overflow, and searches for a scale do not end.
+LEAST_LOSS, LARGEST_LOSS = 1e-12, 1e12
+
+
+def check_range(privacy: Privacy) -> None:
+    """Raise ``ValueError`` unless epsilon, or rho, is from 1e-12 to 1e12.
+
+    Constructors of mechanisms call it, so that no budget is spent. A definition of privacy on its
+    own, and composition, have no such range.
+    """
+    check_privacy(privacy)
+    name, loss = ("rho", privacy.rho) if isinstance(privacy, ZCDP) else ("epsilon", privacy.epsilon)
+    if not LEAST_LOSS <= loss <= LARGEST_LOSS:
+        raise ValueError(
+            f"{name} of a mechanism must be from {LEAST_LOSS:g} to {LARGEST_LOSS:g}, got {loss!r}"
+        )

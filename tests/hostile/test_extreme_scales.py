@@ -1,0 +1,106 @@
+"""Privacy parameters and answers so large or small that float64 holds no noise for them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import geomdp as gd
+from geomdp import mechanisms, workloads
+from geomdp.mechanisms.privacy_range import LARGEST_LOSS, LEAST_LOSS
+from geomdp.mechanisms.sensitivity import LARGEST_ANSWER, LEAST_ANSWER
+from geomdp.privacy import ZCDP, ApproxDP, Ledger, Privacy, PureDP
+from tests.hostile.constructors import CONSTRUCTORS
+
+ABSURD = (5e-324, 1e-300, 1e-100, 0.99 * LEAST_LOSS, 1.01 * LARGEST_LOSS, 1e100, 1e300)
+KINDS = {
+    name: row.build
+    for name, row in CONSTRUCTORS.items()
+    if isinstance(row.build, type) and row.build.__module__.startswith("geomdp.mechanisms.")
+    and "privacy" in row.good
+}  # fmt: skip
+#: Mechanisms with noise of every kind, for answers on the square {0, 1}^2.
+ADDITIVE: dict[str, tuple[Any, tuple[Privacy, ...]]] = {
+    "Laplace": (mechanisms.Laplace, (PureDP(1.0),)),
+    "Ball": (mechanisms.Ball, (PureDP(1.0),)),
+    "Ellipsoid": (mechanisms.Ellipsoid, (PureDP(1.0),)),
+    "KNorm": (mechanisms.KNorm, (PureDP(1.0),)),
+    "Recursive": (mechanisms.Recursive, (PureDP(1.0),)),
+    "Hierarchical": (mechanisms.Hierarchical, (PureDP(1.0),)),
+    "Matrix": (mechanisms.Matrix, (PureDP(1.0), ZCDP(0.5))),
+    "Gaussian": (mechanisms.Gaussian, (ZCDP(0.5), ApproxDP(1.0, 1e-6))),
+}
+PAIRS = [(name, privacy) for name, (_, kinds) in ADDITIVE.items() for privacy in kinds]
+SQUARE = np.array([[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
+N = 6
+
+
+def with_loss(privacy: Privacy, loss: float) -> Privacy:
+    """The same definition of privacy with another epsilon or rho."""
+    return replace(privacy, **{"rho" if isinstance(privacy, ZCDP) else "epsilon": loss})
+
+
+def test_every_mechanism_with_a_constructor_is_tried() -> None:
+    assert {"Laplace", "Covariance", "SmoothSummary", "SparseProject", "NumericSparse"} < set(KINDS)
+    assert {"OnlineConstruction", "IterativeConstruction", "AboveThreshold"} < set(KINDS)
+
+
+@pytest.mark.parametrize("loss", ABSURD)
+@pytest.mark.parametrize("name", KINDS)
+def test_absurd_losses_are_refused_with_the_range(name: str, loss: float) -> None:
+    good = CONSTRUCTORS[name].good
+    with pytest.raises(ValueError, match="of a mechanism must be from 1e-12 to 1e.12, got"):
+        KINDS[name](**(good | {"privacy": with_loss(good["privacy"], loss)}))
+
+
+@pytest.mark.parametrize("loss", ABSURD)
+@pytest.mark.parametrize(("name", "privacy"), PAIRS)
+def test_every_noise_refuses_absurd_losses(name: str, privacy: Privacy, loss: float) -> None:
+    with pytest.raises(ValueError, match="of a mechanism must be from 1e-12 to 1e.12, got"):
+        ADDITIVE[name][0](workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
+
+
+@pytest.mark.parametrize("loss", [LEAST_LOSS, LARGEST_LOSS])
+@pytest.mark.parametrize(("name", "privacy"), PAIRS)
+def test_losses_at_the_ends_of_the_range_are_taken(
+    name: str, privacy: Privacy, loss: float
+) -> None:
+    kind = ADDITIVE[name][0]
+    mechanism = kind(workloads.Prefixes(4), n=N, privacy=with_loss(privacy, loss))
+    for rng in (None, 0):
+        assert np.isfinite(mechanism.release(np.zeros(N, dtype=int), rng=rng).answers).all()
+
+
+@pytest.mark.parametrize("size", [1e-300, 0.49 * LEAST_ANSWER, 1.01 * LARGEST_ANSWER, 8e307])
+@pytest.mark.parametrize(("name", "privacy"), PAIRS)
+def test_absurd_answers_are_refused_with_the_range(
+    name: str, privacy: Privacy, size: float
+) -> None:
+    with pytest.raises(ValueError, match="l1 norm from 1e-60 to 1e.60, got .*another unit"):
+        ADDITIVE[name][0](workloads.Explicit(size * SQUARE), n=N, privacy=privacy)
+
+
+@pytest.mark.parametrize("size", [LEAST_ANSWER, LARGEST_ANSWER / 2])
+@pytest.mark.parametrize("loss", [LEAST_LOSS, LARGEST_LOSS])
+@pytest.mark.parametrize(("name", "privacy"), PAIRS)
+def test_answers_at_the_ends_of_the_range_are_taken(
+    name: str, privacy: Privacy, loss: float, size: float
+) -> None:
+    workload = workloads.Explicit(size * SQUARE)
+    mechanism = ADDITIVE[name][0](workload, n=N, privacy=with_loss(privacy, loss))
+    predicted = mechanism.predicted_rmse.value
+    assert 0 < predicted < math.inf
+    for rng in (None, 0):
+        assert np.isfinite(mechanism.release(np.zeros(N, dtype=int), rng=rng).answers).all()
+
+
+def test_nothing_is_spent_on_an_absurd_scale() -> None:
+    with Ledger(PureDP(1e13)) as ledger:
+        for loss in (1e-300, 1e13):
+            with pytest.raises(ValueError, match="must be from 1e-12"):
+                gd.AboveThreshold(0.0, privacy=PureDP(loss), ledger=ledger)
+        assert not ledger.spends()
