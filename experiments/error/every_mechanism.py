@@ -16,7 +16,7 @@ full 2 minutes.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import Look, draw_points, draw_theory, log_axes, shared_legend
+from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
 from experiments.engine.statistics import LEVEL, quantile
 from experiments.shared import workloads as shared
 from experiments.shared.workloads import Kind
@@ -187,63 +187,90 @@ def winners(table: pd.DataFrame) -> Claim:
     )
 
 
-COLOURS = ("C0", "C1", "C2", "C3", "C4", "C5", "C6")
-MARKERS = "osvD^PX"
 EXCLUDED = "excluded for all mechanisms"
-PROJECTED = "projected on the polytope: dashed"
+PROCESSED = "best after projection or shrinkage"
+BEST, LAPLACE = "best additive noise", "Laplace noise"
+ADDITIVE, AFTER = "additive noise, any $n$", "projected or shrunk, fewest records"
+LOOKS = {
+    BEST: Look("C0", "o"),
+    PROCESSED: Look("C3", "D", filled=False),
+    LAPLACE: Look("C6", "X"),
+    ADDITIVE: Look("C0", "o"),
+    AFTER: Look("C3", "D", filled=False),
+}
 
 
-def looks(table: pd.DataFrame) -> dict[str, Look]:
-    """One look for each kind of noise over all panels."""
-    names = sorted(set(table[table.quantity == Quantity.PREDICTED].noise))
-    return {
-        name: Look(COLOURS[i % 7], MARKERS[(i + i // 7) % 7], filled=i < 7)
-        for i, name in enumerate(names)
-    }
+def relative(table: pd.DataFrame) -> pd.DataFrame:
+    """Errors of one workload over the least predicted one of additive noise at the same n."""
+    exact = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
+    # Additive noise errs as 1/n, also between the n of the predictions.
+    return table.assign(ratio=table.n * table.rmse / (exact.n * exact.rmse).min())
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Predicted and measured error against n, over what is excluded."""
-    figure = Figure(figsize=(7.2, 4.9))
-    panels = figure.subplots(1, 3, sharex=True)
-    found = looks(table)
-    for axes, problem, letter in zip(panels, Problem, "abc", strict=True):
-        draw(axes, table[table.problem == problem], found)
-        axes.set_title(f"({letter}) {problem}")
-        axes.set_xlabel("number of records $n$")
-        log_axes(axes)
-    panels[0].set_ylabel("error per query (RMSE of means)")
-    panels[0].plot([], [], color="black", ls=(0, (4, 2)), label=PROJECTED)
-    names = [*found]
-    half = -(-len(names) // 2)
-    columns = {"noise": names[:half], "more noise": names[half:], "theory": [PROJECTED, EXCLUDED]}
-    shared_legend(figure, panels, columns)
+    """Errors over the least of additive noise: above against n, below mechanism by mechanism."""
+    figure = Figure(figsize=(7.2, 6.6))
+    panels = figure.subplots(2, 3, sharey="row", height_ratios=(1, 1.15))
+    every = table[(table.quantity == Quantity.PREDICTED) & (table.kind == "exact")]
+    names = sorted(set(every.noise), key=lambda name: (name == "Laplace", name))
+    for column, problem, letters in zip(panels.T, Problem, ("ad", "be", "cf"), strict=True):
+        mine = relative(table[table.problem == problem])
+        draw_against_n(column[0], mine)
+        draw_mechanisms(column[1], mine, names)
+        for axes, letter in zip(column, letters, strict=True):
+            axes.set_title(f"({letter}) {problem}")
+    panels[0, 0].set_ylabel("error over best additive")
+    panels[1, 0].set_yticks(range(len(names)), [name.split("(")[0] for name in names])
+    panels[1, 0].set_ylim(len(names) - 0.5, -0.5)
+    columns = {
+        "(a) to (c): predicted line, measured marks": [BEST, PROCESSED, LAPLACE, EXCLUDED],
+        "(d) to (f)": [ADDITIVE, AFTER],
+    }
+    shared_legend(figure, panels.ravel(), columns)
     return figure
 
 
-def draw(axes: Axes, table: pd.DataFrame, found: dict[str, Look]) -> None:
-    """One panel: lines are predictions, markers measurements."""
-    excluded = table[table.quantity == Quantity.EXCLUDED].sort_values("n")
-    floor = float(table.rmse.min()) / 2
+def draw_against_n(axes: Axes, table: pd.DataFrame) -> None:
+    """Least errors before and after processing, and Laplace noise, over what is excluded."""
+    excluded = table[table.quantity == Quantity.EXCLUDED].groupby("n").ratio.max()
     axes.fill_between(
-        excluded.n, floor, excluded.rmse, step="post", color="0.85", lw=0, label=EXCLUDED
+        excluded.index, 0.05, excluded, step="post", color="0.85", lw=0, label=EXCLUDED
     )
-    for quantity, rows in table.groupby("quantity"):
-        if quantity == Quantity.EXCLUDED:
-            continue
-        for (noise, curve), mine in rows.groupby(["noise", "curve"]):
-            look, projected = found[str(noise)], curve != noise
-            mine = mine.sort_values("n")
-            if quantity == Quantity.MEASURED:
-                marked = replace(look, filled=look.filled and not projected)
-                draw_points(axes, mine.n, mine.rmse, marked, "_", line="none")
-            elif projected:
-                draw_theory(axes, mine.n, mine.rmse, look.colour, "_")
-            else:
-                axes.plot(mine.n, mine.rmse, color=look.colour, lw=1.1)
-    for name, look in found.items():
-        draw_points(axes, [], [], look, name)
-    axes.set_ylim(bottom=floor)
+    predicted = table[table.quantity == Quantity.PREDICTED]
+    exact = predicted.kind == "exact"
+    groups = {
+        BEST: predicted[exact],
+        PROCESSED: predicted[~exact],
+        LAPLACE: predicted[exact & (predicted.noise == "Laplace")],
+    }
+    for label, rows in groups.items():
+        look = LOOKS[label]
+        least = rows.loc[rows.groupby("n").ratio.idxmin()]
+        axes.plot(least.n, least.ratio, color=look.colour, lw=1.2)
+        both = table[table.quantity == Quantity.MEASURED].merge(least[["n", "curve"]])
+        measured = both.groupby("n").ratio.mean()
+        draw_points(axes, measured.index, measured, look, label, line="none")
+    log_axes(axes)
+    axes.set_ylim(0.1, 20)
+    axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 5, 10], ["0.1", "0.2", "0.5", "1", "2", "5", "10"])
+    axes.set_xlabel("number of records $n$")
+
+
+def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
+    """One row a noise: its error, and with the fewest records the least one after processing."""
+    predicted = table[table.quantity == Quantity.PREDICTED]
+    exact = predicted[predicted.kind == "exact"].groupby("noise").ratio.first()
+    fewest = predicted[(predicted.n == predicted.n.min()) & (predicted.kind == "upper_bound")]
+    least = fewest[fewest.noise.isin(names)].groupby("noise").ratio.min()
+    for label, ratios in ((ADDITIVE, exact), (AFTER, least)):
+        rows = [names.index(str(name)) for name in ratios.index]
+        draw_points(axes, ratios, rows, LOOKS[label], label, line="none")
+    axes.axvline(1, color="0.5", lw=0.8, zorder=0)
+    axes.set_xscale("log")
+    axes.set_xlim(0.5, 20)
+    axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"])
+    axes.minorticks_off()
+    axes.set_xlabel("error over best additive")
 
 
 QUICK = Sweep(tuple(Config(problem, 4, 10, 10_000, 4) for problem in Problem), trials=1, seed=0)

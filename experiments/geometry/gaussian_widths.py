@@ -166,29 +166,34 @@ LOOKS = {
     Family.SECOND_MOMENT: Look("C3", "D"),
     Family.SIGNS: Look("C4", "^"),
 }
-BOUND = r"$\sqrt{2k\ln N}$"
-LIMIT = r"$\sqrt{2d}$"
+BOUND = r"$\sqrt{2k\ln N}$, or $\sqrt{2d}$ in (b)"
 RATE = r"$\propto\sqrt{d\,\binom{d}{\ell}}\sim d^{(\ell+1)/2}$"
 PANELS = (
-    ("(a) marginals", "attributes $d$", tuple(WAYS)),
-    ("(b) second moment", "dimension $d$ of a record", (Family.SECOND_MOMENT,)),
-    (f"(c) {SIGN_QUERIES} sign queries", "elements $N$", (Family.SIGNS,)),
+    ("(a) marginals: as powers of $d$", "attributes $d$", tuple(WAYS)),
+    (r"(b) moments reach $\sqrt{2d}$", "dimension $d$ of a record", (Family.SECOND_MOMENT,)),
+    ("(c) signs: near the bound", f"elements $N$ ({SIGN_QUERIES} queries)", (Family.SIGNS,)),
 )
 
 
 def plot(table: pd.DataFrame) -> Figure:
     """Width against size in three panels, over the bounds."""
-    figure = Figure(figsize=(7.2, 3.9))
-    panels = figure.subplots(1, 3)
+    figure = Figure(figsize=(7.2, 4.1))
+    panels = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
     for axes, (title, label, families) in zip(panels, PANELS, strict=True):
         for family in families:
             draw(axes, table[table.family == family].sort_values("size"), family)
-        axes.set_title(title)
+        axes.set_title(title, fontsize=8.5)
         axes.set_xlabel(label)
-        axes.set_yscale("log")
+        axes.set_yscale("log", base=2)
         axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.yaxis.set_major_formatter("{x:g}")
+    panels[0].set_xticks([4, 6, 8, 12, 16])
+    panels[2].set_xticks([4, 64, 1024, 16_384], ["4", "64", "1024", "16384"])
+    panels[2].set_yticks([8, 16, 32])
     panels[0].set_ylabel("Gaussian width")
-    shared_legend(figure, panels, {"width": [*LOOKS], "theory": [BOUND, RATE, LIMIT]})
+    columns = {"width": [*LOOKS], "theory, in the colour of its body": [BOUND, RATE]}
+    shared_legend(figure, panels, columns)
     return figure
 
 
@@ -197,8 +202,8 @@ def draw(axes: Axes, table: pd.DataFrame, family: Family) -> None:
     look = LOOKS[family]
     x = table["size"].to_numpy(float)
     x = 2**x if family is Family.SIGNS else x
-    label = LIMIT if family is Family.SECOND_MOMENT else BOUND
-    draw_theory(axes, x, table.bound, "0.45", label)
+    draw_theory(axes, x, table.bound, look.colour, "_")
+    draw_theory(axes, [], [], "black", BOUND)
     if family in WAYS:
         rate = np.sqrt(x * table.queries)
         draw_theory(axes, x, rate * table.width.iloc[-1] / rate.iloc[-1], look.colour, "_", (1, 2))

@@ -214,17 +214,26 @@ LOOKS = {
     Family.NUMERIC: Look("C3", "D"),
     Family.PRINTED: Look("C4", "X"),
 }
-LIMIT = rf"theorems: $\beta={BETA}$"
+LIMIT = rf"failure probability of all theorems, $\beta={BETA}$"
+STATED = r"distance $\alpha$ at which a theorem promises $\beta$"
 VALUES = r"noise of values alone: $1-(1-e^{-\alpha/b})^c$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
     """Failure probability against the distance from the threshold, and against k."""
-    figure = Figure(figsize=(7.2, 4.4))
+    figure = Figure(figsize=(7.2, 4.7))
     panels = figure.subplots(1, 2, sharey=True)
     points = pooled(table)
     for family in PURE_FAMILIES:
-        draw(panels[0], points[(points.family == family) & ~points.approximate], "gap", family)
+        mine = points[(points.family == family) & ~points.approximate]
+        mine = mine.assign(distance=mine.gap * mine.alpha)
+        draw(panels[0], mine, "distance", family)
+        # The alpha of each theorem, in the same units, where its beta is promised.
+        panels[0].plot(
+            mine.alpha.iloc[:1], [BETA], ls="none", marker="|", ms=13, mew=2,
+            color=LOOKS[family].colour, zorder=4,
+        )  # fmt: skip
+    panels[0].plot([], [], ls="none", marker="|", ms=13, mew=2, color="black", label=STATED)
     for family in APPROX_FAMILIES:
         rows = points[(points.family == family) & points.approximate]
         exact = [value_failure(family, k) for k in rows.queries]
@@ -234,12 +243,15 @@ def plot(table: pd.DataFrame) -> Figure:
         axes.axhline(BETA, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=LIMIT)
     log_axes(panels[1])
     panels[0].set_ylim(3e-4, 1.3)
-    panels[0].set_title("(a) 1-DP, $k=100$")
-    panels[1].set_title(rf"(b) $(1, 10^{{-6}})$-DP, $c={CUTOFF}$")
-    panels[0].set_xlabel(r"distance from the threshold, in $\alpha$")
+    panels[0].set_xscale("log")
+    panels[0].set_title("(a) 1-DP, $k=100$:\nfewer failures than stated", fontsize=9)
+    panels[1].set_title(
+        rf"(b) $(1, 10^{{-6}})$-DP, $c={CUTOFF}$:" "\nthe printed theorem fails", fontsize=9
+    )
+    panels[0].set_xlabel("distance from the threshold (counts)")
     panels[1].set_xlabel("number of queries $k$")
     panels[0].set_ylabel("probability of a wrong answer")
-    shared_legend(figure, panels, {"mechanism": [*LOOKS], "theory": [LIMIT, VALUES]})
+    shared_legend(figure, panels, {"mechanism": [*LOOKS], "theory": [STATED, LIMIT, VALUES]})
     return figure
 
 

@@ -27,6 +27,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import geomdp as gd
@@ -184,40 +185,71 @@ def claims(table: pd.DataFrame) -> list[Claim]:
 
 
 LOOKS = {
-    Family.ONE: Look("C0", "o"),
-    Family.LAPLACE: Look("C1", "s"),
+    Family.ONE: Look("C0", "o", filled=False),
+    Family.LAPLACE: Look("C1", "s", filled=False),
     Family.CUBE: Look("C2", "v"),
     Family.BALL: Look("C3", "D"),
     Family.GAUSSIAN: Look("C6", "^", filled=False),
 }
-CLOSED = "closed form"
-LIMIT = r"$\varepsilon$"
+#: Sizes of markers: the first of two curves that coincide shows around the second.
+SIZES = {
+    Family.ONE: 9.0,
+    Family.LAPLACE: 9.0,
+    Family.CUBE: 4.0,
+    Family.BALL: 4.0,
+    Family.GAUSSIAN: 5.0,
+}
+CLOSED = "closed form (one query, Gaussian)"
+LIMIT = r"$\varepsilon$, where pure DP must end"
 
 
 def plot(table: pd.DataFrame) -> Figure:
     """Tail of the loss, and delta against epsilon."""
-    figure = Figure(figsize=(7.2, 4.1))
+    figure = Figure(figsize=(7.2, 4.5))
     tail, delta = figure.subplots(1, 2)
     for family, look in LOOKS.items():
         mine = table[table.family == family].sort_values("threshold")
-        draw_points(tail, mine.threshold, mine.beyond, look, family, every=5)
-        mine = mine[mine.threshold >= 0]
-        shown = mine[mine.delta > 0]
-        draw_points(delta, shown.threshold, shown.delta, look, "_", every=4)
-        known = mine[mine.exact_delta.notna() & (mine.exact_delta > 0)]
-        draw_theory(delta, known.threshold, known.exact_delta, "black", "_")
+        draw_tail(tail, mine, family, look)
+        draw_delta(delta, mine[mine.threshold >= 0], family, look)
     draw_theory(delta, [], [], "black", CLOSED)
     for axes in (tail, delta):
         axes.axvline(EPSILON, color="0.5", lw=1.0, ls=(0, (1, 2)), label=LIMIT)
-        axes.set_xlabel("privacy loss $t$")
-    tail.set_ylabel(r"$\Pr[L > t]$")
-    delta.set_ylabel(r"$\delta(t)$")
+        axes.set_xlabel("privacy loss $t$ (nats)")
+    tail.set_ylabel(r"chance of a larger loss, $\Pr[L > t]$")
+    delta.set_ylabel(r"least $\delta(t)$ of $(t, \delta)$-DP")
     delta.set_yscale("log")
     delta.set_ylim(bottom=1e-4)
-    tail.set_title("(a) tail of the loss")
-    delta.set_title(r"(b) $\delta$ against $\varepsilon$")
+    tail.set_title(r"(a) pure noise never loses more than $\varepsilon$")
+    delta.set_title(r"(b) its $\delta$ falls to 0 at $t=\varepsilon$")
+    for axes in (tail, delta):
+        axes.title.set_fontsize(9)
     shared_legend(figure, (tail, delta), {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
     return figure
+
+
+def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
+    """Chances of larger losses; those of pure noise drop to 0 at epsilon, where it has an atom."""
+    marked = table.iloc[::5]
+    draw_points(axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family])
+    if family in PURE:
+        table = table[table.threshold < EPSILON - ROUNDING]
+        end = float(table.beyond.iloc[-1])
+        axes.plot([EPSILON] * 2, [end, 0], color=look.colour)
+        axes.plot([table.threshold.iloc[-1], EPSILON], [end, end], color=look.colour)
+    axes.plot(table.threshold, table.beyond, color=look.colour)
+
+
+def draw_delta(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
+    """Measured delta as markers, over the closed form where there is one."""
+    shown = table[table.delta > ROUNDING]
+    marked = shown.iloc[::4]
+    draw_points(axes, marked.threshold, marked.delta, look, "_", line="none", size=SIZES[family])
+    axes.plot(shown.threshold, shown.delta, color=look.colour, lw=0.8)
+    end = EPSILON - ROUNDING if family in PURE else THRESHOLDS[-1]
+    t = np.append(np.linspace(0, end, 400), end)[1:]
+    known = [exact_delta(family, each) for each in t.tolist()]
+    if None not in known:
+        draw_theory(axes, t, np.array(known, dtype=float), "black", "_", (3, 3))
 
 
 QUICK = Sweep(tuple(Config(family, 40_000) for family in Family), trials=1, seed=0)
