@@ -262,8 +262,9 @@ def draw_mechanisms(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
     exact = predicted[predicted.kind == "exact"].groupby("noise").ratio.first()
     fewest = predicted[(predicted.n == predicted.n.min()) & (predicted.kind == "upper_bound")]
     least = fewest[fewest.noise.isin(names)].groupby("noise").ratio.min()
-    for label, ratios in ((ADDITIVE, exact), (AFTER, least)):
-        rows = [names.index(str(name)) for name in ratios.index]
+    # A little apart, so that equal errors are both seen.
+    for label, ratios, shift in ((ADDITIVE, exact, -0.15), (AFTER, least, 0.15)):
+        rows = [names.index(str(name)) + shift for name in ratios.index]
         draw_points(axes, ratios, rows, LOOKS[label], label, line="none")
     axes.axvline(1, color="0.5", lw=0.8, zorder=0)
     axes.set_xscale("log")

@@ -187,21 +187,25 @@ def plot(table: pd.DataFrame) -> Figure:
         mine = table[table.regime == regime]
         draw_bounds(axes, position(mine, regime), mine, LOWER, UPPER)
         log_axes(axes)
-        axes.set_title(f"({letter}) {TITLES[regime]}")
-        axes.set_xlabel(r"$1/\alpha$" if regime is Regime.UNIVERSE else "number of queries $k$")
+        # Upper bounds that need thousands of times more records would squeeze all others.
+        axes.set_ylim(top=SHOWN * float(mine.theorem_1.max()))
+        axes.set_title(f"({letter}) {TITLES[regime]}", fontsize=9)
+        axes.set_xlabel(r"$1/\alpha$, the inverse error" if regime is Regime.UNIVERSE else "number of queries $k$")
     panels[0].set_ylabel("number of records $n$")
     columns = {
         "with all constants": [LOWER, BALL],
-        "upper bounds with constant 1": [THEOREM_1, PROJECTION, SMALL_DB],
+        "with constant 1 (cut off where far above)": [THEOREM_1, PROJECTION, SMALL_DB],
     }
     shared_legend(figure, panels, columns)
     return figure
 
 
+#: Upper bounds are shown up to this multiple of the largest one of Theorem 1.
+SHOWN = 100
 TITLES = {
-    Regime.QUERIES: r"$k$ smallest",
-    Regime.MIXED: r"$\sqrt{k\ln N}$ smallest",
-    Regime.UNIVERSE: r"$\ln N/\alpha$ smallest",
+    Regime.QUERIES: "few queries:\n$k$ is least",
+    Regime.MIXED: "small universe:\n$\\sqrt{k\\ln N}$ is least",
+    Regime.UNIVERSE: "many queries:\n$\\ln N/\\alpha$ is least",
 }
 
 

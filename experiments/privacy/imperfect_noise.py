@@ -43,16 +43,11 @@ from experiments.engine.drawing import (
     shared_legend,
 )
 from experiments.engine.statistics import LEVEL
+from experiments.privacy.impossible_outputs import float_outputs, rounded_outputs
 from geomdp.noise import LaplaceNoise
 
 FloatArray = npt.NDArray[np.float64]
 EPSILON = 1.0
-#: Uniform numbers behind `Generator.laplace` are multiples of this in [0, 1).
-GRID = 2.0**-53
-#: Records of a correctly rounded release; a power of two, so that means show their grid exactly.
-RELEASED = 64
-#: Mechanisms that share the releases of a cell.
-KINDS = 3
 
 
 class Flaw(enum.StrEnum):
@@ -108,8 +103,12 @@ def flawed_draws(config: Config, rng: np.random.Generator) -> FloatArray:
 
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Outputs for the answer 0 that the answer 1 cannot give, or the loss of a staircase."""
-    routes = {Flaw.STAIRS: stairs, Flaw.FLOATS: floats, Flaw.ROUNDED: rounded}
-    return [routes.get(config.flaw, variation)(config, rng)]
+    if config.flaw is Flaw.FLOATS:
+        return [float_outputs(config.size, config.draws, rng)]
+    if config.flaw is Flaw.ROUNDED:
+        # Without a seed, the bits are the operating system's.
+        return [rounded_outputs(EPSILON / config.size, config.draws)]
+    return [stairs(config) if config.flaw is Flaw.STAIRS else variation(config, rng)]
 
 
 def variation(config: Config, rng: np.random.Generator) -> Row:
@@ -128,72 +127,17 @@ def variation(config: Config, rng: np.random.Generator) -> Row:
     return {"hits": int(impossible.sum()), "exact": exact, "bound": bound.delta}
 
 
-def stairs(config: Config, rng: np.random.Generator) -> Row:
+def stairs(config: Config) -> Row:
     """Largest log ratio of a staircase density to itself shifted by 1.
 
     On [j h, (j + 1) h) the density is that of the middle up to a constant, so within
     e^(+-epsilon h / 2) of the exponential one; the constant is the same for all steps.
     """
-    del rng
     h = config.size
     # A shift by 1 moves a point by 1 / h steps, rounded up at the ends of a step.
     points = (np.arange(round(8 / h)) + 1 - 1e-9) * h
     steps = np.floor(np.abs(np.stack([points, points + 1])) / h)
     return {"exact": float(EPSILON * h * (steps[1] - steps[0]).max()), "bound": EPSILON * (1 + h)}
-
-
-def floats(config: Config, rng: np.random.Generator) -> Row:
-    """Count noisy answers to 0 that no draw can give: from the answer 0 itself, and from 1."""
-    released = 0.0 + LaplaceNoise(1, config.size).sample(rng, config.draws)[:, 0]
-    explained = {a: [possible(y, a, config.size) for y in released.tolist()] for a in (0.0, 1.0)}
-    return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
-
-
-def rounded(config: Config, rng: np.random.Generator) -> Row:
-    """Count releases without a seed that are off the grid of the data set, or of its neighbour.
-
-    Any multiple of the unit is a draw of the noise, so that the answers within reach of a data set
-    are its sums plus all multiples of the unit.
-    """
-    del rng  # the bits are the operating system's
-    privacy, off = gd.PureDP(EPSILON / config.size), np.zeros(2, dtype=int)
-    records = np.zeros((RELEASED, 3), dtype=int)
-    neighbour = records.copy()
-    neighbour[0] = 1
-    for mechanism in (
-        gd.mechanisms.Laplace(gd.workloads.Marginals(3, 2), n=RELEASED, privacy=privacy),
-        gd.mechanisms.Cone(gd.workloads.Marginals(3, 2), n=RELEASED, privacy=privacy),
-        gd.mechanisms.KNorm(gd.workloads.Parities(3, 1), n=RELEASED, privacy=privacy),
-    ):
-        mechanism.set_up()
-        assert mechanism.grid is not None
-        sums = [mechanism.workload.totals(each).sums for each in (neighbour, records)]
-        count = config.draws // KINDS
-        answers = np.array([mechanism.release(records).answers for _ in range(count)])
-        for i, reached in enumerate(sums):
-            steps = (answers * RELEASED - reached) * 2.0**mechanism.grid
-            off[i] += int((steps != np.rint(steps)).any(axis=1).sum())
-    return {"hits": int(off[0]), "unexplained": int(off[1])}
-
-
-def possible(output: float, answer: float, scale: float) -> bool:
-    """Whether some draw of `Generator.laplace` added to `answer` gives `output` in float64.
-
-    A uniform number v gives scale ln(2 v) below 1/2, and -scale ln(2 - v - v) from there on.
-    """
-    noise = output - answer
-    middle = math.exp(-abs(noise) / scale)
-    # All draws for which the sum can round to the output: half a unit in its last place to each
-    # side, and one in the noise's for the rounding of logarithm and product.
-    width = middle / scale * (math.ulp(output) + 2 * math.ulp(noise) + 2 * math.ulp(scale))
-    reach = math.ceil(width / GRID) + 4
-    centre = round((1 - middle / 2 if noise > 0 else middle / 2) / GRID)
-    for k in range(max(centre - reach, 1), min(centre + reach + 1, round(1 / GRID))):
-        v = k * GRID
-        found = -scale * math.log(2 - v - v) if v >= 0.5 else scale * math.log(v + v)
-        if answer + found == output:
-            return True
-    return False
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
@@ -273,37 +217,63 @@ RATIO = r"SAM-2: $\varepsilon+2\tau$"
 
 def plot(table: pd.DataFrame) -> Figure:
     """delta against tau, loss against the step, and impossible outputs against the scale."""
-    figure = Figure(figsize=(7.2, 4.0))
+    figure = Figure(figsize=(7.2, 4.3))
     variations, losses, outputs = figure.subplots(1, 3)
-    for flaw in TV:
-        mine = table[table.flaw == flaw].sort_values("size")
-        draw_theory(variations, mine["size"], mine.exact, LOOKS[flaw].colour, "_")
-        frequencies(variations, mine, flaw)
-        draw_theory(variations, mine["size"], mine.bound, "black", VARIATION, (1, 2))
-    draw_theory(variations, [], [], "0.4", EXACT)
-    log_axes(variations)
-    variations.set_xlabel(r"total variation $\tau$")
-    variations.set_ylabel(r"$\delta$ at $\varepsilon=1$")
-    variations.set_title("(a) in variation")
-    stair = table[table.flaw == Flaw.STAIRS].sort_values("size")
-    look = LOOKS[Flaw.STAIRS]
-    draw_points(losses, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
-    draw_theory(losses, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
-    losses.set_xlabel(r"log of density off by $\tau$")
-    losses.set_ylabel("privacy loss")
-    losses.set_ylim(bottom=0)
-    losses.set_title("(b) in density")
-    for flaw in (Flaw.FLOATS, Flaw.ROUNDED):
-        frequencies(outputs, table[table.flaw == flaw].sort_values("size"), flaw)
-    outputs.set_xscale("log", base=2)
-    outputs.set_ylim(0, 1)
-    outputs.set_xlabel(r"scale of the noise")
-    outputs.set_ylabel("impossible for the neighbour")
-    outputs.set_title("(c) on a computer")
+    draw_variations(variations, table)
+    draw_losses(losses, table[table.flaw == Flaw.STAIRS].sort_values("size"))
+    draw_outputs(outputs, table)
+    for axes in (variations, losses, outputs):
+        axes.title.set_fontsize(8.5)
     names = [*LOOKS]
-    columns = {"flaw": names[:3], " ": names[3:], "theory": [EXACT, VARIATION, RATIO]}
+    columns = {
+        "law of the noise (a), (b)": names[:4],
+        "arithmetic (c)": names[4:],
+        "theory": [EXACT, VARIATION, RATIO],
+    }
     shared_legend(figure, (variations, losses, outputs), columns)
     return figure
+
+
+def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
+    """delta of each flaw: exact, simulated, and at most."""
+    for flaw in TV:
+        mine = table[table.flaw == flaw].sort_values("size")
+        draw_theory(axes, mine["size"], mine.exact, LOOKS[flaw].colour, "_")
+        frequencies(axes, mine, flaw)
+        draw_theory(axes, mine["size"], mine.bound, "black", VARIATION, (1, 2))
+    draw_theory(axes, [], [], "0.4", EXACT)
+    log_axes(axes)
+    axes.set_xlabel(r"total variation $\tau$")
+    axes.set_ylabel(r"least $\delta$ at $\varepsilon=1$")
+    axes.set_title("(a) a law off by $\\tau$\nis no longer purely private")
+
+
+def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
+    """Privacy loss of staircases against how far their density is off."""
+    look = LOOKS[Flaw.STAIRS]
+    draw_points(axes, stair["size"] / 2, stair.exact, look, Flaw.STAIRS, line="none", size=3)
+    draw_theory(axes, stair["size"] / 2, stair.bound, "black", RATIO, (4, 1, 1, 1))
+    axes.set_xlabel(r"log density off by $\tau$")
+    axes.set_ylabel(r"largest privacy loss (nats)")
+    axes.set_ylim(0.95, 2.05)
+    axes.set_title("(b) a density off by $e^{\\pm\\tau}$\nis, with a larger loss")
+
+
+def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
+    """Shares of outputs that give the data set away, each named beside its line."""
+    for flaw, height in ((Flaw.FLOATS, 0.62), (Flaw.ROUNDED, 0.06)):
+        mine = table[table.flaw == flaw].sort_values("size")
+        frequencies(axes, mine, flaw)
+        note = f"{flaw}:\n{mine.hits.sum() / mine.draws.sum():.0%}"
+        if flaw is Flaw.ROUNDED:
+            note = f"{flaw}:\n{mine.hits.sum():.0f} of {mine.draws.sum():,}"
+        axes.text(mine["size"].median(), height, note, ha="center", size=8)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_ylim(-0.03, 1)
+    axes.set_xlabel("scale of the noise")
+    axes.set_ylabel("impossible for the neighbour")
+    axes.set_title("(c) float64 betrays data,\nexact rounding does not")
 
 
 def frequencies(axes: Axes, mine: pd.DataFrame, flaw: Flaw) -> None:

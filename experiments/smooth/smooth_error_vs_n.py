@@ -33,7 +33,6 @@ from experiments.engine.claims import Claim
 from experiments.engine.drawing import (
     Look,
     draw_measured,
-    draw_points,
     draw_theory,
     log_axes,
     shared_legend,
@@ -132,78 +131,65 @@ def stated_errors_hold(table: pd.DataFrame) -> Claim:
     )
 
 
-COLOURS = {1: "C1", 2: "C0", 4: "C2"}
-MARKERS = {Method.PAPER: "^", Method.TRUNCATED: "o", Method.WEIGHTED: "s"}
-THEOREM = r"$n^{-K/(2d+K)}$"
-HYPOTHESIS = r"$n^{-\min(1,\,K/1.5d)}$"
+LOOKS = {
+    Method.PAPER: Look("C1", "^", filled=False),
+    Method.TRUNCATED: Look("C0", "o"),
+    Method.WEIGHTED: Look("C2", "s"),
+}
+SMOOTHNESS, VARIABLES = (1, 2, 4), (1, 2, 3)
+THEOREM = r"$n^{-K/(2d+K)}$, uniform noise"
+HYPOTHESIS = r"$n^{-\min(1,\,K/1.5d)}$, weighted noise"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Worst error against n for d = 1, 2, 3."""
-    figure = Figure(figsize=(7.2, 4.6))
-    panels = figure.subplots(1, 3)
+    """Worst error against n: a column for each number of variables, a row for each smoothness."""
+    figure = Figure(figsize=(7.2, 7.6))
+    panels = figure.subplots(3, 3, sharex="col", sharey="row")
     slopes = fitted(table)
-    for d, axes, letter in zip((1, 2, 3), panels, "abc", strict=True):
-        draw(axes, table[table.d == d])
-        axes.set_title(f"({letter}) $d={d}$")
-        if d <= 2:
-            write_exponents(axes, slopes, d)
+    places = itertools.product(SMOOTHNESS, VARIABLES)
+    for (K, d), axes, letter in zip(places, panels.flat, "abcdefghi", strict=True):
+        draw(axes, table[(table.d == d) & (table.smoothness == K)])
+        axes.set_title(f"({letter}) $K={K}$, $d={d}$")
+        write_exponents(axes, slopes, d, K)
         log_axes(axes)
+    for axes in panels[-1]:
         axes.set_xlabel("number of records $n$")
-    panels[0].set_ylabel("worst error of an answer (RMS)")
-    columns = {
-        "summary": [str(method) for method in Method],
-        "smoothness": [f"$K={K}$" for K in COLOURS],
-        "theory": [THEOREM, HYPOTHESIS],
-    }
-    shared_legend(figure, panels, columns)
+    for axes in panels[:, 0]:
+        axes.set_ylabel("worst error (RMS)")
+    columns = {"summary": [*LOOKS], "theory, from the first point": [THEOREM, HYPOTHESIS]}
+    shared_legend(figure, panels.flat, columns)
     return figure
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """All methods and K, with rates through the first points of two of them."""
-    for method, marker in MARKERS.items():
-        look = Look("0.3", marker, filled=method is Method.WEIGHTED)
-        draw_points(axes, [], [], look, str(method))
-    for K, colour in COLOURS.items():
-        axes.plot([], [], color=colour, label=f"$K={K}$")
-    draw_theory(axes, [], [], "0.3", THEOREM)
-    draw_theory(axes, [], [], "0.3", HYPOTHESIS, (1, 2))
-    for method, K in itertools.product(MARKERS, COLOURS):
-        rows = table[(table.method == method) & (table.smoothness == K)]
-        if rows.empty:
-            continue
-        means = pooled_along(rows, "n")
-        look = Look(COLOURS[K], MARKERS[method], filled=method is Method.WEIGHTED)
-        draw_measured(axes, means, look, label="_")
-        if method in THEORY:
-            n = np.array([min(means), max(means)], dtype=float)
-            exponent = THEORY[method](int(rows.d.iloc[0]), K)
-            start = means[min(means)].root
-            dashes = (4, 2) if method is Method.TRUNCATED else (1, 2)
-            draw_theory(axes, n, start * (n / n[0]) ** -exponent, COLOURS[K], "_", dashes)
+    """All methods for one d and K, with rates through the first points of two of them."""
+    for method, label, dashes in (
+        (Method.TRUNCATED, THEOREM, (4, 2)),
+        (Method.WEIGHTED, HYPOTHESIS, (1, 2)),
+    ):
+        means = pooled_along(table[table.method == method], "n")
+        n = np.array([min(means), max(means)] if means else [], dtype=float)
+        if means:
+            exponent = THEORY[method](int(table.d.iloc[0]), int(table.smoothness.iloc[0]))
+            line = means[min(means)].root * (n / n[0]) ** -exponent
+            draw_theory(axes, n, line, LOOKS[method].colour, label, dashes)
+    for method, look in LOOKS.items():
+        rows = table[table.method == method]
+        if not rows.empty:
+            draw_measured(axes, pooled_along(rows, "n"), look, str(method))
 
 
-def write_exponents(axes: Axes, slopes: Mapping[tuple[Method, int, int], Slope], d: int) -> None:
+def write_exponents(
+    axes: Axes, slopes: Mapping[tuple[Method, int, int], Slope], d: int, K: int
+) -> None:
     """Fitted exponents beside theory, in the corner of a panel."""
-    lines = ["exponents: fitted / theory", "  K  uniform    weighted"]
-    for K in COLOURS:
-        parts = [
-            f"{-slopes[m, d, K].value:.2f}/{THEORY[m](d, K):.2f}"
-            for m in THEORY
-            if (m, d, K) in slopes
-        ]
-        if parts:
-            lines.append(f"  {K}  " + "  ".join(parts))
-    axes.text(
-        0.03,
-        0.03,
-        "\n".join(lines),
-        transform=axes.transAxes,
-        fontsize=6,
-        va="bottom",
-        family="monospace",
-    )
+    lines = ["exponent fitted (theory)"]
+    for method, name in ((Method.TRUNCATED, "uniform"), (Method.WEIGHTED, "weighted")):
+        theory = f"({THEORY[method](d, K):.2f})"
+        slope = slopes.get((method, d, K))
+        # From degrees as small as those at d = 3 no exponent is fitted.
+        lines.append(f"{name} {'none' if slope is None else f'{-slope.value:.2f}'} {theory}")
+    axes.text(0.03, 0.03, "\n".join(lines), transform=axes.transAxes, fontsize=7, va="bottom")
 
 
 def report(table: pd.DataFrame) -> Table:

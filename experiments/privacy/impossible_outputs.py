@@ -1,0 +1,71 @@
+"""Outputs of noise on a computer that a neighbouring data set can never give."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import geomdp as gd
+from experiments.engine.cells import Row
+from geomdp.noise import LaplaceNoise
+
+#: Uniform numbers behind `Generator.laplace` are multiples of this in [0, 1).
+GRID = 2.0**-53
+#: Records of a correctly rounded release; a power of two, so that means show their grid exactly.
+RELEASED = 64
+#: Mechanisms that share the releases of a cell.
+KINDS = 3
+
+
+def float_outputs(scale: float, draws: int, rng: np.random.Generator) -> Row:
+    """Count noisy answers to 0 that no draw can give: from the answer 0 itself, and from 1."""
+    released = 0.0 + LaplaceNoise(1, scale).sample(rng, draws)[:, 0]
+    explained = {a: [possible(y, a, scale) for y in released.tolist()] for a in (0.0, 1.0)}
+    return {"hits": explained[1.0].count(False), "unexplained": explained[0.0].count(False)}
+
+
+def rounded_outputs(epsilon: float, releases: int) -> Row:
+    """Count releases without a seed that are off the grid of the data set, or of its neighbour.
+
+    Any multiple of the unit is a draw of the noise, so that the answers within reach of a data set
+    are its sums plus all multiples of the unit.
+    """
+    privacy, off = gd.PureDP(epsilon), np.zeros(2, dtype=int)
+    records = np.zeros((RELEASED, 3), dtype=int)
+    neighbour = records.copy()
+    neighbour[0] = 1
+    for mechanism in (
+        gd.mechanisms.Laplace(gd.workloads.Marginals(3, 2), n=RELEASED, privacy=privacy),
+        gd.mechanisms.Cone(gd.workloads.Marginals(3, 2), n=RELEASED, privacy=privacy),
+        gd.mechanisms.KNorm(gd.workloads.Parities(3, 1), n=RELEASED, privacy=privacy),
+    ):
+        mechanism.set_up()
+        assert mechanism.grid is not None
+        sums = [mechanism.workload.totals(each).sums for each in (neighbour, records)]
+        count = releases // KINDS
+        answers = np.array([mechanism.release(records).answers for _ in range(count)])
+        for i, reached in enumerate(sums):
+            steps = (answers * RELEASED - reached) * 2.0**mechanism.grid
+            off[i] += int((steps != np.rint(steps)).any(axis=1).sum())
+    return {"hits": int(off[0]), "unexplained": int(off[1])}
+
+
+def possible(output: float, answer: float, scale: float) -> bool:
+    """Whether some draw of `Generator.laplace` added to `answer` gives `output` in float64.
+
+    A uniform number v gives scale ln(2 v) below 1/2, and -scale ln(2 - v - v) from there on.
+    """
+    noise = output - answer
+    middle = math.exp(-abs(noise) / scale)
+    # All draws for which the sum can round to the output: half a unit in its last place to each
+    # side, and one in the noise's for the rounding of logarithm and product.
+    width = middle / scale * (math.ulp(output) + 2 * math.ulp(noise) + 2 * math.ulp(scale))
+    reach = math.ceil(width / GRID) + 4
+    centre = round((1 - middle / 2 if noise > 0 else middle / 2) / GRID)
+    for k in range(max(centre - reach, 1), min(centre + reach + 1, round(1 / GRID))):
+        v = k * GRID
+        found = -scale * math.log(2 - v - v) if v >= 0.5 else scale * math.log(v + v)
+        if answer + found == output:
+            return True
+    return False
