@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
@@ -202,32 +203,47 @@ LOOKS = {
     Method.EIGENVECTORS: Look("C3", "^", filled=False),
     Method.ZERO: Look("C6", "."),
 }
+#: Names of the legend that say more than those of the table.
+NAMES = {
+    Method.SECOND_MOMENT: "second moment, projected",
+    Method.ZERO: "no data: every entry answered by 0",
+}
 EXPLICIT = r"$\min\{(d+1)\sqrt{2d}/n,\ \sqrt{(4d+3)/n}\}$"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error against n, a row of panels for each kind of data, a column for each d."""
+    """Error over that of ours, shrunk: a row of panels a kind of data, a column for each d."""
     ds = sorted(table.d.unique())
-    figure = Figure(figsize=(7.2, 5.2))
+    figure = Figure(figsize=(7.2, 5.4))
     panels = figure.subplots(2, len(ds), sharex=True, sharey=True, squeeze=False)
-    for row, spectrum in zip(panels, Spectrum, strict=True):
-        for axes, d in zip(row, ds, strict=True):
-            mine = table[(table.d == d) & (table.spectrum == spectrum)]
-            numbers = sorted(mine.n.unique())
-            bounds = [explicit_bound(d, n) for n in numbers]
-            draw_theory(axes, numbers, bounds, "black", EXPLICIT)
-            for method, look in LOOKS.items():
-                means = pooled_along(mine[mine.method == method], "n")
-                draw_measured(axes, means, look, method)
-            axes.set_title(f"{spectrum}, $d={d}$")
-            log_axes(axes)
-    panels[0, 0].set_ylim(top=4)
+    places = ((spectrum, d) for spectrum in Spectrum for d in ds)
+    for axes, (spectrum, d), letter in zip(panels.flat, places, "abcdefgh", strict=False):
+        draw(axes, table[(table.d == d) & (table.spectrum == spectrum)], d)
+        axes.set_title(f"({letter}) {spectrum},\n$d={d}$", fontsize=9)
+        log_axes(axes)
+        axes.set_ylim(0.3, 100)
+        axes.set_yticks([0.5, 1, 2, 5, 10, 20, 50], ["0.5", "1", "2", "5", "10", "20", "50"])
     for axes in panels[1]:
         axes.set_xlabel("records $n$")
     for axes in panels[:, 0]:
-        axes.set_ylabel("Frobenius error (RMS)")
-    shared_legend(figure, panels.ravel(), {"measured": [*LOOKS], "theory": [EXPLICIT]})
+        axes.set_ylabel("error over ours, shrunk", fontsize=9)
+    columns = {
+        "measured (Frobenius norm, RMS)": [NAMES.get(method, str(method)) for method in LOOKS],
+        "theory": [EXPLICIT],
+    }
+    shared_legend(figure, panels.ravel(), columns)
     return figure
+
+
+def draw(axes: Axes, table: pd.DataFrame, d: int) -> None:
+    """Every mechanism and the explicit bound in units of the error of ours, shrunk."""
+    unit = pooled_along(table[table.method == Method.SHRUNK], "n")
+    bounds = [explicit_bound(d, int(n)) / unit[n].root for n in sorted(unit)]
+    draw_theory(axes, sorted(unit), bounds, "black", EXPLICIT)
+    for method, look in LOOKS.items():
+        means = pooled_along(table[table.method == method], "n")
+        relative = {n: mean.over(unit[n].root) for n, mean in means.items()}
+        draw_measured(axes, relative, look, NAMES.get(method, str(method)))
 
 
 #: Ours is released more often where few releases dominate its mean square: after shrinkage, which

@@ -22,15 +22,16 @@ Run time on one core: quick 8 s, full 5 minutes.
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.benchmarks.accuracy_grid import MANY, compared_before, full_grid, quick_grid
+from experiments.benchmarks.accuracy_grid import full_grid, quick_grid
+from experiments.benchmarks.accuracy_verdicts import PLACE, predicted_ratios, verdicts
 from experiments.benchmarks.peers.graphical_model import fitted_tables
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
@@ -93,60 +94,6 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     ]
 
 
-PLACE = ["line", "n"]
-
-
-#: Fewest releases of which a measured error takes part in a verdict; of the one mechanism whose
-#: draws take seconds there are fewer, and its error is known in closed form.
-LEAST_RELEASES = 20
-
-
-def best_of(table: pd.DataFrame, methods: list[Method]) -> dict[tuple[str, int], tuple[str, float]]:
-    """The method with the least measured error among some on each line, and the error."""
-    mine = table[table.method.isin(methods) & (table.releases >= LEAST_RELEASES)]
-    best: dict[tuple[str, int], tuple[str, float]] = {}
-    for (line, n, method), mean in pooled_by(mine, [*PLACE, "method"]).items():
-        if (line, n) not in best or mean.root < best[line, n][1]:
-            best[line, n] = (method, mean.root)
-    return best
-
-
-OURS = [method for method in Method if method not in PEERS]
-OURS_BEFORE = [method for method in OURS if method not in PROJECTED]
-PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
-
-
-def verdicts(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per line: our best and the best peer, their ratio, and whether the goal is met.
-
-    Before projection where n is large, else over everything that was measured.
-    """
-    rows = []
-    for (line, n), mine in table.groupby(PLACE, sort=False):
-        before = compared_before(line, n)
-        ours = best_of(mine, OURS_BEFORE if before else OURS)[line, n]
-        peer = best_of(mine, PEERS_BEFORE if before else [*PEERS])[line, n]
-        rows.append(
-            {
-                "line": line,
-                "n": n,
-                "before": before,
-                "ours": ours[0],
-                "our_error": ours[1],
-                "peer": peer[0],
-                "peer_error": peer[1],
-                "ratio": ours[1] / peer[1],
-                "goal": mine.goal.iloc[0],
-                "excluded": mine.excluded.iloc[0],
-            }
-        )
-    found = pd.DataFrame(rows)
-    # Where errors are known exactly, chance has no part in the verdict.
-    known = found.line.map(predicted_ratios(table)).where(found.before, found.ratio)
-    found["met"] = known <= found.goal
-    return found
-
-
 def claims(table: pd.DataFrame) -> list[Claim]:
     """Predictions, bounds, and the order of ours and others."""
     exact, bounded = table[table.prediction == "exact"], table[table.prediction == "upper_bound"]
@@ -206,13 +153,6 @@ SLOPES = (-0.6, -0.3)
 CLEAR = 0.8
 
 
-def predicted_ratios(table: pd.DataFrame) -> pd.Series:
-    """Least predicted error of ours over that of the peers, line by line, before projection."""
-    many = table[(table.n >= MANY) & (table.line != Line.SIGNS) & ~table.method.isin(PROJECTED)]
-    ours = many[many.method.isin(OURS)].groupby("line", sort=False).predicted.min()
-    return ours / many[many.method.isin(PEERS)].groupby("line", sort=False).predicted.min()
-
-
 def compared(
     means: dict[tuple[object, ...], MeanSquare], found: pd.DataFrame
 ) -> tuple[dict[tuple[object, ...], MeanSquare], dict[tuple[object, ...], MeanSquare]]:
@@ -262,7 +202,9 @@ LABELS = {
     "others": PEER_LOOK,
     "others, post-processed": PEER_PROJECTED,
 }
-GOAL = "goal"
+GOAL = "goal set before measuring"
+#: Errors beyond this multiple of the best peer's are drawn as arrows at the edge.
+EDGE = 12
 
 
 def label_of(method: str) -> str:
@@ -273,33 +215,47 @@ def label_of(method: str) -> str:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Errors over that of the best peer, line by line, with the goals."""
+    """Errors over that of the best peer, line by line, with the goals and our best by name."""
     found = verdicts(table)
-    figure = Figure(figsize=(7.2, 1.6 + 0.42 * len(found)))
+    figure = Figure(figsize=(7.2, 1.7 + 0.42 * len(found)))
     axes = figure.subplots()
     names = []
     for height, row in enumerate(found.itertuples()):
-        mine = table[(table.line == row.line) & (table.n == row.n)]
-        for (method,), mean in pooled_by(mine, ["method"]).items():
-            label = label_of(method)
-            interval = np.array(mean.root_interval(BAND_LEVEL)) / row.peer_error
-            place = height - 0.12 + 0.24 * (method in PROJECTED)
-            ratio = mean.root / row.peer_error
-            draw_intervals(axes, ratio, interval, place, LABELS[label], label)
+        draw_line(
+            axes, table[(table.line == row.line) & (table.n == row.n)], row.peer_error, height
+        )
         axes.plot([row.goal] * 2, [height - 0.35, height + 0.35], color="black", lw=2, label=GOAL)
-        names.append(f"{row.line}, $n={row.n}$")
+        axes.text(EDGE * 1.12, height, f"{row.ratio:.2f}  {row.ours}", va="center", size=8)
+        names.append(f"{row.line}, $n={row.n}$".replace(", m = 200, N = 1000", ""))
+    axes.text(EDGE * 1.12, -0.75, "least of ours", va="center", size=8, weight="bold")
     axes.axvline(1, color="0.6", lw=0.8, zorder=0)
-    axes.set_yticks(range(len(names)), names)
-    axes.invert_yaxis()
+    axes.set_yticks(range(len(names)), names, size=8)
+    axes.set_ylim(len(names) - 0.4, -1.1)
     axes.set_xscale("log")
-    top = math.ceil(axes.get_xlim()[1])
-    ticks = [tick for tick in (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if tick <= top]
+    axes.set_xlim(0.13, EDGE)
+    ticks = [0.2, 0.5, 1, 2, 5, 10]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_xlabel("error over that of the best other mechanism (RMSE)")
-    columns = {"measured": [*LABELS], "theory": [GOAL]}
+    axes.plot([], [], ls="none", marker=">", color=PEER_LOOK.colour, label=BEYOND)
+    columns = {"measured": [*LABELS], "beside them": [GOAL, BEYOND]}
     shared_legend(figure, [axes], columns)
     return figure
+
+
+BEYOND = f"more than {EDGE} times the best other"
+
+
+def draw_line(axes: Axes, table: pd.DataFrame, peer: float, height: int) -> None:
+    """All mechanisms of one line, post-processed ones a little lower."""
+    for (method,), mean in pooled_by(table, ["method"]).items():
+        label, relative = label_of(str(method)), mean.over(peer)
+        place = height - 0.12 + 0.24 * (method in PROJECTED)
+        if relative.root > EDGE:
+            axes.plot([EDGE * 0.95], [place], ls="none", marker=">", color=LABELS[label].colour)
+            continue
+        interval = relative.root_interval(BAND_LEVEL)
+        draw_intervals(axes, relative.root, interval, place, LABELS[label], label)
 
 
 QUICK = Sweep(quick_grid(), trials=1, seed=0)

@@ -60,6 +60,10 @@ class MeanSquare:
         between = float(counts @ (values - mean) ** 2)
         return cls(mean, math.sqrt((within + between) / (total - 1) / total), int(total))
 
+    def over(self, error: float) -> MeanSquare:
+        """The same in units of an error that is known: its root is the ratio of the two."""
+        return MeanSquare(self.value / error**2, self.stderr / error**2, self.count)
+
     def columns(self) -> Row:
         """The measurement as columns of a row."""
         return {

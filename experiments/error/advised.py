@@ -5,8 +5,8 @@ Papers: Nikolov 2022 (arXiv 2208.07410), Lemmas 13 and 14; formula sheet JL-L13,
 Claim: for every workload and every number of records the advisor chooses the mechanism with the
 least predicted error, or its projection, which never errs more; only shrinkage that would gain less
 than 1% is left out. The
-figure shows its predicted error over that of the best peer, which is independent Laplace noise or
-the matrix mechanism; dots are measured. The choice depends on the number of records: with few
+figure shows what is chosen, and its error over that of the best peer, which is independent Laplace
+noise or the matrix mechanism. The choice depends on the number of records: with few
 records projected or shrunk noise errs least, with many the noise by itself. Releases on uniform
 records, at two numbers of records, err at most as predicted; the noise before projection or
 shrinkage errs exactly as predicted.
@@ -16,6 +16,8 @@ All noise has an exact sampler. Run time on one core: quick 4 s, full 55 s.
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -32,7 +34,13 @@ from experiments.engine.checks import (
     stays_below_prediction,
 )
 from experiments.engine.claims import Claim
-from experiments.engine.drawing import BAND_LEVEL, shared_legend
+from experiments.engine.drawing import (
+    BAND_LEVEL,
+    Look,
+    draw_intervals,
+    draw_points,
+    shared_legend,
+)
 from experiments.engine.statistics import MeanSquare, pooled_by
 from experiments.shared.workloads import Line, line_workload
 from geomdp.advice.comparison.order import try_for_every_n
@@ -164,51 +172,75 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
-CHOSEN, RELEASED = "choice, predicted", "choice, measured"
-PEER, CHANGE = "best peer, predicted", "another choice"
+#: What is done after the noise, by the beginning of a mechanism's name; and colours of the bars.
+AFTER = {"Shrunk": "shrunk", "Projected": "projected", "": "noise alone"}
+COLOURS = {"shrunk": "#56B4E9", "projected": "#E69F00", "noise alone": "#CFCFCF"}
+FEW, MANY = "predicted, 100 records", "predicted, $10^6$ records"
+RELEASES = {200: "measured, 200 records", 5000: "measured, 5000 records"}
+LOOKS = {
+    FEW: Look("C0", "o", filled=False),
+    MANY: Look("C0", "o"),
+    RELEASES[200]: Look("C3", "D", filled=False),
+    RELEASES[5000]: Look("C3", "D"),
+}
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """One panel a workload: the ratio to the best peer, named by what is advised."""
+    """What is advised for each n, and its error over that of the best peer; a row a workload."""
     lines = [line for line in LINES if line in set(table.line)]
-    rows = (len(lines) + 1) // 2
-    figure = Figure(figsize=(7.2, 1.9 * rows + 0.8))
-    panels = figure.subplots(rows, 2, sharex=True, sharey=True, squeeze=False)
-    for letter, axes, line in zip("abcdefgh", panels.flat, lines, strict=False):
-        _panel(axes, table[table.line == line].sort_values("n"))
-        axes.set_title(f"({letter}) {line}", fontsize=9)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_ylim(0.015, 12)
-    for axes in panels[:, 0]:
-        axes.set_ylabel("error / best peer")
-    for axes in panels[-1]:
-        axes.set_xlabel("number of records $n$")
-    columns = {"errors": [CHOSEN, RELEASED], "beside them": [PEER, CHANGE]}
-    shared_legend(figure, panels.flat, columns)
+    figure = Figure(figsize=(7.2, 2.0 + 0.42 * len(lines)))
+    choices, errors = figure.subplots(1, 2, sharey=True, width_ratios=(1.3, 1))
+    for height, line in enumerate(lines):
+        mine = table[table.line == line].sort_values("n")
+        draw_choices(choices, mine, height)
+        draw_errors(errors, mine, height)
+    choices.set_yticks(range(len(lines)), [line.replace(", ", ",\n", 1) for line in lines], size=8)
+    choices.set_ylim(len(lines) - 0.5, -0.5)
+    choices.set_xscale("log")
+    choices.grid(visible=False)
+    choices.set_xlabel("number of records $n$")
+    choices.set_title("(a) what is advised")
+    errors.axvline(1, color="black", lw=0.8)
+    errors.set_xscale("log")
+    errors.set_xticks([0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0.02", "0.05", "0.1", "0.2", "0.5", "1"])
+    errors.minorticks_off()
+    errors.set_xlabel("error over that of best peer")
+    errors.set_title("(b) how much less it errs")
+    columns = {"(a) after the noise": [*COLOURS], "(b) error of the choice": [*LOOKS]}
+    shared_legend(figure, (choices, errors), columns)
     return figure
 
 
-def _panel(axes: Axes, table: pd.DataFrame) -> None:
-    """One workload; the name of each choice stands at the first n where it is chosen."""
-    axes.axhline(1, color="black", linewidth=0.8, label=PEER)
-    axes.plot(table.n, table.predicted / table.peer, color="C0", label=CHOSEN)
-    runs = [list(run) for _, run in groupby(range(len(table)), table.mechanism.iloc.__getitem__)]
-    for position, run in enumerate(runs):
-        first = table.n.iloc[run[0]]
-        if position:
-            axes.axvline(first, color="0.5", linewidth=0.8, linestyle=":", label=CHANGE)
-        name = table.mechanism.iloc[run[0]].replace("(exact=True)", "")
-        height = 6.0 / 2.0 ** (position % 3)
-        text = axes.text(first * 1.1, height, name, fontsize=6.5, va="center")
-        text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.8})
-    found = table[table.releases > 0]
-    means = [mean for _, mean in pooled_by(found, ["n"]).items()]
-    bands = np.array([mean.root_interval(BAND_LEVEL) for mean in means]).reshape(-1, 2)
-    roots = np.array([mean.root for mean in means])
-    peers = found.peer.to_numpy()
-    reach = np.maximum(np.abs(bands.T - roots), 0) / peers
-    axes.errorbar(found.n, roots / peers, yerr=reach, fmt="o", color="C1", ms=4, label=RELEASED)
+def draw_choices(axes: Axes, table: pd.DataFrame, height: int) -> None:
+    """A bar over n, coloured by what follows the noise, with the names of the noises in it."""
+    for label, colour in COLOURS.items():
+        axes.fill_between([], [], [], color=colour, label=label)
+    numbers = table.n.to_numpy(float)
+    ends = np.append(numbers[1:], numbers[-1] * 1.3)
+    parts = [re.sub(r"\(exact=True\)|\)", "", name).split("(") for name in table.mechanism]
+    for start, end, part in zip(numbers, ends, parts, strict=True):
+        after = AFTER[part[0] if len(part) > 1 else ""]
+        axes.barh(height, end - start, left=start, height=0.62, color=COLOURS[after], lw=0)
+    runs = [list(run) for _, run in groupby(range(len(parts)), lambda i: parts[i][-1])]
+    for run in runs:
+        first, last = numbers[run[0]], ends[run[-1]]
+        axes.text(
+            math.sqrt(first * last), height, parts[run[0]][-1], ha="center", va="center", size=8
+        )
+        axes.plot([first, first], [height - 0.31, height + 0.31], color="black", lw=0.8)
+
+
+def draw_errors(axes: Axes, table: pd.DataFrame, height: int) -> None:
+    """Predicted ratios with the fewest and the most records, and measured ones with 95% bars."""
+    ratio = table.predicted / table.peer
+    axes.plot([ratio.iloc[0], ratio.iloc[-1]], [height - 0.15] * 2, color="C0", lw=1)
+    for label, place in ((FEW, 0), (MANY, -1)):
+        draw_points(axes, [ratio.iloc[place]], [height - 0.15], LOOKS[label], label, line="none")
+    found = table[table.releases > 0].set_index("n")
+    for (n,), mean in pooled_by(table[table.releases > 0], ["n"]).items():
+        relative, label = mean.over(float(found.peer[n])), RELEASES[int(str(n))]
+        interval = relative.root_interval(BAND_LEVEL)
+        draw_intervals(axes, relative.root, interval, height + 0.17, LOOKS[label], label)
 
 
 def grid(lines: tuple[Line, ...], releases: int) -> tuple[Config, ...]:

@@ -175,6 +175,11 @@ LOOKS = {
     Family.COVARIANCE: Look("C4", "D", filled=False),
     Family.ZERO: Look("C6", "."),
 }
+#: Names of the legend that say more than those of the table.
+NAMES = {
+    Family.COVARIANCE: "covariance (another quantity)",
+    Family.ZERO: "no data: every entry answered by 0",
+}
 EXACT = r"exact: $\sqrt{\mathrm{E}\Vert Z\Vert_F^2}\,/\,n$"
 WISHART = (
     r"$\min\{\sqrt{\mathrm{E}\Vert Z\Vert_F^2}/n,\ \sqrt{(4d+3)/(\varepsilon n)},\ \sqrt{2}\}$"
@@ -183,36 +188,44 @@ THEOREM_3 = "Theorem 3, records at hand"
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Error against n, one panel per spectrum and the smallest and largest d."""
-    figure = Figure(figsize=(7.2, 7.2))
+    """Error over that of projected second moments, one panel per spectrum and extreme d."""
+    figure = Figure(figsize=(7.2, 6.6))
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for row, spectrum in zip(panels, Spectrum, strict=True):
-        for axes, d in zip(row, (table.d.min(), table.d.max()), strict=True):
-            draw(axes, table[(table.d == d) & (table.spectrum == spectrum)])
-            axes.set_title(f"{spectrum}, $d={d}$")
-            log_axes(axes)
-    # Two matrices of the body are at most sqrt(2) apart.
-    panels[0, 0].set_ylim(top=4)
+    places = ((spectrum, d) for spectrum in Spectrum for d in (table.d.min(), table.d.max()))
+    for axes, (spectrum, d), letter in zip(panels.flat, places, "abcd", strict=True):
+        draw(axes, table[(table.d == d) & (table.spectrum == spectrum)])
+        axes.set_title(f"({letter}) {spectrum} records, $d={d}$")
+        log_axes(axes)
+        axes.set_ylim(0.3, 12)
+        ticks = (0.5, 1, 2, 5, 10)
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     for axes in panels[1]:
         axes.set_xlabel("number of records $n$")
     for axes in panels[:, 0]:
-        axes.set_ylabel("Frobenius error (root mean square)")
-    columns: dict[str, list[str]] = {"measured": [*LOOKS], "theory": [EXACT, WISHART, THEOREM_3]}
+        axes.set_ylabel("Frobenius error over the best's")
+    names = [NAMES.get(family, str(family)) for family in LOOKS]
+    columns: dict[str, list[str]] = {
+        "measured, over projected cone": names,
+        "theory": [EXACT, WISHART, THEOREM_3],
+    }
     shared_legend(figure, panels.ravel(), columns)
     return figure
 
 
 def draw(axes: Axes, table: pd.DataFrame) -> None:
-    """The mechanisms with their predictions and bounds."""
+    """The mechanisms with their predictions and bounds, in units of projected second moments."""
     draw_theory(axes, [], [], "black", EXACT)
+    unit = pooled_along(table[table.family == Family.SECOND_MOMENT], "n")
     labels = {Family.SECOND_MOMENT: WISHART, Family.COVARIANCE: THEOREM_3}
     for family, look in LOOKS.items():
         mine = table[table.family == family]
         if family is not Family.ZERO:
             predicted = mine.groupby("n").predicted.first()
-            label = labels.get(family, "_")
-            draw_theory(axes, predicted.index, predicted, look.colour, label)
-        draw_measured(axes, pooled_along(mine, "n"), look, family, joined=family not in ADDITIVE)
+            ratio = [value / unit[n].root for n, value in predicted.items()]
+            draw_theory(axes, predicted.index, ratio, look.colour, labels.get(family, "_"))
+        means = {n: mean.over(unit[n].root) for n, mean in pooled_along(mine, "n").items()}
+        label = NAMES.get(family, str(family))
+        draw_measured(axes, means, look, label, joined=family not in ADDITIVE)
 
 
 def grid(ds: tuple[int, ...], ns: tuple[int, ...], releases: int) -> tuple[Config, ...]:

@@ -22,18 +22,14 @@ Run time on one core: quick 10 s, full 3 minutes.
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.checks import (
     agrees_with_prediction,
@@ -47,22 +43,8 @@ from experiments.engine.checks import (
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_measured, draw_theory, log_axes, shared_legend
 from experiments.engine.statistics import MeanSquare, pooled_along, pooled_by
+from experiments.error.jl_mechanisms import ADDITIVE, EPSILON, Family, mechanism, rows_of_map
 from experiments.shared.records import Data, Queries, dimension, draw_records, workload
-
-EPSILON = 1.0
-
-
-class Family(enum.StrEnum):
-    """Mechanisms, in the order of the legend."""
-
-    LAPLACE = "Laplace"
-    BALL = "ball"
-    KNORM = "K-norm"
-    PROJECTED = "projected K-norm"
-    JL = "JL"
-
-
-ADDITIVE = (Family.LAPLACE, Family.BALL, Family.KNORM)
 
 
 @dataclass(frozen=True)
@@ -98,43 +80,10 @@ def grid(ns: tuple[int, ...], positions: tuple[int, ...], releases: int) -> tupl
     return (*curves, *placed)
 
 
-def rows_of_map(n: int) -> int:
-    """Rows of the JL map."""
-    return math.ceil(math.pow(EPSILON * n, 2 / 3))
-
-
-@cache
-def additive(queries: Queries, family: Family) -> gd.mechanisms.AdditiveMechanism:
-    """Additive mechanism for one record; `with_n` gives the others without new geometry."""
-    privacy = gd.PureDP(EPSILON)
-    Q = workload(queries)
-    builders: dict[Family, Callable[[], gd.mechanisms.AdditiveMechanism]] = {
-        Family.LAPLACE: lambda: gd.mechanisms.Laplace(Q, n=1, privacy=privacy),
-        Family.BALL: lambda: gd.mechanisms.Ball(Q, n=1, privacy=privacy),
-        Family.KNORM: lambda: gd.mechanisms.KNorm(Q, n=1, privacy=privacy, exact=True),
-    }
-    return builders[family]()
-
-
-@cache
-def projected(queries: Queries) -> gd.mechanisms.Projected:
-    """Projected K-norm noise for one record."""
-    return gd.mechanisms.Projected(additive(queries, Family.KNORM))
-
-
-def mechanism(config: Config, rng: np.random.Generator) -> gd.mechanisms.Mechanism:
-    """The mechanism of a configuration; `rng` draws the public JL map, anew for each trial."""
-    if config.family is Family.JL:
-        inner = additive(config.queries, Family.BALL).with_n(config.n)
-        return gd.mechanisms.JL(inner, rows_of_map(config.n), rng=rng)
-    if config.family is Family.PROJECTED:
-        return projected(config.queries).with_n(config.n)
-    return additive(config.queries, config.family).with_n(config.n)
-
-
 def compute(config: Config, rng: np.random.Generator) -> list[Row]:
     """Mean squared error per query over the releases of one trial, beside the prediction."""
-    Q, M = workload(config.queries), mechanism(config, rng)
+    Q = workload(config.queries)
+    M = mechanism(config.queries, config.family, config.n, rng)
     squares = np.empty(config.releases_per_trial)
     for i in range(config.releases_per_trial):
         data = draw_records(config.queries, config.data, config.n, rng)
@@ -241,30 +190,48 @@ PANELS = (
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    """Three panels of error against n, and one of projected error by position of the data."""
-    figure = Figure(figsize=(7.2, 7.6))
-    panels = figure.subplots(2, 2, sharex=True, sharey=True).ravel()
+    """Errors over that of exact K-norm noise: three panels of mechanisms, one of positions."""
+    figure = Figure(figsize=(7.2, 7.4))
+    panels = figure.subplots(2, 2, sharex=True, sharey="row").ravel()
     for axes, (queries, data), letter in zip(panels, PANELS, "abc", strict=False):
-        draw_families(axes, table[(table.queries == queries) & (table.data == data)])
-        axes.set_title(f"({letter}) {queries}, {data}")
-    placed = table[table.data.isin(PLACES) & (table.queries == Queries.SIGNS)]
+        draw_families(axes, in_units_of_knorm(table, queries, data))
+        axes.set_title(f"({letter}) {queries}, {data}", fontsize=9)
+    placed = in_units_of_knorm(table, Queries.SIGNS, *PLACES)
     draw_places(panels[3], placed)
-    panels[3].set_title(f"(d) {Queries.SIGNS}, {Family.PROJECTED}")
+    panels[3].set_title(f"(d) {Queries.SIGNS}, {Family.PROJECTED}", fontsize=9)
     for axes in panels:
         log_axes(axes)
-    # Answering 0 to every query errs by at most 1.
-    panels[0].set_ylim(top=2)
+        axes.set_yticks(
+            [0.05, 0.1, 0.2, 0.5, 1, 2, 5], ["0.05", "0.1", "0.2", "0.5", "1", "2", "5"]
+        )
+    panels[0].set_ylim(0.2, 8)
+    panels[2].set_ylim(0.04, 4)
     for axes in panels[2:]:
         axes.set_xlabel("number of records $n$")
     for axes in panels[::2]:
-        axes.set_ylabel("error per query (RMSE of means)")
+        axes.set_ylabel("error over that of K-norm noise")
     columns: dict[str, list[str]] = {
-        "measured": [*LOOKS],
+        "measured (RMSE ratio)": [*LOOKS],
         "theory": [EXACT, BOUND, *RATES],
         "data in (d)": [*PLACES],
     }
     shared_legend(figure, panels, columns)
     return figure
+
+
+def in_units_of_knorm(table: pd.DataFrame, queries: Queries, *data: Data) -> pd.DataFrame:
+    """Rows of some data with errors over that of K-norm noise, predicted exactly for each n."""
+    mine = table[table.queries == queries]
+    knorm = mine[mine.family == Family.KNORM]
+    # It errs as 1/n: one product gives its error at every n.
+    unit = float((knorm.n * knorm.predicted).iloc[0]) / mine.n
+    scaled = mine.assign(
+        unit=unit,
+        predicted=mine.predicted / unit,
+        mean_square=mine.mean_square / unit**2,
+        mean_square_stderr=mine.mean_square_stderr / unit**2,
+    )
+    return scaled[scaled.data.isin(data)]
 
 
 def draw_families(axes: Axes, table: pd.DataFrame) -> None:
@@ -282,7 +249,8 @@ def draw_families(axes: Axes, table: pd.DataFrame) -> None:
 
 def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
     """The terms of Theorem 1 solved for the error, k queries over N elements, with C = 1."""
-    n = np.array([table.n.min(), table.n.max()], dtype=float)
+    ends = table.sort_values("n").iloc[[0, -1]]
+    n, unit = ends.n.to_numpy(float), ends.unit.to_numpy()
     k, N = int(table.query_count.iloc[0]), int(table.universe_size.iloc[0])
     terms = (
         k / (EPSILON * n),
@@ -290,7 +258,7 @@ def draw_rates(axes: Axes, table: pd.DataFrame) -> None:
         np.sqrt(math.log(N) / (EPSILON * n)),
     )
     for error, (label, dashes) in zip(terms, RATES.items(), strict=True):
-        draw_theory(axes, n, error, "0.55", label, dashes)
+        draw_theory(axes, n, error / unit, "0.55", label, dashes)
 
 
 def draw_bound(axes: Axes, table: pd.DataFrame) -> None:

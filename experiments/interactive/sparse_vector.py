@@ -240,10 +240,9 @@ def plot(table: pd.DataFrame) -> Figure:
         draw_theory(panels[1], rows.queries, exact, LOOKS[family].colour, VALUES, (1, 2))
         draw(panels[1], rows, "queries", family)
     corrected = points[(points.family == Family.NUMERIC) & points.approximate]
-    panels[1].text(
-        0.25, 0.05, f"corrected: {corrected.failures.sum()} failures\nin {corrected.runs.sum():,} runs",
-        color=LOOKS[Family.NUMERIC].colour, transform=panels[1].transAxes, size=8,
-    )  # fmt: skip
+    note = f"corrected: {corrected.failures.sum()} failures\nin {corrected.runs.sum():,} runs"
+    colour = LOOKS[Family.NUMERIC].colour
+    panels[1].text(0.25, 0.05, note, color=colour, transform=panels[1].transAxes, size=8)
     for axes in panels:
         axes.axhline(BETA, color="black", linestyle=(0, (4, 2)), linewidth=1.1, label=LIMIT)
     log_axes(panels[1])

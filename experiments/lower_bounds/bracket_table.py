@@ -202,13 +202,15 @@ BY_ERROR = {
     Error.RMS: Look("C4", "s"),
     Error.WORST: Look("C6", "D"),
 }
+LEFT = "left: every mechanism needs so many"
+RIGHT = "right: so many suffice, by a built mechanism"
 #: Distance of the bars of one workload.
 STEP = 0.22
 
 
 def plot(table: pd.DataFrame) -> Figure:
     """One bar from lower to upper bound for each row."""
-    figure = Figure(figsize=(9.0, 4.6))
+    figure = Figure(figsize=(9.0, 5.0))
     mean, worst = table[table.error == Error.MEAN_L2], table[table.error == Error.WORST]
     epsilons = sorted(mean.epsilon.unique())
     panels = figure.subplots(1, len(epsilons) + 1, sharey=True)
@@ -222,10 +224,15 @@ def plot(table: pd.DataFrame) -> Figure:
     panels[0].set_yticks(range(len(QUERIES)), [str(kind) for kind in QUERIES])
     panels[0].set_ylim(len(QUERIES) - 0.5, -0.5)
     for axes in panels:
+        for place in range(0, len(QUERIES), 2):
+            axes.axhspan(place - 0.5, place + 0.5, color="0.96", lw=0, zorder=0)
         axes.set_xscale("log")
-        axes.set_xlabel("records $n$")
+        axes.set_xlabel("records $n$ needed")
         axes.grid(axis="y", visible=False)
+    panels[0].plot([], [], ls="none", marker="|", ms=9, mew=1.6, color="black", label=LEFT)
+    panels[0].plot([], [], ls="none", marker="o", color="black", label=RIGHT)
     columns = {
+        "ends of a bar": [LEFT, RIGHT],
         r"error $\alpha$, mean $\ell_2$": [alpha_label(value) for value in BY_ALPHA],
         "kind of error": [str(error) for error in BY_ERROR],
     }

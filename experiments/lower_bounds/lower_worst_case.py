@@ -190,7 +190,11 @@ def plot(table: pd.DataFrame) -> Figure:
         # Upper bounds that need thousands of times more records would squeeze all others.
         axes.set_ylim(top=SHOWN * float(mine.theorem_1.max()))
         axes.set_title(f"({letter}) {TITLES[regime]}", fontsize=9)
-        axes.set_xlabel(r"$1/\alpha$, the inverse error" if regime is Regime.UNIVERSE else "number of queries $k$")
+        axes.set_xlabel(
+            r"$1/\alpha$, the inverse error"
+            if regime is Regime.UNIVERSE
+            else "number of queries $k$"
+        )
     panels[0].set_ylabel("number of records $n$")
     columns = {
         "with all constants": [LOWER, BALL],

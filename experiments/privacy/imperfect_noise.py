@@ -222,8 +222,6 @@ def plot(table: pd.DataFrame) -> Figure:
     draw_variations(variations, table)
     draw_losses(losses, table[table.flaw == Flaw.STAIRS].sort_values("size"))
     draw_outputs(outputs, table)
-    for axes in (variations, losses, outputs):
-        axes.title.set_fontsize(8.5)
     names = [*LOOKS]
     columns = {
         "law of the noise (a), (b)": names[:4],
@@ -245,7 +243,7 @@ def draw_variations(axes: Axes, table: pd.DataFrame) -> None:
     log_axes(axes)
     axes.set_xlabel(r"total variation $\tau$")
     axes.set_ylabel(r"least $\delta$ at $\varepsilon=1$")
-    axes.set_title("(a) a law off by $\\tau$\nis no longer purely private")
+    axes.set_title("(a) a law off by $\\tau$\nis no longer purely private", fontsize=8.5)
 
 
 def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
@@ -256,7 +254,7 @@ def draw_losses(axes: Axes, stair: pd.DataFrame) -> None:
     axes.set_xlabel(r"log density off by $\tau$")
     axes.set_ylabel(r"largest privacy loss (nats)")
     axes.set_ylim(0.95, 2.05)
-    axes.set_title("(b) a density off by $e^{\\pm\\tau}$\nis, with a larger loss")
+    axes.set_title("(b) a density off by $e^{\\pm\\tau}$\nis, with a larger loss", fontsize=8.5)
 
 
 def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
@@ -273,7 +271,7 @@ def draw_outputs(axes: Axes, table: pd.DataFrame) -> None:
     axes.set_ylim(-0.03, 1)
     axes.set_xlabel("scale of the noise")
     axes.set_ylabel("impossible for the neighbour")
-    axes.set_title("(c) float64 betrays data,\nexact rounding does not")
+    axes.set_title("(c) float64 betrays data,\nexact rounding does not", fontsize=8.5)
 
 
 def frequencies(axes: Axes, mine: pd.DataFrame, flaw: Flaw) -> None:

@@ -121,21 +121,33 @@ def claims(table: pd.DataFrame) -> list[Claim]:
     ]
 
 
+CAUGHT, MISSED = "caught by a test", "not caught"
+
+
 def plot(table: pd.DataFrame) -> Figure:
-    """Faults of each part, by the file whose test caught them first."""
+    """Faults of each part of the library: how many are caught, by tests of how many files."""
     planted = table[table.fault.notna()].copy()
-    planted["file"] = planted.caught_by.fillna("").str.split("::").str[0].str.removeprefix("tests/")
-    planted.loc[~planted.failed.astype(bool), "file"] = "not caught"
-    counts = planted.groupby(["part", "file"]).size()
-    labels = [f"{part}: {file}" for part, file in counts.index]
-    figure = Figure(figsize=(7.0, 0.9 + 0.19 * len(counts)))
+    planted["failed"] = planted.failed.astype(bool)
+    planted["file"] = planted.caught_by.fillna("").str.split("::").str[0]
+    parts = sorted(planted.part.unique(), key=lambda part: -(planted.part == part).sum())
+    figure = Figure(figsize=(7.2, 1.5 + 0.42 * len(parts)))
     axes = figure.subplots()
-    colours = {part: f"C{place}" for place, part in enumerate(dict.fromkeys(planted.part))}
-    for place, ((part, _), count) in enumerate(counts.items()):
-        axes.barh(place, count, color=colours[str(part)])
-    axes.set_yticks(range(len(labels)), labels, fontsize=6)
+    for height, part in enumerate(parts):
+        mine = planted[planted.part == part]
+        caught, total = int(mine.failed.sum()), len(mine)
+        axes.barh(height, caught, height=0.6, color="C0", label=CAUGHT if height == 0 else "_")
+        axes.barh(height, total - caught, height=0.6, left=caught, color="C3", label="_")
+        files = mine.file[mine.failed].nunique()
+        note = f"{caught} of {total}, by {files} test file{'s' * (files != 1)}"
+        axes.text(total + 0.6, height, note, va="center", size=9)
+    axes.barh(0, 0, color="C3", label=MISSED)
+    axes.set_yticks(range(len(parts)), parts)
     axes.invert_yaxis()
-    axes.set_xlabel("planted faults caught first by a test of this file")
+    axes.set_xlim(0, 1.45 * planted.groupby("part").size().max())
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("planted faults")
+    axes.set_title(f"{int(planted.failed.sum())} of {len(planted)} planted faults are caught")
+    figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 

@@ -221,8 +221,6 @@ def plot(table: pd.DataFrame) -> Figure:
     delta.set_ylim(bottom=1e-4)
     tail.set_title(r"(a) pure noise never loses more than $\varepsilon$")
     delta.set_title(r"(b) its $\delta$ falls to 0 at $t=\varepsilon$")
-    for axes in (tail, delta):
-        axes.title.set_fontsize(9)
     shared_legend(figure, (tail, delta), {"noise": [*LOOKS], "theory": [CLOSED, LIMIT]})
     return figure
 
@@ -230,7 +228,9 @@ def plot(table: pd.DataFrame) -> Figure:
 def draw_tail(axes: Axes, table: pd.DataFrame, family: Family, look: Look) -> None:
     """Chances of larger losses; those of pure noise drop to 0 at epsilon, where it has an atom."""
     marked = table.iloc[::5]
-    draw_points(axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family])
+    draw_points(
+        axes, marked.threshold, marked.beyond, look, family, line="none", size=SIZES[family]
+    )
     if family in PURE:
         table = table[table.threshold < EPSILON - ROUNDING]
         end = float(table.beyond.iloc[-1])

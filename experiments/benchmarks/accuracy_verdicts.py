@@ -1,0 +1,69 @@
+"""Who errs least on each line of the accuracy table, and by how much."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from experiments.benchmarks.accuracy_grid import MANY, compared_before
+from experiments.engine.statistics import pooled_by
+from experiments.shared.accuracy_lines import PEERS, PROJECTED, Method
+from experiments.shared.workloads import Line
+
+#: Columns that make a line of the table.
+PLACE = ["line", "n"]
+#: Fewest releases of which a measured error takes part in a verdict; of the one mechanism whose
+#: draws take seconds there are fewer, and its error is known in closed form.
+LEAST_RELEASES = 20
+
+
+def best_of(table: pd.DataFrame, methods: list[Method]) -> dict[tuple[str, int], tuple[str, float]]:
+    """The method with the least measured error among some on each line, and the error."""
+    mine = table[table.method.isin(methods) & (table.releases >= LEAST_RELEASES)]
+    best: dict[tuple[str, int], tuple[str, float]] = {}
+    for (line, n, method), mean in pooled_by(mine, [*PLACE, "method"]).items():
+        if (line, n) not in best or mean.root < best[line, n][1]:
+            best[line, n] = (method, mean.root)
+    return best
+
+
+OURS = [method for method in Method if method not in PEERS]
+OURS_BEFORE = [method for method in OURS if method not in PROJECTED]
+PEERS_BEFORE = [method for method in PEERS if method not in PROJECTED]
+
+
+def verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """One row per line: our best and the best peer, their ratio, and whether the goal is met.
+
+    Before projection where n is large, else over everything that was measured.
+    """
+    rows = []
+    for (line, n), mine in table.groupby(PLACE, sort=False):
+        before = compared_before(line, n)
+        ours = best_of(mine, OURS_BEFORE if before else OURS)[line, n]
+        peer = best_of(mine, PEERS_BEFORE if before else [*PEERS])[line, n]
+        rows.append(
+            {
+                "line": line,
+                "n": n,
+                "before": before,
+                "ours": ours[0],
+                "our_error": ours[1],
+                "peer": peer[0],
+                "peer_error": peer[1],
+                "ratio": ours[1] / peer[1],
+                "goal": mine.goal.iloc[0],
+                "excluded": mine.excluded.iloc[0],
+            }
+        )
+    found = pd.DataFrame(rows)
+    # Where errors are known exactly, chance has no part in the verdict.
+    known = found.line.map(predicted_ratios(table)).where(found.before, found.ratio)
+    found["met"] = known <= found.goal
+    return found
+
+
+def predicted_ratios(table: pd.DataFrame) -> pd.Series:
+    """Least predicted error of ours over that of the peers, line by line, before projection."""
+    many = table[(table.n >= MANY) & (table.line != Line.SIGNS) & ~table.method.isin(PROJECTED)]
+    ours = many[many.method.isin(OURS)].groupby("line", sort=False).predicted.min()
+    return ours / many[many.method.isin(PEERS)].groupby("line", sort=False).predicted.min()
