@@ -19,11 +19,8 @@ Run time on one core: quick 4 s, full 1 minute.
 from __future__ import annotations
 
 import enum
-import gc
 import math
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +32,7 @@ import geomdp as gd
 from experiments.engine.cells import Row, Sweep
 from experiments.engine.claims import Claim
 from experiments.engine.drawing import Look, draw_points, log_axes, shared_legend
+from experiments.engine.processor_time import timed
 from geomdp.mechanisms.interactive.updates import MultiplicativeWeights, SparseMultiplicativeWeights
 from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.workloads import DenseQuery, SparseQuery
@@ -100,22 +98,6 @@ def sparse_queries(config: Config, rng: np.random.Generator) -> list[SparseQuery
             support = [f"element {number}" for number in support]
         queries.append(SparseQuery.counting(support))
     return queries
-
-
-@contextmanager
-def timed(seconds: list[float]) -> Iterator[None]:
-    """Append the processor seconds of the block.
-
-    Objects that existed before are hidden from the garbage collector: after thirty scripts in one
-    process, its searches through them took three quarters of the time.
-    """
-    gc.freeze()
-    try:
-        start = time.process_time()
-        yield
-        seconds.append(time.process_time() - start)
-    finally:
-        gc.unfreeze()
 
 
 def time_sparse_weights(config: Config, rng: np.random.Generator) -> list[float]:

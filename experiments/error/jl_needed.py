@@ -52,9 +52,6 @@ from experiments.engine.drawing import Look, draw_measured, draw_theory, shared_
 from experiments.engine.statistics import (
     LEVEL,
     MeanSquare,
-    Slope,
-    log_log_slope,
-    pooled_by,
 )
 from experiments.error.jl_problems import (
     Family,
@@ -65,6 +62,15 @@ from experiments.error.jl_problems import (
     effective,
     levels,
     squared_errors,
+)
+from experiments.error.jl_ratios import (
+    KEYS,
+    Point,
+    curve_name,
+    geometric_mean,
+    ratios,
+    slopes,
+    stated,
 )
 
 AS_THEY_ARE = (Family.SIGNS, Family.MARGINALS, Family.PARITIES)
@@ -109,45 +115,6 @@ def compute(config: Config, rng: np.random.Generator) -> list[Row]:
             "distinct": len(np.unique(records, axis=0)),
         }
     ]
-
-
-KEYS = ["family", "divisor", "noise"]
-#: Which curve, of which m.
-Point = tuple[str, int, str, int]
-
-
-def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
-    """Errors of projection alone over those of the best map, by family, divisor, noise and m.
-
-    As mean squares, whose roots are the ratios; their standard errors by the delta method. The best
-    map is the one with the least error measured, which favours maps a little.
-    """
-    means = pooled_by(table, [*KEYS, "m", "route"])
-    found = {}
-    for *place, route in means:
-        if route != Route.ALONE:
-            continue
-        alone = means[*place, route]
-        mapped = min(
-            (mean for key, mean in means.items() if list(key[:-1]) == place and key[-1] != route),
-            key=lambda mean: mean.value,
-        )
-        relative = math.hypot(alone.stderr / alone.value, mapped.stderr / mapped.value)
-        value = alone.value / mapped.value
-        found[tuple(place)] = MeanSquare(value, value * relative, min(alone.count, mapped.count))
-    return found
-
-
-def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]:
-    """Slope of each curve of ratios against m, at `LEVEL` for all together."""
-    curves: dict[tuple[str, int, str], dict[int, MeanSquare]] = {}
-    for (family, divisor, noise, m), ratio in points.items():
-        curves.setdefault((family, divisor, noise), {})[m] = ratio
-    long = {key: curve for key, curve in curves.items() if len(curve) > 1}
-    return {
-        key: log_log_slope([*curve], [*curve.values()], LEVEL, len(long))
-        for key, curve in long.items()
-    }
 
 
 def claims(table: pd.DataFrame) -> list[Claim]:
@@ -232,13 +199,6 @@ def gaps(points: dict[Point, MeanSquare]) -> list[Claim]:
     return found
 
 
-def geometric_mean(ratios: list[MeanSquare]) -> MeanSquare:
-    """Geometric mean of independent mean squares, its standard error by the delta method."""
-    value = math.exp(np.mean([math.log(ratio.value) for ratio in ratios]))
-    relative = math.hypot(*(ratio.stderr / ratio.value for ratio in ratios)) / len(ratios)
-    return MeanSquare(value, value * relative, min(ratio.count for ratio in ratios))
-
-
 def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
     """With n a 32nd of the dimension, the ratio of random signs grows with their number."""
     mine = {key: r for key, r in points.items() if key[:2] == (Family.SIGNS, FAR)}
@@ -251,18 +211,6 @@ def trend_far_below(points: dict[Point, MeanSquare]) -> Claim:
         "slope above 0",
         "JL-T21",
     )
-
-
-def stated(points: dict[Point, MeanSquare], key: Point) -> str:
-    """A ratio with its interval, at `LEVEL` for all `points` together, and where it is."""
-    low, high = points[key].root_interval(LEVEL, len(points))
-    return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
-
-
-def curve_name(key: tuple[str, int, str]) -> str:
-    """Family, noise and regime in words."""
-    family, divisor, noise = key
-    return f"{family}, {noise}, r/{divisor}"
 
 
 LOOKS = {FAR: Look("C3", "^"), MIDDLE: Look("C1", "s"), END: Look("C0", "o")}

@@ -6,6 +6,7 @@ from experiments.privacy.faults.of_additive_mechanisms import ADDITIVE
 from experiments.privacy.faults.of_bounds import BOUNDS
 from experiments.privacy.faults.of_exact_noise import EXACT_NOISE
 from experiments.privacy.faults.of_interactive_mechanisms import INTERACTIVE
+from experiments.privacy.faults.of_moments import MOMENTS
 from experiments.privacy.faults.of_noise import NOISE
 from experiments.privacy.faults.of_privacy import PRIVACY
 from experiments.privacy.faults.of_real_answers import REAL_ANSWERS
@@ -14,7 +15,7 @@ from experiments.privacy.faults.planting import Fault
 PARTS: dict[str, tuple[Fault, ...]] = {
     "noise": NOISE,
     "exact noise": (*EXACT_NOISE, *REAL_ANSWERS),
-    "additive mechanisms": ADDITIVE,
+    "additive mechanisms": (*ADDITIVE, *MOMENTS),
     "interactive mechanisms": INTERACTIVE,
     "privacy": PRIVACY,
     "bounds": BOUNDS,

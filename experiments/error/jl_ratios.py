@@ -1,0 +1,68 @@
+"""Errors of projection alone over those behind the best map, with their trends."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from experiments.engine.statistics import LEVEL, MeanSquare, Slope, log_log_slope, pooled_by
+from experiments.error.jl_problems import Route
+
+KEYS = ["family", "divisor", "noise"]
+#: Which curve, of which m.
+Point = tuple[str, int, str, int]
+
+
+def ratios(table: pd.DataFrame) -> dict[Point, MeanSquare]:
+    """Errors of projection alone over those of the best map, by family, divisor, noise and m.
+
+    As mean squares, whose roots are the ratios; their standard errors by the delta method. The best
+    map is the one with the least error measured, which favours maps a little.
+    """
+    means = pooled_by(table, [*KEYS, "m", "route"])
+    found = {}
+    for *place, route in means:
+        if route != Route.ALONE:
+            continue
+        alone = means[*place, route]
+        mapped = min(
+            (mean for key, mean in means.items() if list(key[:-1]) == place and key[-1] != route),
+            key=lambda mean: mean.value,
+        )
+        relative = math.hypot(alone.stderr / alone.value, mapped.stderr / mapped.value)
+        value = alone.value / mapped.value
+        found[tuple(place)] = MeanSquare(value, value * relative, min(alone.count, mapped.count))
+    return found
+
+
+def slopes(points: dict[Point, MeanSquare]) -> dict[tuple[str, int, str], Slope]:
+    """Slope of each curve of ratios against m, at `LEVEL` for all together."""
+    curves: dict[tuple[str, int, str], dict[int, MeanSquare]] = {}
+    for (family, divisor, noise, m), ratio in points.items():
+        curves.setdefault((family, divisor, noise), {})[m] = ratio
+    long = {key: curve for key, curve in curves.items() if len(curve) > 1}
+    return {
+        key: log_log_slope([*curve], [*curve.values()], LEVEL, len(long))
+        for key, curve in long.items()
+    }
+
+
+def geometric_mean(ratios: list[MeanSquare]) -> MeanSquare:
+    """Geometric mean of independent mean squares, its standard error by the delta method."""
+    value = math.exp(np.mean([math.log(ratio.value) for ratio in ratios]))
+    relative = math.hypot(*(ratio.stderr / ratio.value for ratio in ratios)) / len(ratios)
+    return MeanSquare(value, value * relative, min(ratio.count for ratio in ratios))
+
+
+def stated(points: dict[Point, MeanSquare], key: Point) -> str:
+    """A ratio with its interval, at `LEVEL` for all `points` together, and where it is."""
+    low, high = points[key].root_interval(LEVEL, len(points))
+    return f"{points[key].root:.3f} [{low:.3f}, {high:.3f}] ({curve_name(key[:3])}, m = {key[3]})"
+
+
+def curve_name(key: tuple[str, int, str]) -> str:
+    """Family, noise and regime in words."""
+    family, divisor, noise = key
+    return f"{family}, {noise}, r/{divisor}"
