@@ -177,6 +177,8 @@ def plot(table: pd.DataFrame) -> Figure:
     draw_theory(widths, [], [], "black", EQUAL)
     shares.axhline(1, color="black", lw=1.1, ls=(0, (4, 2)))
     widths.set_yscale("log")
+    widths.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+    widths.minorticks_off()
     widths.set_ylabel("Gaussian width")
     widths.set_title("(a) width of the relaxation")
     shares.set_ylabel("relaxed width / width")

@@ -30,6 +30,8 @@ LOOKS = tuple(
 )
 #: Room for markers at the ends of the axis.
 EDGE = 1.06
+#: Largest ratio to the least error that the lower panel shows, and its ticks.
+MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
 #: Two-sided 95% interval of a normal distribution, in standard errors.
@@ -155,11 +157,12 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
     predicted, measured = of[Quantity.PREDICTED], of[Quantity.MEASURED]
     looks = dict(zip(predicted.noise.unique(), cycle(LOOKS), strict=False))
     with library_style():
-        figure = Figure(figsize=(8.4, 4.8), layout="constrained")
-        axes = figure.subplots()
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.grid(True, which="major")
+        figure = Figure(figsize=(8.4, 6.4), layout="constrained")
+        axes, ratios = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1))
+        for each in (axes, ratios):
+            each.set_xscale("log")
+            each.set_yscale("log")
+            each.grid(True, which="major")
         for _, points in predicted.groupby("curve", sort=False):
             _draw_predicted(axes, points, looks[points.noise.iloc[0]])
         for _, points in measured.groupby("curve", sort=False):
@@ -167,11 +170,27 @@ def draw_table(table: pd.DataFrame, title: str) -> Figure:
         _draw_least(axes, table)
         _draw_excluded(axes, of[Quantity.EXCLUDED])
         axes.set_xlim(table.n.min() / EDGE, table.n.max() * EDGE)
-        axes.set_xlabel("number of records $n$")
+        _draw_ratios(ratios, predicted, looks)
         axes.set_ylabel("error per query (RMSE of means)")
         axes.set_title(title, loc="left", fontsize=10, fontweight="bold")
         figure.legend(handles=_legend(axes, table), loc="outside right upper")
     return figure
+
+
+def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str, str]]) -> None:
+    """Predictions over the least one at each n: curves that nearly agree lie apart here."""
+    least = predicted.groupby("n").rmse.min()
+    relative = predicted.assign(rmse=predicted.rmse / predicted.n.map(least))
+    for _, points in relative.groupby("curve", sort=False):
+        _draw_predicted(axes, points, looks[points.noise.iloc[0]])
+    # Far curves are told apart above; here the best ones need the room.
+    top = min(MOST_RATIO, 1.1 * float(relative.rmse.max()))
+    axes.set_ylim(0.97, max(top, 1.1))
+    ticks = [tick for tick in RATIO_TICKS if tick <= max(top, 1.1)]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("number of records $n$")
+    axes.set_ylabel("predicted, over the least")
 
 
 def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:

@@ -29,7 +29,7 @@ def curve() -> ErrorCurve:
 
 
 def test_every_curve_of_the_table_is_drawn(curve: ErrorCurve) -> None:
-    (axes,) = curve.figure.axes
+    axes, _ = curve.figure.axes
     drawn = {tuple(line.get_ydata()) for line in axes.lines}
     for quantity in (Quantity.PREDICTED, Quantity.MEASURED):
         rows = curve.table[curve.table.quantity == quantity.value]
@@ -39,8 +39,17 @@ def test_every_curve_of_the_table_is_drawn(curve: ErrorCurve) -> None:
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
+def test_the_lower_panel_shows_ratios_to_the_least_prediction(curve: ErrorCurve) -> None:
+    _, ratios = curve.figure.axes
+    predicted = curve.table[curve.table.quantity == Quantity.PREDICTED.value]
+    least = predicted.groupby("n").rmse.min()
+    drawn = {tuple(line.get_ydata()) for line in ratios.lines}
+    for _, points in predicted.groupby("curve"):
+        assert tuple(points.rmse.to_numpy() / least[points.n].to_numpy()) in drawn
+
+
 def test_dashed_means_heuristic_and_the_legend_says_so(curve: ErrorCurve) -> None:
-    (axes,) = curve.figure.axes
+    axes, _ = curve.figure.axes
     predicted = curve.table[curve.table.quantity == Quantity.PREDICTED.value]
     curves = [points for _, points in predicted.groupby("curve")]
     samplers = {tuple(points.rmse): points.sampler.iloc[0] for points in curves}
@@ -59,7 +68,7 @@ def test_dashed_means_heuristic_and_the_legend_says_so(curve: ErrorCurve) -> Non
 
 
 def test_the_shaded_region_ends_at_the_excluded_errors(curve: ErrorCurve) -> None:
-    (axes,) = curve.figure.axes
+    axes, _ = curve.figure.axes
     (shaded,) = [part for part in axes.collections if isinstance(part, PolyCollection)]
     assert to_hex(shaded.get_facecolor()[0]).upper() == EXCLUDED_COLOUR
     excluded = curve.table[curve.table.quantity == Quantity.EXCLUDED.value]
