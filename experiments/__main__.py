@@ -115,7 +115,7 @@ def reproduce_all(
     with _executor(workers, scheduler) as executor:
         passed = _run_all(scripts, _preset(full), Folders(results, figures), executor)
     flag = "" if full else " --quick"
-    console.print(f"to read it all on one page: python -m experiments report{flag}")
+    console.print(f"to read it all in a browser: python -m experiments report{flag}")
     if not passed:
         raise typer.Exit(1)
 
@@ -133,7 +133,7 @@ def plot(name: str, full: Full = False, figures: FiguresFolder = FIGURES) -> Non
 
 @app.command()
 def report(full: Full = True, figures: FiguresFolder = FIGURES) -> None:
-    """Put all stored figures, claims and theorems on one page; nothing is computed."""
+    """Put all stored figures, claims and theorems on pages; nothing is computed."""
     try:
         from experiments.report import build_report
     except ModuleNotFoundError as error:

@@ -63,6 +63,7 @@ def agrees_with_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
         f"{len(found)} points, furthest off by {score:+.1f} standard errors ({_words(worst)})",
         f"within {quantile(tail, count):.1f} standard errors of the prediction",
         id,
+        used=ratios[worst],
     )
 
 
@@ -86,6 +87,7 @@ def stays_below_prediction(name: str, id: str, table: pd.DataFrame, keys: Sequen
         f"({_words(worst)})",
         "at most 1",
         id,
+        used=shares[worst],
     )
 
 
@@ -115,6 +117,7 @@ def slopes_are(
         f"{len(slopes)} slopes, furthest {slopes[furthest]} ({_words(furthest)})",
         f"{value:g}, known to {reach:g}",
         id,
+        used=abs(slopes[furthest].value - value) / reach,
     )
 
 
@@ -124,7 +127,9 @@ def slopes_lie_within(
     """Every interval lies in [low, high]."""
     passed = all(slope.within(low, high) for slope in slopes.values())
     measured = "; ".join(f"{_words(key)}: {slope}" for key, slope in slopes.items())
-    return Claim(name, passed, measured, f"in [{low:g}, {high:g}]", id)
+    middle, half = (low + high) / 2, (high - low) / 2
+    used = max(abs(slope.value - middle) for slope in slopes.values()) / half
+    return Claim(name, passed, measured, f"in [{low:g}, {high:g}]", id, used=used)
 
 
 def is_below(
@@ -151,6 +156,7 @@ def is_below(
         f"{len(ratios)} points, ratio at most {ratios[worst]:.3f} ({_words(worst)})",
         "below 1",
         id,
+        used=ratios[worst],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,8 +19,15 @@ class Claim:
     measured: str  # What was measured, with its uncertainty
     theory: str  # What the theory says, in the same units
     id: str  # Where the statement is proved: the id in the formula sheet
+    #: Share of the allowance that the measurement uses: 0 far inside, 1 at the edge. A claim about
+    #: several points has that of the closest one. None where the claim compares with no limit.
+    used: float | None = None
 
-    def to_dict(self) -> dict[str, str | bool]:
+    def __post_init__(self) -> None:
+        if self.used is not None and not 0 <= self.used < math.inf:
+            raise ValueError(f"used must be finite and at least 0, got {self.used!r}")
+
+    def to_dict(self) -> dict[str, str | bool | float | None]:
         """Plain values, ready for JSON."""
         return {
             "name": self.name,
@@ -27,6 +35,7 @@ class Claim:
             "measured": self.measured,
             "theory": self.theory,
             "id": self.id,
+            "used": self.used,
         }
 
 

@@ -1,4 +1,4 @@
-"""One page with every figure, theorem and claim, built from stored outputs: see `page`."""
+"""A folder of pages with every figure, theorem and claim, from stored outputs: see `build`."""
 
 from experiments.report.build import build_report
 

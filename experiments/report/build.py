@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from experiments.engine.figures import replacing
 from experiments.engine.reproduce import Folders
 from experiments.engine.script import LoadedScript, Preset
-from experiments.report.gathered import gather
-from experiments.report.page import page
+from experiments.report.gathered import Gathered, gather
+from experiments.report.markup import CLAIM_PAGE, START, THEOREM_PAGE, page_of
+from experiments.report.page import BEHAVIOUR, STYLE, contents_of, page
+from experiments.report.section import section
+from experiments.report.story import story
+from experiments.report.tables import all_claims, theorem_index
+
+SOURCES = Path(__file__).parent
 
 
 @dataclass(frozen=True)
 class Built:
     """Where the report is and what it holds."""
 
-    path: Path  # The file
+    path: Path  # The start page
     #: Numbers of figures, and of claims by verdict.
     figures: int
     passed: int
@@ -26,12 +33,14 @@ class Built:
 
 
 def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> Built:
-    """Write ``report.html`` beside the figures of a preset; nothing is computed.
+    """Write the folder ``report`` beside the figures of a preset; nothing is computed.
+
+    Its pages refer to files of the folder only, so that it opens offline, wherever it is copied.
 
     Parameters
     ----------
     scripts : sequence of LoadedScript
-        The scripts, in the order of the page.
+        The scripts, in the order of the pages.
     preset : Preset
         Whose outputs are shown.
     folders : Folders
@@ -43,14 +52,39 @@ def build_report(scripts: Sequence[LoadedScript], preset: Preset, folders: Folde
         If a file cannot be read or written.
     """
     found = gather(scripts, preset, folders)
-    path = folders.outputs("report", preset).folder / "report.html"
-    with replacing(path) as temporary:
-        temporary.write_text(page(found, preset), encoding="utf-8")
+    folder = folders.outputs("report", preset).folder / "report"
+    files = _files(found, preset)
+    for name, content in files.items():
+        with replacing(folder / name) as temporary:
+            temporary.write_bytes(content)
+    for stale in folder.iterdir():
+        # An earlier report may have had figures and pages that this one has not.
+        if stale.suffix in (".html", ".webp") and stale.name not in files:
+            stale.unlink()
     verdicts = [claim["passed"] for entry in found for claim in entry.claims]
     return Built(
-        path=path,
+        path=folder / START,
         figures=sum(entry.has_figure for entry in found),
         passed=sum(verdicts),
         failed=len(verdicts) - sum(verdicts),
         missing=tuple(entry.name for entry in found if not entry.has_figure),
     )
+
+
+def _files(found: Sequence[Gathered], preset: Preset) -> dict[str, bytes]:
+    """Contents of all files of the report by name."""
+    contents = contents_of(found)
+    bodies = {
+        START: story(found, contents, preset),
+        CLAIM_PAGE: all_claims(found),
+        THEOREM_PAGE: theorem_index(found),
+    }
+    for file, group in groupby(found, key=lambda entry: page_of(entry.script)):
+        bodies[file] = "\n".join(section(entry, preset) for entry in group)
+    pages = {entry.file: page(contents, entry, bodies[entry.file]) for entry in contents}
+    sources = {STYLE: SOURCES / "page.css", BEHAVIOUR: SOURCES / "page.js"}
+    return {
+        **{name: text.encode() for name, text in pages.items()},
+        **{name: path.read_bytes() for name, path in sources.items()},
+        **{f"{each.name}.webp": each.picture.data for each in found if each.picture is not None},
+    }

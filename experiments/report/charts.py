@@ -29,7 +29,7 @@ class Curve:
     label: str  # Its name, prose with LaTeX between dollar signs; may be empty
     colour: str  # Hexadecimal
     #: How it is drawn.
-    dashed: bool
+    dashes: tuple[float, ...]  # Lengths of dashes and gaps in pixels; empty if it is not dashed
     joined: bool
     marked: bool
     filled: bool
@@ -67,7 +67,12 @@ def panels_of(figure: Figure) -> list[Panel]:
     panels = []
     for axes in figure.axes:
         curves = tuple(_curves(axes, names))
-        if axes.get_visible() and any(len(curve.points) > 1 for curve in curves):
+        # Coordinates of three dimensions are not values that can be read off.
+        if (
+            axes.get_visible()
+            and axes.name != "3d"
+            and any(len(curve.points) > 1 for curve in curves)
+        ):
             panels.append(_panel(axes, curves))
     return panels
 
@@ -131,9 +136,9 @@ def _curves(axes: Axes, names: dict[tuple[object, ...], str]) -> Iterator[Curve]
         label = str(line.get_label())
         if borrowed := label.startswith("_"):
             label = names.get(look) or names.get(look[:1], "")
-        colour, dashed, joined, marker, filled = look
+        colour, dashes, joined, marker, filled = look
         marked = marker not in ("None", "none", "", " ")
-        yield Curve(label, colour, dashed, joined, marked, filled, borrowed, points)
+        yield Curve(label, colour, dashes, joined, marked, filled, borrowed, points)
 
 
 def _points(line: Line2D, axes: Axes) -> tuple[Point, ...]:
@@ -148,7 +153,7 @@ def _points(line: Line2D, axes: Axes) -> tuple[Point, ...]:
     return _finite(np.column_stack([x, y]))
 
 
-def _look(line: Line2D) -> tuple[str, bool, bool, str, bool]:
+def _look(line: Line2D) -> tuple[str, tuple[float, ...], bool, str, bool]:
     style = line.get_linestyle()
     colour = to_hex(line.get_color())
     face = line.get_markerfacecolor()
@@ -156,7 +161,13 @@ def _look(line: Line2D) -> tuple[str, bool, bool, str, bool]:
     if not filled and not (isinstance(face, str) and face == "none"):
         filled = to_hex(face) == colour
     joined = style not in ("None", "none", "", " ")
-    return colour, joined and style != "-", joined, str(line.get_marker()), filled
+    return colour, _dashes(line) if joined else (), joined, str(line.get_marker()), filled
+
+
+def _dashes(line: Line2D) -> tuple[float, ...]:
+    """Lengths of dashes and gaps; Matplotlib has no public name for them."""
+    _, lengths = vars(line)["_dash_pattern"]
+    return tuple(_rounded(length) for length in lengths or ())
 
 
 def _names(figure: Figure) -> dict[tuple[object, ...], str]:

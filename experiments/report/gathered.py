@@ -10,6 +10,7 @@ from experiments.engine.figures import Outputs, drawing, read_record, read_table
 from experiments.engine.reproduce import Folders
 from experiments.engine.script import LoadedScript, Preset
 from experiments.report.charts import Panel, panels_of
+from experiments.report.pictures import Picture, picture
 from experiments.theorems import THEOREMS, Theorem, shown_by
 
 
@@ -24,6 +25,7 @@ class Gathered:
     panels: tuple[Panel, ...]  # Curves, drawn by the script from the stored table
     undrawn: str  # Why the script cannot draw the stored table, empty if it can
     theorems: tuple[Theorem, ...]  # What the figure shows
+    picture: Picture | None  # The drawing; None if there is none, or no record of it
 
     @property
     def name(self) -> str:
@@ -43,7 +45,7 @@ class Gathered:
     @property
     def has_figure(self) -> bool:
         """Whether there is a drawing to show."""
-        return self.record is not None and self.outputs.images[1].exists()
+        return self.picture is not None
 
 
 def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) -> list[Gathered]:
@@ -64,7 +66,9 @@ def gather(scripts: Sequence[LoadedScript], preset: Preset, folders: Folders) ->
         record = read_record(outputs) if outputs.csv.exists() else None
         panels, undrawn = ((), "") if record is None else _curves(script, outputs)
         theorems = tuple(theorem for theorem in THEOREMS if script.name in shown[theorem.id])
-        found.append(Gathered(script, outputs, record, panels, undrawn, theorems))
+        path = outputs.images[0]
+        drawing = picture(path) if record is not None and path.exists() else None
+        found.append(Gathered(script, outputs, record, panels, undrawn, theorems, drawing))
     return found
 
 

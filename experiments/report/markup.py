@@ -1,23 +1,29 @@
-"""Small pieces of HTML that several parts of the page share."""
+"""Small pieces of HTML that several pages share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 
+from experiments.engine.script import LoadedScript
+from experiments.report.prose import prose
 from experiments.theorems import THEOREMS
 from experiments.theorems.theorem import ID
 
+#: Pages that are not those of a question, by what they hold.
+START, THEOREM_PAGE, CLAIM_PAGE = "index.html", "theorems.html", "claims.html"
 _KNOWN = {theorem.id for theorem in THEOREMS}
 
 
 def linked_ids(text: str) -> str:
-    """Escaped text; ids of the formula sheet lead to their theorems."""
+    """Prose as HTML; ids of the formula sheet lead to their theorems."""
     return ID.sub(
         lambda found: (
-            f'<a href="#theorem-{found[0]}">{found[0]}</a>' if found[0] in _KNOWN else found[0]
+            f'<a href="{THEOREM_PAGE}#theorem-{found[0]}">{found[0]}</a>'
+            if found[0] in _KNOWN
+            else found[0]
         ),
-        escape(text),
+        prose(text),
     )
 
 
@@ -38,7 +44,8 @@ def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], k
     for row in rows:
         first, *others = row
         cells = "".join(
-            f'<td data-header="{escape(name)}">{cell}</td>'
+            # Cards leave out what is empty.
+            f'<td data-header="{escape(name)}">{cell}</td>' if cell else '<td class="none"></td>'
             for name, cell in zip(names[1:], others, strict=True)
         )
         body.append(f'<tr><th scope="row">{first}</th>{cells}</tr>')
@@ -48,9 +55,14 @@ def table(caption: str, headers: Iterable[str], rows: Iterable[Iterable[str]], k
     )
 
 
-def figure_link(name: str) -> str:
+def page_of(script: LoadedScript) -> str:
+    """File of the page that answers the question of a script's folder."""
+    return f"{script.package.rpartition('.')[2]}.html"
+
+
+def figure_link(script: LoadedScript) -> str:
     """Link to the section of a script."""
-    return f'<a href="#figure-{name}">{breakable(name)}</a>'
+    return f'<a href="{page_of(script)}#figure-{script.name}">{breakable(script.name)}</a>'
 
 
 def breakable(name: str) -> str:

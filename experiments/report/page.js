@@ -151,7 +151,7 @@
         const colour = themed(curve.colour), points = possible(curve.points);
         if (!points.length) continue;
         if (curve.joined) {
-          const dashes = curve.dashed ? { "stroke-dasharray": "5 3" } : {};
+          const dashes = curve.dashes.length ? { "stroke-dasharray": curve.dashes.join(" ") } : {};
           element("path", { d: `M${path(points)}`, fill: "none", stroke: colour, "stroke-width": 1.6, ...dashes }, inside);
         }
         if (curve.marked) {
@@ -204,7 +204,7 @@
         const label = this.names[curve.name].cloneNode(true);
         this.readout.append(label, ": ");
       }
-      if (curve.borrowed && curve.dashed) this.readout.append("dashed, ");
+      if (curve.borrowed && curve.dashes.length) this.readout.append("dashed, ");
       this.readout.append(`x = ${word(point[0], this.panel.x_names)}, y = ${word(point[1], this.panel.y_names)}`);
     }
   }
@@ -226,7 +226,16 @@
       }
     });
   });
-  // Parameters and origins belong on paper too.
+  // Where the contents lie above the page, they start closed.
+  const narrow = matchMedia("(max-width: 63.99rem)");
+  const contents = document.querySelector("nav details");
+  const fold = () => { contents.open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
+  contents.addEventListener("click", (event) => {
+    if (narrow.matches && event.target.closest("a")) contents.open = false;
+  });
+  // What is folded on screen belongs on paper too.
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("article details:not(.chart)")) details.open = true;
   });

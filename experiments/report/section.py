@@ -11,9 +11,10 @@ from typing import Any
 from experiments.engine.script import Preset
 from experiments.report.charts import Curve, Panel, legend_of
 from experiments.report.gathered import Gathered
-from experiments.report.markup import linked_ids, table, verdict
+from experiments.report.margin import margin
+from experiments.report.markup import THEOREM_PAGE, breakable, linked_ids, table, verdict
 from experiments.report.mathematics import to_html, to_text
-from experiments.report.vector import inline_svg
+from experiments.report.prose import prose
 from experiments.theorems import Theorem
 
 #: Values of a parameter that are listed; of more, the ends and the number are given.
@@ -21,17 +22,19 @@ LISTED = 8
 
 
 def section(entry: Gathered, preset: Preset) -> str:
-    """One ``article`` of the page."""
+    """One ``article`` of a page."""
     paragraphs = (entry.script.module.__doc__ or "").strip().split("\n\n")[1:]
     parts = [
-        f'<article id="figure-{entry.name}"><h3>{escape(entry.script.headline)}</h3>',
-        f'<p class="script">Script <code>{escape(entry.script.module.__name__)}</code></p>',
+        f'<article id="figure-{entry.name}"><h2>{prose(entry.script.headline)}</h2>',
         _figure(entry, preset),
-        *(f"<p>{linked_ids(' '.join(text.split()))}</p>" for text in paragraphs),
+        *(f"<p>{linked_ids(text)}</p>" for text in paragraphs),
     ]
     if entry.theorems:
         shown = "".join(_statement(theorem) for theorem in entry.theorems)
-        parts.append(f'<h4>What it shows</h4><dl class="theorems">{shown}</dl>')
+        parts.append(
+            "<details><summary>Theorems it shows</summary>"
+            f'<dl class="theorems">{shown}</dl></details>'
+        )
     if entry.claims:
         parts.append(_claims(entry))
     if entry.record is not None:
@@ -51,11 +54,18 @@ def _figure(entry: Gathered, preset: Preset) -> str:
     shown = "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
     if not entry.has_figure:
         return shown
-    drawing = inline_svg(entry.outputs.images[1], entry.name, description(entry))
+    return f"{shown}{drawing(entry)}{_chart(entry)}"
+
+
+def drawing(entry: Gathered) -> str:
+    """The picture of a figure, as wide as the page allows; it leads to itself in full size."""
+    picture = entry.picture
+    if picture is None:
+        raise ValueError(f"{entry.name} must have a drawing, got none")
     return (
-        f'{shown}<figure><div class="drawing" tabindex="0" role="group" '
-        f'aria-label="Figure {escape(entry.name)}, scrolls on narrow screens">{drawing}</div>'
-        f"</figure>{_chart(entry)}"
+        f'<figure class="drawing"><a href="{entry.name}.webp" title="open in full size">'
+        f'<img src="{entry.name}.webp" width="{picture.width}" height="{picture.height}" '
+        f'loading="lazy" alt="{escape(description(entry))}"></a></figure>'
     )
 
 
@@ -107,7 +117,8 @@ def _plain(panel: Panel, labels: list[str]) -> dict[str, Any]:
 
 
 def _legend_line(curve: Curve) -> str:
-    dashes = ' stroke-dasharray="5 3"' if curve.dashed else ""
+    pattern = " ".join(f"{length:g}" for length in curve.dashes)
+    dashes = f' stroke-dasharray="{pattern}"' if curve.dashes else ""
     line = f'<line x1="0" y1="6" x2="26" y2="6"{dashes}/>' if curve.joined else ""
     fill = "" if curve.filled else ' class="hollow"'
     marker = f'<circle cx="13" cy="6" r="3.5"{fill}/>' if curve.marked else ""
@@ -125,9 +136,9 @@ def _themed(colour: str) -> str:
 def _statement(theorem: Theorem) -> str:
     numbers = ", ".join(theorem.numbers)
     label = f"{numbers}: {theorem.name}" if numbers else theorem.name
-    note = f'<p class="correction">{escape(theorem.correction)}</p>' if theorem.correction else ""
+    note = f'<p class="correction">{prose(theorem.correction)}</p>' if theorem.correction else ""
     return (
-        f'<dt><a href="#theorem-{theorem.id}">{escape(label)}</a></dt>'
+        f'<dt><a href="{THEOREM_PAGE}#theorem-{theorem.id}">{escape(label)}</a></dt>'
         f"<dd>{to_html(theorem.statement)}{note}</dd>"
     )
 
@@ -135,16 +146,23 @@ def _statement(theorem: Theorem) -> str:
 def _claims(entry: Gathered) -> str:
     rows = (
         (
-            escape(claim["name"]),
-            verdict(claim["passed"]),
-            escape(claim["measured"]),
-            escape(claim["theory"]),
+            prose(claim["name"]),
+            verdict(claim["passed"]) + margin(claim),
+            prose(claim["measured"]),
+            prose(claim["theory"]),
             linked_ids(claim["id"]),
         )
         for claim in entry.claims
     )
     headers = ("claim", "verdict", "measured", "theory", "source")
-    return table(f"Claims of {entry.name}", headers, rows, "claims")
+    passed = [claim["passed"] for claim in entry.claims]
+    listed = table(f"Claims of {entry.name}", headers, rows, "claims")
+    # Failed claims are in sight at once.
+    opened = "" if all(passed) else " open"
+    return (
+        f"<details{opened}><summary>Claims: {sum(passed)} of {len(passed)} passed</summary>"
+        f"{listed}</details>"
+    )
 
 
 def _parameters(record: Mapping[str, Any]) -> str:
@@ -190,6 +208,7 @@ def _origin(entry: Gathered) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     code = record["code"]
     rows = [
+        ("module", f"<code>{breakable(entry.script.module.__name__)}</code>"),
         ("commit", f"<code>{escape(record['commit'] or 'none')}</code>"),
         ("script", f"<code>{escape(code['script'][:16])}</code>"),
         ("library", f"<code>{escape(code['library'][:16])}</code>"),

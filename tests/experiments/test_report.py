@@ -1,9 +1,11 @@
-"""The report: one file that refers to nothing outside, with every figure and every claim."""
+"""The report: a folder that refers to nothing outside, with every figure and every claim."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 from typer.testing import CliRunner
 
 from experiments import __main__ as command_line
@@ -19,8 +22,10 @@ from experiments.engine.reproduce import Folders, reproduce
 from experiments.engine.script import LoadedScript, Preset, load
 from experiments.report import build_report
 from experiments.report.charts import legend_of, panels_of
+from experiments.report.margin import margin
 from experiments.report.mathematics import to_text
-from experiments.report.vector import inline_svg
+from experiments.report.pictures import picture
+from experiments.report.prose import prose
 from experiments.theorems import THEOREMS
 from tests.experiments import toy_script
 
@@ -49,8 +54,8 @@ class Document(HTMLParser):
             self.ids.append(given["id"])
         self.links += [given[name] for name in FETCHING & given.keys()]
         self.links += [f"#{name}" for name in re.findall(r"url\(#([^)]+)\)", str(given))]
-        if given.get("role") == "img":
-            self.described.append(given.get("aria-labelledby") or given.get("aria-label") or "")
+        if tag == "img":
+            self.described.append(given.get("alt", ""))
         self.scoped_headers += tag == "th" and "scope" in given
 
 
@@ -64,37 +69,67 @@ def toy() -> LoadedScript:
     return load(TOY)
 
 
-def built(script: LoadedScript, folders: Folders) -> str:
-    return build_report([script], Preset.QUICK, folders).path.read_text()
+@dataclass(frozen=True)
+class Pages:
+    """All pages of a report."""
+
+    texts: dict[str, str]  # By file
+    documents: dict[str, Document]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.texts.values())
+
+    @property
+    def ids(self) -> set[str]:
+        return {name for page in self.documents.values() for name in page.ids}
+
+    @property
+    def described(self) -> list[str]:
+        return [text for page in self.documents.values() for text in page.described]
 
 
-def check_structure(text: str) -> Document:
+def built(script: LoadedScript, folders: Folders, preset: Preset = Preset.QUICK) -> Pages:
+    return check_structure(build_report([script], preset, folders).path)
+
+
+def check_structure(start: Path) -> Pages:
     """Nothing outside, unique identifiers, links that lead somewhere, described figures."""
-    page = Document(text)
-    assert len(page.ids) == len(set(page.ids))
-    inside = [link for link in page.links if link != "data:,"]
-    assert {link[0] for link in inside} == {"#"}
-    assert {link[1:] for link in inside} - set(page.ids) == set()
-    assert not {"iframe", "object", "embed", "img"} & set(page.tags)
-    assert "@import" not in text
-    assert not re.search(r"url\((?!#)", text)
-    assert page.tags.count("link") == 1
-    assert all(page.described)
-    assert page.tags.count("table") == page.tags.count("caption")
-    assert page.tags.count("th") == page.scoped_headers
-    return page
+    files = {path.name: path for path in start.parent.iterdir()}
+    texts = {name: path.read_text() for name, path in files.items() if path.suffix == ".html"}
+    pages = {name: Document(text) for name, text in texts.items()}
+    ids = {name: set(page.ids) for name, page in pages.items()}
+    for name, page in pages.items():
+        assert len(page.ids) == len(ids[name])
+        for link in page.links:
+            file, _, place = link.partition("#")
+            if link != "data:,":
+                # A file of the folder, and in it what is asked for: no address, no other folder.
+                assert (file or name) in files, link
+                assert not place or place in ids[file or name], link
+        assert not {"iframe", "object", "embed"} & set(page.tags)
+        assert page.tags.count("link") == 2
+        assert all(page.described)
+        assert page.tags.count("table") == page.tags.count("caption")
+        assert page.tags.count("th") == page.scoped_headers
+    for text in (*texts.values(), files["report.css"].read_text()):
+        assert "@import" not in text
+        assert not re.search(r"url\((?!#)", text)
+    reachable = {link.partition("#")[0] for page in pages.values() for link in page.links}
+    assert set(files) - {start.name} <= reachable
+    return Pages(texts, pages)
 
 
 def test_a_report_shows_the_figure_its_claims_and_where_they_come_from(
     toy: LoadedScript, folders: Folders
 ) -> None:
     report = reproduce(toy, Preset.QUICK, folders)
-    text = built(toy, folders)
-    page = check_structure(text)
-    assert "figure-toy_script" in page.ids
-    assert text.count("toy_script-alt") == 2
+    pages = built(toy, folders)
+    text = pages.text
+    assert "figure-toy_script" in pages.documents["experiments.html"].ids
+    assert len(pages.described) == 1
     for claim in report.claims:
-        # In the section of the figure and in the table of all claims.
+        # In the section of the figure and on the page of all claims.
         assert len(re.findall(f">{claim.name}</th>", text)) == 2
     assert text.count('<span class="verdict passed">') == 4
     record = json.loads(report.outputs.record.read_text())
@@ -104,7 +139,7 @@ def test_a_report_shows_the_figure_its_claims_and_where_they_come_from(
 
 
 def test_all_theorems_are_stated_and_indexed(toy: LoadedScript, folders: Folders) -> None:
-    page = check_structure(built(toy, folders))
+    page = built(toy, folders).documents["theorems.html"]
     assert {f"theorem-{theorem.id}" for theorem in THEOREMS} <= set(page.ids)
     assert page.tags.count("math") > len(THEOREMS)
 
@@ -113,19 +148,21 @@ def test_the_whole_catalogue_without_outputs_says_how_to_make_them(folders: Fold
     scripts = [load(name) for name in SCRIPTS]
     result = build_report(scripts, Preset.FULL, folders)
     assert result.missing == tuple(script.name for script in scripts)
-    text = result.path.read_text()
-    page = check_structure(text)
-    assert {f"figure-{script.name}" for script in scripts} <= set(page.ids)
+    pages = check_structure(result.path)
+    text = pages.text
+    assert {f"figure-{script.name}" for script in scripts} <= pages.ids
+    # A page for each question, and the start, claims and theorems.
+    assert len(pages.texts) == len({script.package for script in scripts}) + 3
     assert text.count("No figure is stored at the full preset") == len(scripts)
     assert f"python -m experiments run {scripts[0].name} --full" in text
-    assert [path.name for path in folders.figures.rglob("*.*")] == ["report.html"]
+    assert {path.parent for path in folders.figures.rglob("*.*")} == {result.path.parent}
 
 
 def test_failures_are_shown(
     toy: LoadedScript, folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reproduce(toy, Preset.FULL, folders)
-    text = build_report([toy], Preset.FULL, folders).path.read_text()
+    text = built_full(toy, folders)
     assert '<span class="verdict failed">' in text
     assert "With failed claims" in text
 
@@ -140,16 +177,39 @@ def test_failures_are_shown(
     text = built_full(toy, folders)
     assert "The script failed on its own table: KeyError" in text
     assert "No figure is stored" in text
-    check_structure(text)
 
 
 def built_full(script: LoadedScript, folders: Folders) -> str:
-    return build_report([script], Preset.FULL, folders).path.read_text()
+    return built(script, folders, Preset.FULL).text
 
 
-def test_the_same_outputs_give_the_same_page(toy: LoadedScript, folders: Folders) -> None:
+def test_the_same_outputs_give_the_same_pages(toy: LoadedScript, folders: Folders) -> None:
     reproduce(toy, Preset.QUICK, folders)
-    assert built(toy, folders) == built(toy, folders)
+
+    def files() -> dict[str, bytes]:
+        folder = build_report([toy], Preset.QUICK, folders).path.parent
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    assert files() == files()
+
+
+@pytest.mark.slow
+def test_the_report_of_all_committed_figures_fits_into_three_megabytes(tmp_path: Path) -> None:
+    for source in Folders().figures.iterdir():
+        if source.suffix in (".csv", ".json", ".png"):
+            (tmp_path / source.name).write_bytes(source.read_bytes())
+    result = build_report(
+        [load(name) for name in SCRIPTS], Preset.FULL, Folders(tmp_path, tmp_path)
+    )
+    check_structure(result.path)
+    assert sum(path.stat().st_size for path in result.path.parent.iterdir()) < 3_000_000
+
+
+def test_no_formula_of_a_docstring_is_left_in_raw_letters() -> None:
+    raw = re.compile(r"`|\^|sqrt\(|\b(?:epsilon|alpha|rho)\b|&lt;=")
+    for script in map(load, SCRIPTS):
+        shown = re.sub(r"<code>.*?</code>", "", prose(script.module.__doc__ or ""))
+        assert not raw.search(shown), (script.name, raw.search(shown))
 
 
 def test_committed_figures_make_a_sound_report(tmp_path: Path) -> None:
@@ -157,14 +217,14 @@ def test_committed_figures_make_a_sound_report(tmp_path: Path) -> None:
     scripts = [load(f"experiments.error.{name}") for name in ("recursive_noise", "jl_error_vs_n")]
     committed = Folders(tmp_path, tmp_path)
     for script in scripts:
-        for kind in ("csv", "json", "svg"):
+        for kind in ("csv", "json", "png"):
             source = Folders().figures / f"{script.name}.{kind}"
             (tmp_path / source.name).write_bytes(source.read_bytes())
     result = build_report(scripts, Preset.FULL, committed)
     assert (result.figures, result.failed, result.missing) == (2, 0, ())
-    text = result.path.read_text()
-    page = check_structure(text)
-    assert len(page.described) == 2
+    pages = check_structure(result.path)
+    text = pages.text
+    assert len(pages.described) == 2
     charts = [json.loads(data) for data in re.findall(r'application/json">(.*?)</script>', text)]
     assert [len(chart["panels"]) for chart in charts] == [3, 4]
     assert all(panel["curves"] for chart in charts for panel in chart["panels"])
@@ -190,14 +250,14 @@ def test_curves_of_a_figure_are_its_data() -> None:
     assert (panel.x_log, panel.y_log, panel.x_range) == (True, False, (1, 100))
     measured, hidden, level, bars = panel.curves[:4]
     assert measured.points == ((1, 3), (10, 2))
-    assert (measured.joined, measured.dashed, measured.marked, measured.borrowed) == (
+    assert (measured.joined, measured.dashes, measured.marked, measured.borrowed) == (
         True,
-        False,
+        (),
         True,
         False,
     )
     # A line without a label has that of the only other line of its colour.
-    assert (hidden.label, hidden.borrowed, hidden.dashed) == ("measured $n$", True, True)
+    assert (hidden.label, hidden.borrowed, len(hidden.dashes)) == ("measured $n$", True, 2)
     assert level.points == ((1, 2.5), (100, 2.5))
     assert (bars.label, bars.joined, bars.marked) == ("with bars", False, True)
     assert [curve.label for curve in legend_of([panel])] == ["measured $n$", "level", "with bars"]
@@ -218,20 +278,51 @@ def test_words_on_an_axis_are_kept_and_pictures_have_no_curves() -> None:
     assert panel.y_names == ()
 
 
-def test_drawings_do_not_share_names(tmp_path: Path) -> None:
-    path = tmp_path / "figure.svg"
-    figure = drawn()
-    figure.savefig(path)
+def test_lines_of_one_colour_keep_their_own_dashes() -> None:
+    figure, axes = plt.subplots()
+    for dashes, name in (((1, 2), "dots"), ((5, 2, 1, 2), "both"), ((5, 2), "dashes")):
+        axes.plot([1, 2], [1, 2], color="0.5", linestyle=(0, dashes), label=name)
+    found = {curve.label: curve.dashes for curve in legend_of(panels_of(figure))}
     plt.close(figure)
-    one, two = (inline_svg(path, name, "a < b") for name in ("one", "two"))
-    assert "a &lt; b" in one
-    assert not {"metadata", "style"} & set(Document(one).tags)
-    assert "xmlns" not in one
-    check_names = [set(Document(text).ids) for text in (one, two)]
-    assert check_names[0]
-    assert not check_names[0] & check_names[1]
-    for text, names in zip((one, two), check_names, strict=True):
-        assert {link[1:] for link in Document(text).links} <= names
+    assert [len(found[name]) for name in ("dots", "both", "dashes")] == [2, 4, 2]
+    assert len(set(found.values())) == 3
+
+
+def test_pictures_keep_their_size_and_the_colours_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "figure.png"
+    figure = drawn()
+    figure.savefig(path, dpi=200)
+    plt.close(figure)
+    small = picture(path)
+    with Image.open(path) as stored, Image.open(io.BytesIO(small.data)) as kept:
+        assert kept.size == stored.size == (2 * small.width, 2 * small.height)
+        assert len(small.data) < path.stat().st_size
+        near = np.abs(np.asarray(kept, dtype=int)[..., :3] - [0x1F, 0x77, 0xB4]).sum(axis=2)
+    assert near.min() < 24
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("falls as n^(-1/2)", "falls as n<sup>−1/2</sup>"),
+        ("at most sqrt(2 k ln N)", 'at most √<span class="root">2 k ln&nbsp;N</span>'),
+        ("epsilon <= 1 and `n^2 <= 3`", "ε ≤ 1 and <code>n^2 &lt;= 3</code>"),
+        ("2^(1/(1 + e^(-t)))", "2<sup>1/(1 + e<sup>−t</sup>)</sup>"),
+        ("from 10^5 to 1.5e-07", "from 10<sup>5</sup> to 1.5 × 10<sup>−7</sup>"),
+        ("a ^( that is open", "a ^( that is open"),
+        ("a -0.4 of h_K and the delta method", "a −0.4 of h<sub>K</sub> and the delta method"),
+        ("all 2-way tables, n = 5-10", "all 2-way tables, n = 5-10"),
+    ],
+)
+def test_formulas_in_prose(text: str, html: str) -> None:
+    assert prose(text) == html
+
+
+def test_a_margin_is_shown_where_one_is_stored() -> None:
+    assert margin({"used": None}) == margin({}) == ""
+    assert "width: 25%" in margin({"used": 0.25})
+    assert "near" in margin({"used": 0.95})
+    assert "width: 100%" in margin({"used": 1.2})
 
 
 def test_words_for_screen_readers() -> None:
@@ -254,4 +345,4 @@ def test_the_command_builds_what_is_stored(
     assert "python -m experiments report --quick" in output
     output = call("report", "--quick")
     assert "1 figures, 2 claims passed, 0 failed" in output
-    assert (folders.figures / "quick" / "report.html").exists()
+    assert (folders.figures / "quick" / "report" / "index.html").exists()

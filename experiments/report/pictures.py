@@ -1,0 +1,42 @@
+"""Stored drawings made small enough for a report that is sent around or opened on a phone."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+#: Colours kept of a drawing: a figure has fewer than ten, and shades at the edges of its lines.
+COLOURS = 32
+#: Resolution of stored drawings over that at which a page shows them.
+DENSITY = 2
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing as the report stores it."""
+
+    data: bytes  # WebP without loss
+    #: Pixels of the page, at which text has the size it was drawn for.
+    width: int
+    height: int
+
+
+def picture(path: Path) -> Picture:
+    """The PNG of a script with at most `COLOURS` colours; the same file gives the same bytes.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read or is no picture.
+    """
+    with Image.open(path) as stored:
+        drawing = stored.convert("RGB")
+    # An octree keeps the few colours of the lines; a median cut would mix those that cover little.
+    method = Image.Quantize.FASTOCTREE
+    few = drawing.quantize(COLOURS, method, dither=Image.Dither.NONE).convert("RGB")
+    buffer = io.BytesIO()
+    few.save(buffer, format="WEBP", lossless=True, method=4)
+    return Picture(buffer.getvalue(), drawing.width // DENSITY, drawing.height // DENSITY)
