@@ -33,7 +33,8 @@ PROBE = """<script>addEventListener("load", () => {
     probe.textContent = JSON.stringify({
       wide: document.documentElement.scrollWidth - innerWidth,
       small: all(".drawing img").filter((img) => img.getBoundingClientRect().width < 200).length,
-      cut: all(".drawing img").filter((img) => img.getBoundingClientRect().right > innerWidth).length,
+      cut: all(".drawing img").map((img) => img.getBoundingClientRect())
+        .filter((box) => box.left < 0 || box.right > innerWidth).length,
       empty: all(".drawing img").filter((img) => !img.complete || !img.naturalWidth).length,
       drawings: all(".drawing img").length, plots: all(".plot").length,
       drawn: all(".plot svg").filter((svg) => svg.querySelector("path, circle")).length,
