@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._numerics.seeds import PUBLIC_SEED
@@ -23,8 +25,62 @@ from geomdp.privacy import SamplerStatus
 #: Public draws behind an estimated second moment, whose relative error is then a few percent.
 DRAWS = 1024
 
-#: A linear map to the answers, (m, p): dense, or sparse where few queries meet.
-Map = FloatArray | sp.csr_array
+
+class Expansion(Protocol):
+    """The last step of implicit maps: from a few coordinates to all answers."""
+
+    def to_answers(self, coordinates: FloatArray) -> FloatArray:
+        """Answers (m, b) from coordinates (r, b)."""
+
+
+@runtime_checkable
+class ImplicitMap(Protocol):
+    """A linear map (m, p) that is computed by transforms, as its matrix would be too large."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(m, p)."""
+
+    @property
+    def expansion(self) -> Expansion:
+        """The last step, which several maps may share."""
+
+    def to_coordinates(self, columns: Columns) -> FloatArray:
+        """All steps but the last, of columns (p, b)."""
+
+    def __matmul__(self, columns: Columns) -> FloatArray:
+        """The product with columns (p, b) or one column (p,)."""
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> FloatArray:
+        """The matrix (m, p), for small maps."""
+
+    def image_variances(self, noise: Noise) -> FloatArray:
+        """Variance of each coordinate of the image of `noise` (m,)."""
+
+
+#: Vectors as the columns of an array.
+Columns = FloatArray | sp.csr_array
+#: A linear map to the answers, (m, p): dense, sparse where few queries meet, or implicit.
+Map = FloatArray | sp.csr_array | ImplicitMap
+
+
+def sum_of_images(maps: Iterable[Map], columns: Iterable[Columns]) -> FloatArray:
+    """sum over i of T_i x_i, (m, b) for columns x_i (p_i, b); at least one map.
+
+    Implicit maps with the same last step take it together.
+    """
+    images: list[FloatArray] = []
+    shared: dict[int, tuple[Expansion, FloatArray]] = {}
+    for matrix, own in zip(maps, columns, strict=True):
+        if isinstance(matrix, ImplicitMap):
+            found = matrix.to_coordinates(own)
+            expansion, so_far = shared.get(id(matrix.expansion), (matrix.expansion, 0.0))
+            shared[id(expansion)] = (expansion, so_far + found)
+        else:
+            product = matrix @ own
+            images.append(product.toarray() if sp.issparse(product) else np.asarray(product))
+    images += [expansion.to_answers(found) for expansion, found in shared.values()]
+    return np.asarray(sum(images[1:], start=images[0]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +91,7 @@ class Part:
     ----------
     noise : Noise
         A distribution on R^p.
-    matrix : (m, p) array or sparse array
+    matrix : (m, p) array, sparse array or `ImplicitMap`
         The map to the answers.
     energy : float, optional
         E ||T Z||_2^2, where it is known; otherwise computed from the covariance.
@@ -93,10 +149,8 @@ class MappedNoise:
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m); one product with each map."""
-        draws = np.zeros((size, self.dimension))
-        for part in self.parts:
-            draws += (part.matrix @ part.noise.sample(rng, size).T).T
-        return draws
+        draws = (part.noise.sample(rng, size).T for part in self.parts)
+        return sum_of_images([part.matrix for part in self.parts], draws).T
 
     def covariance(self) -> FloatArray:
         """Covariance matrix: the sum of T_i Cov(Z_i) T_i^T, (m, m)."""
@@ -144,6 +198,8 @@ class MappedNoise:
 def _variances(part: Part) -> FloatArray:
     """Variance of each coordinate of T Z of one part, (m,)."""
     matrix = part.matrix
+    if isinstance(matrix, ImplicitMap):
+        return matrix.image_variances(part.noise)
     if isinstance(part.noise, LaplaceNoise):
         # A diagonal covariance, too large to write out for many measurements.
         squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)

@@ -40,8 +40,8 @@ def expected_maximum(noise: Noise) -> float:
     * (E ||Z||_2^2)^(1/2).
 
     The last two need second moments in closed form and are skipped where these are estimated;
-    infinity if none applies. `noise` is symmetric on R^m. Cost: the covariance matrix, (m, m), and
-    for K-norm noise m support values. Prekopa 1973; formula sheet GEN-3, JL-KN.
+    infinity if none applies. `noise` is symmetric on R^m. Cost: the variances, (m,), and for
+    K-norm noise m support values. Prekopa 1973; formula sheet GEN-3, JL-KN.
     """
     if isinstance(noise, LaplaceNoise):
         return noise.scale * float((1 / np.arange(1, noise.dimension + 1)).sum())
@@ -50,7 +50,7 @@ def expected_maximum(noise: Noise) -> float:
     if moment.samples == 0:
         bounds.append(math.sqrt(moment.value))
         if _log_concave(noise):
-            deviations = np.sqrt(np.maximum(np.diag(noise.covariance()), 0.0))
+            deviations = np.sqrt(np.maximum(noise.variances(), 0.0))
             bounds.append(log_concave_maximum(deviations))
     if isinstance(noise, KNormNoise):
         reach = float(noise.body.support(np.eye(noise.dimension)).max())

@@ -19,6 +19,7 @@ from geomdp.mechanisms.strategies import Design, Measurement, Strategy, best_des
 from geomdp.mechanisms.strategies.choice import enumerable
 from geomdp.noise import MappedNoise, Noise
 from geomdp.noise.exact import RoundedParts, RoundedVector, public_grid
+from geomdp.noise.mapped import sum_of_images
 from geomdp.privacy import Adjacency, Privacy, PureDP
 from geomdp.workloads import Marginals, MarginalTables, Parities, Workload
 from geomdp.workloads.base import Totals
@@ -128,10 +129,10 @@ class StrategyMechanism(AdditiveMechanism):
         """The part (m,) of the answers to a record that no measurement gives: a public constant."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             return np.zeros(self.workload.n_queries)
-        rest = self._design.answers.T
-        for part in self._measurements:
-            rest = rest - np.asarray(part.matrix @ part.rows)
-        return np.asarray(rest.mean(axis=1))
+        parts = self._measurements
+        means = [np.asarray(part.rows.mean(axis=1)).reshape(-1, 1) for part in parts]
+        rebuilt = sum_of_images((part.matrix for part in parts), means)
+        return np.asarray(self._design.answers.mean(axis=0) - rebuilt[:, 0])
 
     def set_up(self) -> None:
         """As `AdditiveMechanism.set_up`, and the public part of the answers."""
@@ -162,12 +163,9 @@ class StrategyMechanism(AdditiveMechanism):
         if not self._measurements:
             return super()._from_rounded(sums, multiples, unit)
         noisy = quotients(sums, multiples, unit, self.n, self._unit)
-        answers, start = self._public_part, 0
-        for part in self._measurements:
-            stop = start + part.matrix.shape[1]
-            answers = answers + np.asarray(part.matrix @ noisy[start:stop])
-            start = stop
-        return answers
+        maps = [part.matrix for part in self._measurements]
+        ends = np.cumsum([matrix.shape[1] for matrix in maps])[:-1]
+        return self._public_part + sum_of_images(maps, np.split(noisy[:, None], ends))[:, 0]
 
     def with_workload(self, workload: Workload) -> Self:
         """The mechanism of the same family for another workload, with the same `strategy`."""

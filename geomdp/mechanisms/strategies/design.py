@@ -17,7 +17,7 @@ from geomdp.bodies import SimplexDifference
 from geomdp.data.counting.record_counts import Counts
 from geomdp.geometry.sampling.samplers import ExactSampler
 from geomdp.noise import KNormNoise, LaplaceNoise, MappedNoise, Noise, Part
-from geomdp.noise.mapped import Map
+from geomdp.noise.mapped import Columns, Map, sum_of_images
 from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
@@ -47,7 +47,7 @@ class Measurement:
     ----------
     rows : (p, b) array or sparse array
         C on b of the elements: column x is what a record x adds to the measurement.
-    matrix : (m, p) array or sparse array
+    matrix : (m, p) array, sparse array or `ImplicitMap`
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
         epsilon -> the noise (p,) that makes this measurement private with its share of epsilon.
@@ -62,7 +62,7 @@ class Measurement:
         of a design, they can be released with correctly rounded noise (X-GRID).
     """
 
-    rows: Map
+    rows: Columns
     matrix: Map
     noise: Callable[[float], Noise]
     changes: FloatArray | None = None
@@ -182,9 +182,10 @@ def check_rebuilt(
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
         weights -= weights.mean(axis=0)  # constants then have the product 0
-    missing = answers.T @ weights
-    for part in measured:
-        missing -= np.asarray(part.matrix @ (part.rows @ weights))
+    rebuilt = sum_of_images(
+        (part.matrix for part in measured), (part.rows @ weights for part in measured)
+    )
+    missing = answers.T @ weights - rebuilt
     allowed = MISFIT * deviations + ROUNDING * np.linalg.norm(answers, axis=0)
     # Not `>`: numbers that are not finite must be refused too.
     if not (np.abs(missing).max(axis=1) <= allowed).all():
@@ -252,7 +253,7 @@ class SimplexCells:
 def cell_measurement(
     cells: CellNoise,
     share: float,
-    rows: Map,
+    rows: Columns,
     matrix: Map,
     adjacency: Adjacency,
     *,
@@ -279,7 +280,7 @@ def cell_measurement(
 
 def laplace_measurement(
     scale: float,
-    rows: Map,
+    rows: Columns,
     matrix: Map,
     *,
     changes: FloatArray | None = None,

@@ -1,9 +1,10 @@
-"""A design for tables of attributes: marginal tables of sets of columns, with weights."""
+"""A design for tables of columns: marginal tables of chosen sets of columns, with weights."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 from geomdp.data.counting.tallies import MAX_WHOLE
+from geomdp.mechanisms.strategies.covering_designs import Blocks, covering_designs
 from geomdp.mechanisms.strategies.design import (
     CellNoise,
     Design,
@@ -20,39 +22,45 @@ from geomdp.mechanisms.strategies.design import (
     Measurement,
     cell_measurement,
 )
+from geomdp.mechanisms.strategies.families import Combination, combined_split
+from geomdp.mechanisms.strategies.interactions import Columns, Interactions
+from geomdp.mechanisms.strategies.table_map import TableMap
 from geomdp.mechanisms.strategies.weights import Split, best_split
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload, WorkloadSizeError
-from geomdp.workloads.finite import zero_sum_basis
 
-#: Largest number of sets of columns that are all considered; beyond it only those of at most k
-#: columns are.
+#: Largest number of sets of columns that are all considered at once.
 MAX_SETS = 1 << 11
-#: Largest number of cells of the table of all columns for the same. Measuring large tables hardly
-#: helps, yet each that is measured needs a map with as many columns as it has cells. Up to here a
-#: reader counts the table of all columns, from which all others follow.
+#: Largest number of cells of a measured table. Up to here a reader counts the table of all columns,
+#: from which all others follow.
 MAX_CELLS = MAX_WHOLE
+#: Largest number of cells of all measured tables together: each gets a draw of noise.
+MAX_MEASURED = 1 << 22
 #: Largest number of pairs of a measured and a wanted set: 2^22 are split in seconds.
 MAX_OVERLAP = 1 << 22
+#: Largest number of answers: they are checked on 64 records, in arrays of 128 MB.
+MAX_ANSWERS = 1 << 18
 #: Random elements on which the measurements must rebuild the answers: a missing interaction shows
 #: on nearly every pair of them.
 CHECKED = 64
-
-Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class WeightedMarginals:
     """Marginal tables of sets of columns, each with its share of the budget.
 
-    The sets are all subsets of the columns where there are at most 2^11, and at most 2^20 cells in
-    the table of all columns, else those of at most k columns. Every measured set that contains the
-    columns of an interaction (`MarginalTables.blocks`) gives an estimate of it; least squares
-    weighs the estimates by their precision. Each table is measured by `cells`.
+    Candidates are all sets of columns where there are at most 2^11, with at most 2^20 cells in the
+    table of all columns, else those of at most k columns; the table of all columns; and the blocks
+    of covering designs, which together hold all sets of k columns, or of fewer. A table of all of
+    12 binary columns answers 3-way tables with a fourth of the noise that 3-way tables need.
+    Every measured set that contains the columns of an interaction (`Interactions`) gives an
+    estimate of it; least squares weighs the estimates by their precision. Each table is measured by
+    `cells`.
 
     References
     ----------
-    McKenna-Miklau-Hay-Machanavajjhala 2018 (marginal strategies); formula sheet JL-SPLIT, X-SIM.
+    McKenna-Miklau-Hay-Machanavajjhala 2018 (marginal strategies); Qardaji-Yang-Li 2014 (covering
+    designs); formula sheet JL-SPLIT, X-SIM, X-RES.
     """
 
     cells: CellNoise = field(default_factory=LaplaceCells)
@@ -63,142 +71,140 @@ class WeightedMarginals:
         Raises
         ------
         ValueError
-            For another workload than `MarginalTables`, too many sets, or more than 2^26 cells
-            times dimensions.
+            For another workload than `MarginalTables`, or one of too many tables.
         """
         if not isinstance(workload, MarginalTables):
             raise ValueError(f"workload must be MarginalTables, got {workload!r}")
-        # Refused here if too large for the maps to answers, before weights are sought in vain.
-        workload.blocks()
-        layout = _Layout(workload, adjacency)
-        size = sum(math.comb(len(S), j) for S in layout.measured for j in range(workload.k + 1))
-        if size > MAX_OVERLAP:
+        if workload.n_queries > MAX_ANSWERS:
             raise WorkloadSizeError(
-                f"measured and wanted sets of columns must meet in at most 2^22 pairs, got {size}"
+                f"tables must have at most 2^18 cells in all, got {workload.n_queries}"
             )
-        sizes = [math.prod(workload.shape(S)) for S in layout.measured]
+        interactions = Interactions(workload)
+        candidates = _Candidates(interactions, adjacency)
+        sizes = [interactions.cells(S) for S in candidates.sets]
         variances = np.array([self.cells.variance(size, adjacency) for size in sizes])
-        overlap = sp.csr_array(sp.diags_array(1 / variances) @ layout.overlap())
-        split = best_split(layout.costs(), overlap)
-
+        overlap = sp.csr_array(sp.diags_array(1 / variances) @ candidates.overlap())
+        costs = interactions.costs.copy()
+        if adjacency is Adjacency.REPLACE_ONE:
+            costs[0] = 0.0  # the number of records is public
+        split = candidates.split(costs, overlap)
         records = workload.universe.sample(CHECKED, np.random.default_rng(PUBLIC_SEED))
 
         def measure() -> list[Measurement]:
+            needed = np.flatnonzero(costs)
             return [
                 cell_measurement(
                     self.cells,
-                    split.shares[i],
-                    layout.counts(i, records),
-                    matrix,
+                    split.shares[s],
+                    _indicators(interactions, candidates.sets[s], records),
+                    TableMap(interactions, candidates.sets[s], shares),
                     adjacency,
-                    sums=layout.sums(i),
+                    sums=_sums(candidates.sets[s]),
                 )
-                for i, matrix in layout.maps(split, overlap)
+                for s, shares in _least_squares(split, overlap, needed)
             ]
 
         answers = workload.evaluate(records)
         return Design("weighted marginals", split.value, answers, adjacency, measure)
 
 
-class _Layout:
-    """The sets of columns measured, the interactions wanted, and which sets determine which."""
+class _Candidates:
+    """The sets of columns that may be measured, and the families in which they are tried.
 
-    def __init__(self, workload: MarginalTables, adjacency: Adjacency) -> None:
-        self.workload, self.adjacency = workload, adjacency
-        varying = [i for i, levels in enumerate(workload.levels) if levels > 1]
-        few = 2 ** len(varying) <= MAX_SETS and math.prod(workload.levels) <= MAX_CELLS
-        largest = len(varying) if few else workload.k
+    The first sets are all subsets of the columns, or those of at most k columns.
+    """
+
+    def __init__(self, interactions: Interactions, adjacency: Adjacency) -> None:
+        self.interactions = interactions
+        levels, order = interactions.workload.levels, interactions.order
+        varying = [i for i, count in enumerate(levels) if count > 1]
         # The empty set is the number of records, known under replace-one.
         least = 1 if adjacency is Adjacency.REPLACE_ONE else 0
-        self.wanted = _subsets(varying, least, min(workload.k, len(varying)))
-        self.measured = _subsets(varying, least, largest)
-
-    def costs(self) -> FloatArray:
-        """E of the squared length of the answers, for unit variance on each interaction."""
-        return np.array([self._dimension(U) * self._scale(U) ** 2 for U in self.wanted])
-
-    def _dimension(self, U: Columns) -> int:
-        return math.prod(self.workload.levels[i] - 1 for i in U)
-
-    def _scale(self, U: Columns) -> float:
-        """Length in the answers of one unit of a coordinate of interaction U: see `blocks`."""
-        return math.sqrt(
-            sum(
-                1 / math.prod(self.workload.levels[i] for i in table if i not in U)
-                for table in self.workload.tables
-                if set(U) <= set(table)
+        few = 2 ** len(varying) <= MAX_SETS and math.prod(levels) <= MAX_CELLS
+        pool = _subsets(varying, least, len(varying) if few else order)
+        pool = pool if self._affordable(pool) else []
+        families = [blocks for blocks in _families(levels, order) if self._affordable(blocks)]
+        self.sets = list(dict.fromkeys(itertools.chain(pool, *families)))
+        if not self.sets:
+            raise WorkloadSizeError(
+                "measured and wanted sets of columns must meet in at most 2^22 pairs, got more for "
+                f"{interactions.workload!r}"
             )
-        )
+        self._pool = len(pool)
+        place = {S: s for s, S in enumerate(self.sets)}
+        self._families = [np.array(sorted(place[S] for S in blocks)) for blocks in families]
+
+    def _affordable(self, sets: Sequence[Columns]) -> bool:
+        """Whether weights for `sets` are found in seconds."""
+        orders = range(self.interactions.order + 1)
+        pairs = sum(math.comb(len(S), j) for S in sets for j in orders)
+        return pairs <= MAX_OVERLAP
 
     def overlap(self) -> sp.csr_array:
         """1 / (number of cells of S per cell of U) for U in S: (measured, wanted)."""
-        number = {U: u for u, U in enumerate(self.wanted)}
-        cells = {U: math.prod(self.workload.shape(U)) for U in self.wanted}
         rows, columns, values = [], [], []
-        for s, S in enumerate(self.measured):
-            own = math.prod(self.workload.shape(S))
-            for U in _subsets(list(S), len(self.wanted[0]), min(self.workload.k, len(S))):
-                rows.append(s)
-                columns.append(number[U])
-                values.append(1 / (own // cells[U]))
-        shape = (len(self.measured), len(self.wanted))
-        return sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+        cells = np.array([float(self.interactions.cells(U)) for U in self.interactions.sets])
+        for s, S in enumerate(self.sets):
+            within = self.interactions.within(S)
+            rows.append(np.full(len(within), s))
+            columns.append(within)
+            values.append(cells[within] / self.interactions.cells(S))
+        places = (np.concatenate(rows), np.concatenate(columns))
+        shape = (len(self.sets), len(cells))
+        return sp.coo_array((np.concatenate(values), places), shape=shape).tocsr()
 
-    def maps(self, split: Split, overlap: sp.csr_array) -> list[tuple[int, FloatArray]]:
-        """Number of each measured set with a budget, and the map (m, cells) from it to answers."""
-        precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
-        total = precision.sum(axis=0)
-        lifts = self._lifts()
-        maps = []
-        for s in np.nonzero(split.shares)[0]:
-            S = self.measured[s]
-            cells = math.prod(self.workload.shape(S))
-            matrix = np.zeros((self.workload.n_queries, cells))
-            start, stop = precision.indptr[s], precision.indptr[s + 1]
-            for u, told in zip(
-                precision.indices[start:stop], precision.data[start:stop], strict=True
-            ):
-                U = self.wanted[u]
-                contrasts: FloatArray = np.ones((1, 1))
-                for i in S:
-                    levels = self.workload.levels[i]
-                    factor = zero_sum_basis(levels).T if i in U else np.ones((1, levels))
-                    contrasts = np.kron(contrasts, factor).astype(np.float64)
-                # Only tables that hold all columns of U have rows that are not 0.
-                rows = np.flatnonzero(lifts[U].any(axis=1))
-                matrix[rows] += told / total[u] * (lifts[U][rows] @ contrasts)
-            maps.append((int(s), matrix))
-        return maps
+    def split(self, costs: FloatArray, overlap: sp.csr_array) -> Split:
+        """The best shares found, by descents over the pool and then over families."""
+        known = []
+        if self._pool:
+            found = best_split(costs, overlap[: self._pool])
+            members = np.flatnonzero(found.shares)
+            known = [Combination(members, found.shares[members], math.log(found.value))]
+        return combined_split(costs, overlap, self._families, known)
 
-    def counts(self, s: int, records: IntArray) -> sp.csr_array:
-        """Indicators (cells, b) of the cell of measured set number `s` that each record is in."""
-        b = len(records)
-        place = (self._cells(s, records), np.arange(b))
-        size = math.prod(self.workload.shape(self.measured[s]))
-        return sp.coo_array((np.ones(b), place), shape=(size, b)).tocsr()
 
-    def sums(self, s: int) -> ExactSums:
-        """How many records are in each cell of measured set number `s`."""
-        S = self.measured[s]
-        return lambda counts: counts.table(S).ravel().astype(np.float64)
+def _families(levels: Sequence[int], order: int) -> list[Blocks]:
+    """The table of all columns, and covering designs for sets of 1 to `order` columns."""
+    varying = [i for i, count in enumerate(levels) if count > 1]
+    own = [levels[i] for i in varying]
+    found: dict[Blocks, None] = {}
+    if math.prod(own) <= MAX_CELLS:
+        found[tuple(varying),] = None
+    for strength in range(1, min(order, len(own)) + 1):
+        for design in covering_designs(own, strength, MAX_CELLS):
+            if sum(math.prod(own[i] for i in block) for block in design) <= MAX_MEASURED:
+                found[tuple(tuple(varying[i] for i in block) for block in design)] = None
+    return list(found)
 
-    def _cells(self, s: int, records: IntArray) -> IntArray:
-        S = list(self.measured[s])
-        if not S:  # of the empty set all records are in the one cell
-            return np.zeros(len(records), dtype=np.int64)
-        columns = tuple(records[:, S].T)
-        return np.asarray(np.ravel_multi_index(columns, self.workload.shape(S)))
 
-    def _lifts(self) -> dict[Columns, FloatArray]:
-        """From coordinates of an interaction to answers: (m, dimension) for each."""
-        wanted = [U for U in self.wanted if U]
-        lifts = {
-            U: self._scale(U) * block.basis
-            for U, block in zip(wanted, self.workload.blocks(), strict=True)
-        }
-        if () in self.wanted:
-            lifts[()] = self.workload.affine_hull().offset[:, None]
-        return lifts
+def _least_squares(
+    split: Split, overlap: sp.csr_array, needed: IntArray
+) -> Iterator[tuple[int, dict[int, float]]]:
+    """Number of each measured set, and its part in the estimate of each needed interaction."""
+    precision = sp.csr_array(sp.diags_array(split.shares**2) @ overlap)
+    total = precision.sum(axis=0)
+    wanted = set(needed.tolist())
+    for s in np.flatnonzero(split.shares):
+        own = slice(precision.indptr[s], precision.indptr[s + 1])
+        told = zip(precision.indices[own].tolist(), precision.data[own].tolist(), strict=True)
+        yield int(s), {u: part / float(total[u]) for u, part in told if u in wanted}
+
+
+def _indicators(interactions: Interactions, S: Columns, records: IntArray) -> sp.csr_array:
+    """Indicators (cells, b) of the cell of table S that each record is in."""
+    b = len(records)
+    # Of no columns, all records are in the one cell.
+    cells = np.zeros(b, dtype=np.int64)
+    if S:
+        columns = tuple(records[:, list(S)].T)
+        cells = np.ravel_multi_index(columns, interactions.workload.shape(S))
+    shape = (interactions.cells(S), b)
+    return sp.coo_array((np.ones(b), (cells, np.arange(b))), shape=shape).tocsr()
+
+
+def _sums(S: Columns) -> ExactSums:
+    """How many records are in each cell of table S."""
+    return lambda counts: counts.table(S).ravel().astype(np.float64)
 
 
 def _subsets(columns: list[int], least: int, most: int) -> list[Columns]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
-from geomdp._typing import FloatArray
+from geomdp._typing import FloatArray, IntArray
 from geomdp.cache import recalled
 
 #: Random starting points besides the even split. Measured on the pair tables of ten binary columns:
@@ -62,47 +61,82 @@ def best_split(costs: FloatArray, overlap: sp.csr_array) -> Split:
     overlap : (s, u) sparse array
         g, non-negative, no empty column.
     """
-    needed = np.flatnonzero(costs)
-    costs, overlap = costs[needed], sp.csr_array(overlap.tocsc()[:, needed])
-    transposed = overlap.T.tocsr()
+    error = SplitError.of(costs, overlap)
+    count = overlap.shape[0]
+    inputs = (error.costs, error.overlap.indptr, error.overlap.indices, error.overlap.data)
+    logs = recalled("budget-split", inputs, (count,), lambda: _lowest(error))
+    return finished(error, np.exp(logs - logs.max()))
 
-    def objective(logs: FloatArray) -> tuple[float, FloatArray]:
+
+@dataclass(frozen=True, eq=False)
+class SplitError:
+    """The error that `best_split` minimises, as a function of the logarithms of shares.
+
+    Parameters
+    ----------
+    costs : (u,) array
+        c, above 0.
+    overlap, transposed : (s, u) and (u, s) sparse arrays
+        g, and its transpose.
+    """
+
+    costs: FloatArray
+    overlap: sp.csr_array
+    transposed: sp.csr_array
+
+    @classmethod
+    def of(cls, costs: FloatArray, overlap: sp.csr_array) -> SplitError:
+        """The error of quantities that cost something; the arguments are those of `best_split`."""
+        needed = np.flatnonzero(costs)
+        kept = sp.csr_array(overlap.tocsc()[:, needed])
+        return cls(costs[needed], kept, kept.T.tocsr())
+
+    def restricted(self, members: IntArray) -> SplitError:
+        """The error with some of the measurements only."""
+        kept = self.overlap[members]
+        return SplitError(self.costs, kept, kept.T.tocsr())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every quantity is measured."""
+        return bool((np.diff(self.transposed.indptr) > 0).all())
+
+    def __call__(self, logs: FloatArray) -> tuple[float, FloatArray]:
+        """The logarithm of the error, and its gradient, at shares proportional to exp(logs)."""
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
         # A descent may pass shares whose squares underflow.
-        precision = np.maximum(transposed @ shares**2, LEAST_PRECISION)
-        value = float((costs / precision).sum())
-        slope = -2 * shares * (overlap @ (costs / precision**2))
+        precision = np.maximum(self.transposed @ shares**2, LEAST_PRECISION)
+        value = float((self.costs / precision).sum())
+        slope = -2 * shares * (self.overlap @ (self.costs / precision**2))
         # Chain rule of the normalised exponential, then of the logarithm.
         return float(np.log(value)), shares * (slope - slope @ shares) / value
 
-    count = overlap.shape[0]
+    def descend(self, logs: FloatArray, iterations: int) -> tuple[FloatArray, float]:
+        """Where a quasi-Newton descent ends, and the logarithm of the error there."""
+        from scipy.optimize import minimize  # slow import
 
-    inputs = (costs, overlap.indptr, overlap.indices, overlap.data)
-    logs = recalled("budget-split", inputs, (count,), lambda: _lowest(objective, count))
-    # Whatever the logarithms are, these are shares with sum 1 that measure every quantity.
-    shares = _without_tiny(np.exp(logs - logs.max()), transposed)
-    return Split(shares, float((costs / (transposed @ shares**2)).sum()))
+        found = minimize(self, logs, jac=True, method="L-BFGS-B", options={"maxiter": iterations})
+        return np.asarray(found.x), float(found.fun)
 
 
-def _lowest(objective: Callable[[FloatArray], tuple[float, FloatArray]], count: int) -> FloatArray:
-    """Where the objective is least at the end of descents from several points, (count,).
+def finished(error: SplitError, shares: FloatArray) -> Split:
+    """Shares with sum 1 that measure every quantity, whatever the `shares` (s,) found are."""
+    kept = _without_tiny(shares / shares.max(), error.transposed)
+    return Split(kept, float((error.costs / (error.transposed @ kept**2)).sum()))
+
+
+def _lowest(error: SplitError) -> FloatArray:
+    """Where the error is least at the end of descents from several points, (count,).
 
     All descents take a few iterations, and the best of them go on.
     """
-    from scipy.optimize import minimize  # slow import
-
-    def descend(point: FloatArray, iterations: int) -> tuple[float, FloatArray]:
-        found = minimize(
-            objective, point, jac=True, method="L-BFGS-B", options={"maxiter": iterations}
-        )
-        return float(found.fun), np.asarray(found.x)
-
+    count = error.overlap.shape[0]
     rng = np.random.default_rng(START_SEED)
     points = [np.zeros(count), *rng.normal(size=(STARTS, count))]
     for iterations in (FIRST_ITERATIONS, MAX_ITERATIONS):
-        found = sorted((descend(x, iterations) for x in points), key=lambda end: end[0])
-        points = [x for _, x in found[:KEPT_DESCENTS]]
+        found = sorted((error.descend(x, iterations) for x in points), key=lambda end: end[1])
+        points = [x for x, _ in found[:KEPT_DESCENTS]]
     return np.asarray(points[0])
 
 

@@ -11,6 +11,7 @@ from flint import arb, arb_mat
 
 from geomdp._typing import FloatArray
 from geomdp.noise.exact.variates import Vector, ball_sum
+from geomdp.noise.mapped import Map
 
 #: Least share of non-zero entries at which a dense product is faster than one by rows: a step of a
 #: compiled product takes a fifth of one that Python makes.
@@ -24,10 +25,11 @@ def dyadic(values: FloatArray) -> Vector:
     return [arb(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 
-def linear_map(matrix: FloatArray | sp.csr_array) -> LinearMap:
-    """The map x -> matrix @ x of a dense or sparse (m, k) array of floats."""
+def linear_map(matrix: Map) -> LinearMap:
+    """The map x -> matrix @ x of a dense or sparse (m, k) array of floats, or an implicit map."""
     m, k = matrix.shape
-    sparse = sp.csr_array(matrix, copy=True)
+    listed = matrix if sp.issparse(matrix) else np.asarray(matrix)
+    sparse = sp.csr_array(listed, copy=True)
     sparse.eliminate_zeros()
     if sparse.nnz > DENSE * m * k:
         exact = arb_mat(m, k, sparse.toarray().ravel().tolist())

@@ -1,0 +1,118 @@
+"""Covering designs: blocks of columns that together hold every set of t columns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from geomdp._numerics.seeds import PUBLIC_SEED
+from geomdp._typing import FloatArray, IntArray
+
+#: Largest number of blocks of a design. The error grows like the number of blocks and like the
+#: root of their cells, so many small blocks lose to few large ones.
+MAX_BLOCKS = 400
+#: Largest number of points from which designs are blown up: points stand for groups of columns.
+MAX_GROUPS = 12
+#: Largest number of sets of t points that a search covers, times the number of points: a block
+#: then takes milliseconds.
+MAX_COVERED = 300_000
+#: Weight of an uncovered set that lacks one more point of the block.
+LOOK_AHEAD = 0.25
+#: Designs kept for each t.
+KEPT = 16
+
+Columns = tuple[int, ...]
+Blocks = tuple[Columns, ...]
+
+
+def covering_designs(levels: Sequence[int], strength: int, max_cells: int) -> list[Blocks]:
+    """Designs of blocks with at most `max_cells` cells that cover all sets of `strength` columns.
+
+    Columns are divided into groups with nearly the same number of cells, and a greedy search covers
+    all sets of `strength` groups; any `strength` columns lie in that many groups or fewer. Groups
+    of one column are tried as well. Best designs first, by the error at equal weights of all
+    blocks: number of blocks times the root of the cells of the largest.
+
+    Parameters
+    ----------
+    levels : sequence of int
+        Number of levels of each column, at least 2.
+    strength : int
+        t, from 1 to the number of columns.
+    max_cells : int
+        Largest number of cells of a block.
+
+    Returns
+    -------
+    list of tuple of tuple of int
+        Column numbers of the blocks of each design, increasing. The search is deterministic.
+
+    References
+    ----------
+    Gordon-Kuperberg-Patashnik 1995 (greedy coverings).
+    """
+    found: dict[Blocks, float] = {}
+    counts = {*range(strength + 1, min(len(levels), MAX_GROUPS) + 1), len(levels)}
+    for count in sorted(counts):
+        if math.comb(count, strength) * count > MAX_COVERED:
+            continue
+        groups = _groups(levels, count)
+        bits = np.array([sum(math.log2(levels[i]) for i in group) for group in groups])
+        largest = np.sort(bits)[::-1][:strength].sum()
+        for limit in range(math.ceil(largest), math.floor(math.log2(max_cells)) + 1):
+            cover = _greedy_cover(bits, strength, limit + 1e-9)
+            if cover is None:
+                continue
+            blocks = tuple(
+                sorted({tuple(sorted(itertools.chain(*(groups[g] for g in b)))) for b in cover})
+            )
+            cells = max(math.prod(levels[i] for i in block) for block in blocks)
+            found[blocks] = len(blocks) * math.sqrt(cells)
+            if len(blocks) == 1:
+                break
+    return sorted(found, key=lambda blocks: found[blocks])[:KEPT]
+
+
+def _groups(levels: Sequence[int], count: int) -> list[Columns]:
+    """Columns in `count` groups of nearly equal numbers of cells: widest columns first."""
+    groups: list[list[int]] = [[] for _ in range(count)]
+    bits = [0.0] * count
+    for column in sorted(range(len(levels)), key=lambda i: -levels[i]):
+        least = min(range(count), key=lambda g: (bits[g], g))
+        groups[least].append(column)
+        bits[least] += math.log2(levels[column])
+    return [tuple(group) for group in groups]
+
+
+def _greedy_cover(bits: FloatArray, strength: int, limit: float) -> list[IntArray] | None:
+    """Blocks of points of total `bits` at most `limit` that hold all sets of `strength` points.
+
+    None if more than `MAX_BLOCKS` are needed. A block starts from an uncovered set and grows by the
+    point that completes most uncovered sets, where sets that lack more points count less.
+    """
+    count = len(bits)
+    sets = np.array(list(itertools.combinations(range(count), strength)))
+    member = np.zeros((len(sets), count))
+    np.put_along_axis(member, sets, 1, axis=1)
+    rng = np.random.default_rng(PUBLIC_SEED)
+    blocks: list[IntArray] = []
+    while len(member):
+        # Each new block covers one set at least, and by counting no more than this many.
+        if len(blocks) == MAX_BLOCKS:
+            return None
+        block = member[rng.integers(len(member))] > 0
+        weights = LOOK_AHEAD ** (strength - member @ block.astype(np.float64))
+        while (room := limit - bits[block].sum()) > 0:
+            free = ~block & (bits <= room)
+            if not free.any():
+                break
+            gains = np.where(free, (weights @ member) / bits, -1.0)
+            point = int(np.argmax(gains))
+            block[point] = True
+            weights *= np.where(member[:, point] > 0, 1 / LOOK_AHEAD, 1.0)
+        blocks.append(np.flatnonzero(block))
+        member = member[member @ block.astype(np.float64) < strength]
+    return blocks

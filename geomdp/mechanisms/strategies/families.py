@@ -1,0 +1,130 @@
+"""Which families of measurements to combine, and how to split a budget over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.cache import recalled
+from geomdp.mechanisms.strategies.weights import Split, SplitError, finished
+
+#: Part of the budget that a family has at first when it is added to others.
+FIRST_SHARE = 0.25
+#: A family is added if it lowers the error by this part; at most so many families are combined.
+LEAST_GAIN, MAX_COMBINED = 1e-3, 6
+#: Iterations with which families are compared, number of the best that go on, and iterations of
+#: these. A descent converges in tens.
+FIRST_ITERATIONS, KEPT_DESCENTS, MAX_ITERATIONS = 8, 3, 200
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Some of the measurements, with a share of the budget above 0 for each of them.
+
+    Parameters
+    ----------
+    members : (c,) array of int
+        Increasing numbers of the measurements.
+    shares : (c,) array
+        Above 0, with sum 1.
+    log_error : float
+        Logarithm of the error.
+    """
+
+    members: IntArray
+    shares: FloatArray
+    log_error: float
+
+    def with_family(self, family: IntArray) -> tuple[IntArray, FloatArray]:
+        """These measurements and those of a family, with the shares that a descent starts from."""
+        members = np.union1d(self.members, family)
+        shares = np.zeros(len(members))
+        shares[np.searchsorted(members, self.members)] = self.shares * (1 - FIRST_SHARE)
+        shares[np.searchsorted(members, family)] += FIRST_SHARE / len(family)
+        return members, shares
+
+
+def combined_split(
+    costs: FloatArray,
+    overlap: sp.csr_array,
+    families: Sequence[IntArray],
+    known: Sequence[Combination],
+) -> Split:
+    """Shares for measurements of a few families, chosen one after the other.
+
+    The problem is that of `best_split`, with so many measurements that a descent over all of them
+    ends far from the best. Every family that measures all quantities is tried alone. Then the
+    family that lowers the error most is added, with new shares for all, while there is one that
+    lowers it.
+
+    Parameters
+    ----------
+    costs : (u,) array
+        c, non-negative, not all 0.
+    overlap : (s, u) sparse array
+        g, non-negative, no empty column.
+    families : sequence of (f,) array of int
+        Increasing numbers of the measurements of each family.
+    known : sequence of Combination
+        Found in other ways; at least one unless a family measures all quantities.
+
+    Returns
+    -------
+    Split
+        At most as large an error as that of each of `known`, and of each family with equal shares.
+    """
+    error = SplitError.of(costs, overlap)
+
+    def shares() -> FloatArray:
+        best = _combined(error, families, known)
+        found = np.zeros(overlap.shape[0])
+        found[best.members] = best.shares
+        return found
+
+    inputs: list[npt.NDArray[np.generic]] = [costs, overlap.indptr, overlap.indices, overlap.data]
+    inputs += [*families, *(c.members for c in known), *(c.shares for c in known)]
+    found = recalled("combined-split", tuple(inputs), (overlap.shape[0],), shares, least=0.0)
+    return finished(error, found)
+
+
+def _combined(
+    error: SplitError, families: Sequence[IntArray], known: Sequence[Combination]
+) -> Combination:
+    """The best combination that adding one family after the other finds."""
+    alone = [(family, np.full(len(family), 1 / len(family))) for family in families]
+    complete = [start for start in alone if error.restricted(start[0]).complete]
+    best = min([*known, *_descents(error, complete)], key=lambda found: found.log_error)
+    for _ in range(MAX_COMBINED):
+        starts = [best.with_family(family) for family in families]
+        found = min(_descents(error, starts), key=lambda found: found.log_error, default=best)
+        if found.log_error > best.log_error - LEAST_GAIN:
+            return min(found, best, key=lambda found: found.log_error)
+        best = found
+    return best
+
+
+def _descents(
+    error: SplitError, starts: Sequence[tuple[IntArray, FloatArray]]
+) -> Iterator[Combination]:
+    """The ends of the best descents, after short ones from all starts."""
+    ends = [_descend(error, *start, FIRST_ITERATIONS) for start in starts]
+    for end in sorted(ends, key=lambda end: end.log_error)[:KEPT_DESCENTS]:
+        yield _descend(error, end.members, end.shares, MAX_ITERATIONS)
+
+
+def _descend(
+    error: SplitError, members: IntArray, shares: FloatArray, iterations: int
+) -> Combination:
+    logs, value = error.restricted(members).descend(np.log(shares), iterations)
+    shares = np.exp(logs - logs.max())
+    # Measurements that a descent gave up are dropped, unless that loses a quantity.
+    kept = shares >= 1e-7
+    if not error.restricted(members[kept]).complete:
+        kept[:] = True
+    shares = shares[kept] / shares[kept].sum()
+    return Combination(members[kept], shares, value)

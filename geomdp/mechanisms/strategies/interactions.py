@@ -1,0 +1,190 @@
+"""Interactions of columns: what tables of counts share, and the answers that follow from it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from functools import cache, cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.workloads.finite import zero_sum_basis
+from geomdp.workloads.table_queries import TableQueries
+
+#: Columns of a table, by number, increasing.
+Columns = tuple[int, ...]
+
+
+class Interactions:
+    """Coordinates of the interactions on which the answers to table queries depend.
+
+    B_i (l_i, l_i - 1) is an orthonormal basis of the vectors of sum 0 over the levels of column i.
+    The interaction of a set U of columns is, for the histogram h of the records,
+
+        theta_U = (tensor over i in U of B_i^T, and of 1^T over the other columns) h.
+
+    A table S of counts determines theta_U for all U within S, each by a change of basis along the
+    axes of S: [1, B_i]^T for column i. The inverse, [1 / l_i, B_i], leads from the interactions
+    within a table to its cells. So nothing here needs a matrix over the cells of S.
+
+    Parameters
+    ----------
+    workload : TableQueries
+        The queries: weighted cells of tables.
+    """
+
+    def __init__(self, workload: TableQueries) -> None:
+        self.workload = workload
+        self.order = max(map(len, workload.tables))
+        within = [S for S in workload._interacting() if min(workload.shape(S)) > 1]
+        #: The sets U, the empty set first.
+        self.sets: list[Columns] = [(), *within]
+        #: Number of each set in `sets`.
+        self.number = {U: u for u, U in enumerate(self.sets)}
+        sizes = [math.prod(n - 1 for n in workload.shape(U)) for U in self.sets]
+        self._starts = np.cumsum([0, *sizes])
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of all theta_U."""
+        return int(self._starts[-1])
+
+    @cached_property
+    def costs(self) -> FloatArray:
+        """What unit variance of every coordinate of theta_U adds to the error, for each U.
+
+        The error is E ||Z||_2^2 of the sums of answers.
+        """
+        return np.asarray(self._weights_by_table.T @ self._sizes.astype(np.float64))
+
+    def cells(self, table: Columns) -> int:
+        """Number of cells of a table."""
+        return math.prod(self.workload.shape(table))
+
+    def within(self, table: Columns) -> list[int]:
+        """Numbers of the sets U within a table of any columns."""
+        return [self.number[U] for U, _ in self._within(table)]
+
+    def coordinates(self, table: Columns) -> list[tuple[int, IntArray, IntArray]]:
+        """Where the interactions within a table stand after `to_interactions`.
+
+        For each U within the table its number, the places of its coordinates among the cells, and
+        their places among the coordinates of all interactions.
+        """
+        found = []
+        for U, places in self._within(table):
+            u = self.number[U]
+            found.append((u, places, np.arange(self._starts[u], self._starts[u + 1])))
+        return found
+
+    def _within(self, table: Columns) -> list[tuple[Columns, IntArray]]:
+        """The sets U within a table, and the places of their coordinates among its cells."""
+        patterns = _patterns(self.workload.shape(table), min(self.order, len(table)))
+        named = ((tuple(table[i] for i in chosen), places) for chosen, places in patterns)
+        return [(U, places) for U, places in named if U in self.number]
+
+    def to_interactions(self, table: Columns, cells: FloatArray) -> FloatArray:
+        """Counts of the cells of a table, (cells, b), in the basis of its interactions."""
+        return _along_axes([_analysis(n) for n in self.workload.shape(table)], cells)
+
+    def to_answers(self, coordinates: FloatArray) -> FloatArray:
+        """Sums of answers (m, b) from the coordinates (dimension, b) of all interactions."""
+        answers = np.empty((self.workload.n_queries, coordinates.shape[1]))
+        for shape, places in self._tables_by_shape.items():
+            count, size = places.shape
+            inside = coordinates[self._sources[places]].reshape(count, size, -1)
+            # Tables go to the last axis beside the columns of the argument.
+            flat = inside.transpose(1, 0, 2).reshape(size, -1)
+            solved = _along_axes([_synthesis(n) for n in shape], flat)
+            answers[places] = solved.reshape(size, count, -1).transpose(1, 0, 2)
+        return np.asarray(answers * self.workload.weights[:, None])
+
+    def variances(self, variances: FloatArray) -> FloatArray:
+        """Variance of each answer (m,), if coordinates of theta_U have `variances` (sets,)."""
+        return np.repeat(self._weights_by_table @ variances, self._sizes)
+
+    @property
+    def _sizes(self) -> IntArray:
+        """Number of cells of each table."""
+        return np.array([place.stop - place.start for place in self.workload.slices])
+
+    @cached_property
+    def _weights_by_table(self) -> sp.csr_array:
+        """What unit variance of the coordinates of theta_U adds to a cell of T: (tables, sets).
+
+        A cell of T takes theta_U with squared weights that add up to
+        w_T^2 prod over U of (1 - 1 / l_i) prod over T - U of 1 / l_i^2.
+        """
+        rows, columns, values = [], [], []
+        weights = self.workload.table_weights.tolist()
+        for t, (table, weight) in enumerate(zip(self.workload.tables, weights, strict=True)):
+            cells = self.cells(table)
+            for U, places in self._within(table):
+                # The first product is the number of coordinates of theta_U per cell of U.
+                rows.append(t)
+                columns.append(self.number[U])
+                values.append(weight**2 * len(places) * self.cells(U) / cells**2)
+        shape = (len(weights), len(self.sets))
+        return sp.coo_array((values, (rows, columns)), shape=shape).tocsr()
+
+    @cached_property
+    def _sources(self) -> IntArray:
+        """The coordinate at each place of each table, before the change of basis: (m,)."""
+        sources = np.zeros(self.workload.n_queries, dtype=np.int64)
+        for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
+            own = sources[cells]
+            for U, places in self._within(table):
+                start = self._starts[self.number[U]]
+                own[places] = np.arange(start, start + len(places))
+        return sources
+
+    @cached_property
+    def _tables_by_shape(self) -> dict[tuple[int, ...], IntArray]:
+        """Places of the cells among the queries, (tables, cells), of all tables of each shape."""
+        groups: dict[tuple[int, ...], list[IntArray]] = {}
+        for table, cells in zip(self.workload.tables, self.workload.slices, strict=True):
+            shape = self.workload.shape(table)
+            groups.setdefault(shape, []).append(np.arange(cells.start, cells.stop))
+        return {shape: np.stack(places) for shape, places in groups.items()}
+
+
+@cache
+def _patterns(shape: tuple[int, ...], most: int) -> list[tuple[Columns, IntArray]]:
+    """Sets of at most `most` axes, and where their interaction stands among prod(shape) cells.
+
+    Along an axis, place 0 is the sum and the others are the coordinates of the basis.
+    """
+    strides = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    found = []
+    for size in range(most + 1):
+        for chosen in itertools.combinations(range(len(shape)), size):
+            places = np.zeros(1, dtype=np.int64)
+            for i in chosen:
+                places = (places[:, None] + strides[i] * np.arange(1, shape[i])).ravel()
+            found.append((chosen, places))
+    return found
+
+
+@cache
+def _analysis(levels: int) -> FloatArray:
+    """The map [1, B]^T from levels to their sum and their coordinates in the basis."""
+    return np.vstack([np.ones(levels), zero_sum_basis(levels).T])
+
+
+@cache
+def _synthesis(levels: int) -> FloatArray:
+    """The inverse [1 / l, B] of `_analysis`."""
+    return np.hstack([np.full((levels, 1), 1 / levels), zero_sum_basis(levels)])
+
+
+def _along_axes(maps: Sequence[FloatArray], values: FloatArray) -> FloatArray:
+    """The tensor product of square maps, one for each axis, times `values` (cells, b)."""
+    shape, left = values.shape, 1
+    for matrix in maps:
+        n = len(matrix)
+        values = matrix @ values.reshape(left, n, -1)
+        left *= n
+    return np.asarray(values.reshape(shape))

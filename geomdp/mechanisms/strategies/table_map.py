@@ -1,0 +1,111 @@
+"""The map from the noisy counts of one table to the answers, without its matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from geomdp._typing import FloatArray, IntArray
+from geomdp.mechanisms.strategies.interactions import Interactions
+from geomdp.noise import KNormNoise, LaplaceNoise
+from geomdp.noise.base import Noise
+from geomdp.noise.mapped import Columns
+
+#: Largest number of cells times columns of a product that is computed at once: 32 MB.
+MAX_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class TableMap:
+    """R x = the answers from the cells x of one table, each interaction times a share.
+
+    Several tables determine an interaction. The best linear estimate averages theirs with shares
+    that add up to 1, and every table contributes its own share to the answers. Products take
+    a change of basis along each axis of the table, and one along each axis of the tables asked
+    for: O(cells) time and memory for each column of the argument.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        The interactions that the answers need.
+    table : tuple of int
+        Columns of the measured table.
+    shares : dict of int to float
+        Share of each interaction within the table, by its number.
+    """
+
+    interactions: Interactions = field(repr=False)
+    table: tuple[int, ...]
+    shares: dict[int, float] = field(repr=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(number of answers, number of cells)."""
+        return self.interactions.workload.n_queries, self.interactions.cells(self.table)
+
+    @property
+    def expansion(self) -> Interactions:
+        """The last step, from interactions to answers."""
+        return self.interactions
+
+    def to_coordinates(self, columns: Columns) -> FloatArray:
+        """Coordinates of all interactions, times their shares, from cells (cells, b)."""
+        cells, width = columns.shape
+        found = np.zeros((self.interactions.dimension, width))
+        sources, targets, factors = self._entries
+        step = max(1, MAX_NUMBERS // cells)
+        for start in range(0, width, step):
+            part = columns[:, start : start + step]
+            dense = part.toarray() if sp.issparse(part) else np.ascontiguousarray(part)
+            own = self.interactions.to_interactions(self.table, dense)[sources]
+            found[targets, start : start + step] = factors[:, None] * own
+        return found
+
+    def __matmul__(self, columns: Columns) -> FloatArray:
+        """R x for columns x, (cells, b) or (cells,)."""
+        if columns.ndim == 1:
+            return self._image(columns[:, None])[:, 0]
+        return self._image(columns)
+
+    def _image(self, columns: Columns) -> FloatArray:
+        return self.interactions.to_answers(self.to_coordinates(columns))
+
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> FloatArray:
+        """The matrix (m, cells), for tables of few cells."""
+        del copy
+        return np.asarray(self @ np.eye(self.shape[1]), dtype=dtype)
+
+    def image_variances(self, noise: Noise) -> FloatArray:
+        """Variance of each answer (m,) of R Z, for noise that is alike in all directions.
+
+        Z has the same variance along each unit vector of its support, which is that of Laplace
+        noise or all vectors of sum 0: see `CellNoise`. Coordinates of theta_U are products of Z
+        with orthogonal vectors of squared length (cells of the table) / (cells of U).
+        """
+        match noise:
+            case LaplaceNoise():
+                along = 2 * noise.scale**2
+            case KNormNoise():
+                along = noise.second_moment().value / noise.effective_dimension
+            case _:
+                along = noise.second_moment().value / noise.dimension
+        own, cells = np.zeros(len(self.interactions.sets)), self.shape[1]
+        for u, share in self.shares.items():
+            stretch = cells / self.interactions.cells(self.interactions.sets[u])
+            own[u] = share**2 * along * stretch
+        return self.interactions.variances(own)
+
+    @cached_property
+    def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Places among the cells, places among all coordinates, and shares, of equal length."""
+        kept = [
+            (sources, targets, np.full(len(sources), self.shares[u]))
+            for u, sources, targets in self.interactions.coordinates(self.table)
+            if u in self.shares
+        ]
+        sources, targets, factors = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+        return sources, targets, factors
