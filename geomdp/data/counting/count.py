@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -89,15 +89,25 @@ def count_records(
             raise ValueError(f"a cluster counts tables, from which {workload!r} does not follow")
         n = sum(len(chunk) for chunk in encode_source(source, schema, workload.universe))
         return EncodedRecords(n, source, schema, workload.universe)
-    if client is None:
-        start = Tallies.empty(levels, tables)
-        parts = (_tally_of_part(source, part, discrete, tables) for part in source.parts)
-        tallies = reduce(add, parts, start)
-    else:
-        from geomdp.data.counting.cluster import tally_on_cluster
+    recount = partial(_count_tables, source, discrete, client=client)
+    return CountedRecords(workload.universe, recount(tables), recount)
 
-        tallies = tally_on_cluster(source, discrete, tables, client)
-    return CountedRecords(workload.universe, tallies)
+
+def _count_tables(
+    source: Source,
+    columns: Sequence[DiscreteColumn],
+    tables: Sequence[Table],
+    *,
+    client: Client | None,
+) -> Tallies:
+    """Counts of `tables` from one scan of a source."""
+    if client is None:
+        start = Tallies.empty([len(column.labels) for column in columns], tables)
+        parts = (_tally_of_part(source, part, columns, tables) for part in source.parts)
+        return reduce(add, parts, start)
+    from geomdp.data.counting.cluster import tally_on_cluster
+
+    return tally_on_cluster(source, columns, tables, client)
 
 
 def encode_source(source: Source, schema: Schema, universe: Universe) -> Iterator[npt.NDArray[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -122,10 +122,14 @@ class CountedRecords:
         The universe for which the records were encoded.
     tallies : Tallies
         Counts of the tables of the workload for which the records were counted.
+    recount : callable, optional
+        Counts other tables of the same records: a mechanism may measure tables that do not follow
+        from those of the workload.
     """
 
     universe: Universe
     tallies: Tallies = field(repr=False)
+    recount: Callable[[Sequence[Table]], Tallies] | None = field(default=None, repr=False)
 
     @property
     def count(self) -> int:
@@ -135,6 +139,32 @@ class CountedRecords:
     def table(self, columns: Sequence[int]) -> IntArray:
         """Counts of the table of `columns`, with an axis for each, in their order."""
         return self.tallies.table(tuple(columns))
+
+    def with_tables(self, tables: Sequence[Table]) -> CountedRecords:
+        """Counts from which all `tables` can be summed: these, or new ones of the same records.
+
+        Raises
+        ------
+        ValueError
+            If a table was not counted and the records cannot be counted again, or if their number
+            has changed since.
+        """
+        counted = [set(columns) for columns in self.tallies.cells]
+        missing = [t for t in tables if not any(set(t) <= columns for columns in counted)]
+        if not missing:
+            return self
+        if self.recount is None:
+            raise ValueError(
+                f"counts must include the table of columns {missing[0]}, which this mechanism "
+                "measures; give it the records instead"
+            )
+        tallies = self.recount([table for table in tables if table])
+        if tallies.count != self.count:
+            raise ValueError(
+                f"records must not change between two scans: {self.count} were counted first, then "
+                f"{tallies.count}"
+            )
+        return CountedRecords(self.universe, tallies, self.recount)
 
     def histogram(self) -> IntArray:
         """How often each of the N elements of the universe occurs, (N,); for N up to 2^20."""

@@ -147,7 +147,9 @@ class StrategyMechanism(AdditiveMechanism):
         universe = self.workload.universe
         if isinstance(records, CountedRecords):
             records.require(universe)
-            return self._within_capacity(Totals(records.count, self._sums_of(records)))
+            tables = [part.table for part in self._measurements if part.table is not None]
+            held = records.with_tables(tables)
+            return self._within_capacity(Totals(held.count, self._sums_of(held)))
         count = 0
         sums = np.zeros(sum(noise.dimension for noise in self._noises))
         for chunk in universe.chunks(records, COUNT_ROWS):

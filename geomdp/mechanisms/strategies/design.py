@@ -60,6 +60,8 @@ class Measurement:
     sums : callable, optional
         C h from counts of valid records. Where `changes` and `sums` are known for all measurements
         of a design, they can be released with correctly rounded noise (X-GRID).
+    table : tuple of int, optional
+        The columns of the table that C h is, where it is one.
     """
 
     rows: Columns
@@ -68,6 +70,7 @@ class Measurement:
     changes: FloatArray | None = None
     unit: int = 1
     sums: ExactSums | None = None
+    table: tuple[int, ...] | None = None
 
 
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
@@ -259,6 +262,7 @@ def cell_measurement(
     *,
     unit: int = 1,
     sums: ExactSums | None = None,
+    table: tuple[int, ...] | None = None,
 ) -> Measurement:
     """Counts of cells, rows (p, b) whose columns are points of a simplex, with a share of epsilon.
 
@@ -275,6 +279,7 @@ def cell_measurement(
         None if change is None else np.array([change]),
         unit,
         sums,
+        table,
     )
 
 

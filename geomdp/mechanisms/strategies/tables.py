@@ -100,6 +100,7 @@ class WeightedMarginals:
                     TableMap(interactions, candidates.sets[s], shares),
                     adjacency,
                     sums=_sums(candidates.sets[s]),
+                    table=candidates.sets[s],
                 )
                 for s, shares in _least_squares(split, overlap, needed)
             ]

@@ -1,0 +1,346 @@
+"""Strategies of joint tables: error, budget and release of weighted sets of columns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+
+from geomdp.data import BooleanColumn, CountedRecords, Schema
+from geomdp.data.counting.count import count_records
+from geomdp.data.counting.tallies import Tallies, tables_of
+from geomdp.data.sources.choice import source_of
+from geomdp.mechanisms import Hierarchical, Matrix
+from geomdp.mechanisms.strategies import LaplaceCells, SimplexCells, WeightedMarginals
+from geomdp.mechanisms.strategies.covering_designs import covering_designs
+from geomdp.mechanisms.strategies.families import Combination, combined_split
+from geomdp.mechanisms.strategies.interactions import Interactions
+from geomdp.mechanisms.strategies.least_squares import reconstruct
+from geomdp.mechanisms.strategies.table_map import TableMap
+from geomdp.mechanisms.strategies.weights import best_split
+from geomdp.noise import LaplaceNoise
+from geomdp.noise.mapped import sum_of_images
+from geomdp.privacy import Adjacency, PureDP
+from geomdp.workloads import MarginalTables, WorkloadSizeError, explicit_answers
+from tests.stats import mean_agrees
+
+REPLACE, ADD = Adjacency.REPLACE_ONE, Adjacency.ADD_REMOVE
+TWELVE = MarginalTables([2] * 12, 3)
+SMALL = [
+    MarginalTables([2, 3, 1, 2], 2),
+    MarginalTables([2] * 5, 3),
+    MarginalTables([4, 2, 3], 1),
+    MarginalTables([3, 2], 2),
+]
+
+
+def indicators(levels, table):
+    """Which elements (N) of the product are in which cell of a table: (cells, N)."""
+    parts = [np.eye(n) if i in table else np.ones((1, n)) for i, n in enumerate(levels)]
+    rows = np.ones((1, 1))
+    for part in parts:
+        rows = np.kron(rows, part)
+    return rows
+
+
+@pytest.mark.parametrize("cells", [LaplaceCells(), SimplexCells()], ids=repr)
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("workload", SMALL, ids=repr)
+def test_error_is_that_of_dense_least_squares(workload, adjacency, cells):
+    """With N x N matrices over the elements, from the shares alone."""
+    design = WeightedMarginals(cells).design(workload, adjacency)
+    tables = [part.table for part in design.measurements]
+    shares = shares_of(design, cells, adjacency)
+    assert shares.sum() == pytest.approx(1, rel=1e-12)
+    rows = [indicators(workload.levels, table) for table in tables]
+    variances = [
+        cells.variance(len(C), adjacency) / t**2 for C, t in zip(rows, shares, strict=True)
+    ]
+    answers = explicit_answers(workload)
+    maps = reconstruct(answers, rows, [1 / v for v in variances], adjacency)
+    expected = sum(v * (R**2).sum(axis=1) for v, R in zip(variances, maps, strict=True))
+    assert design.energy == pytest.approx(float(expected.sum()), rel=1e-10)
+    np.testing.assert_allclose(design.noise(1.0).variances(), expected, rtol=1e-10)
+    for part, R in zip(design.measurements, maps, strict=True):
+        found = np.asarray(part.matrix)
+        if adjacency is REPLACE:  # sums over cells are public: constants are free
+            found, R = (M - M.mean(axis=1, keepdims=True) for M in (found, R))
+        np.testing.assert_allclose(found, R, atol=1e-10)
+
+
+def shares_of(design, cells, adjacency):
+    """The share of epsilon of each measurement, from the noise that it gets."""
+    alone = [cells.noise(part.rows.shape[0], 1.0, adjacency) for part in design.measurements]
+    own = [part.noise(1.0) for part in design.measurements]
+    ratios = [
+        a.second_moment().value / b.second_moment().value for a, b in zip(alone, own, strict=True)
+    ]
+    return np.sqrt(ratios)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_maps_without_a_matrix(adjacency):
+    workload = MarginalTables([2, 3, 1, 2], 2)
+    shares = {0: 0.5, 1: 1.0, 4: 0.25}
+    table = TableMap(Interactions(workload), (0, 1, 3), shares)
+    matrix = np.asarray(table)
+    assert matrix.shape == table.shape == (workload.n_queries, 12)
+    columns = np.random.default_rng(0).standard_normal((12, 5))
+    np.testing.assert_allclose(table @ columns, matrix @ columns, atol=1e-12)
+    np.testing.assert_allclose(table @ columns[:, 0], matrix @ columns[:, 0], atol=1e-12)
+    np.testing.assert_allclose(table @ sp.csr_array(columns), matrix @ columns, atol=1e-12)
+    both = sum_of_images([table, matrix, sp.csr_array(matrix), table], [columns] * 4)
+    np.testing.assert_allclose(both, 4 * matrix @ columns, atol=1e-12)
+    seen = TableMap(Interactions(workload), (0, 1, 3), {1: 1.0, 4: 0.25})
+    for cells in (LaplaceCells(), SimplexCells()):
+        noise = cells.noise(12, 0.3, adjacency)
+        expected = np.diag(np.asarray(seen) @ noise.covariance() @ np.asarray(seen).T)
+        np.testing.assert_allclose(seen.image_variances(noise), expected, rtol=1e-9)
+
+
+def test_all_interactions_of_a_table_give_its_answers_back():
+    workload = MarginalTables([2, 3, 4], 2)
+    interactions = Interactions(workload)
+    whole = TableMap(interactions, (0, 1, 2), dict.fromkeys(range(len(interactions.sets)), 1.0))
+    np.testing.assert_allclose(np.asarray(whole), explicit_answers(workload).T, atol=1e-12)
+
+
+@pytest.mark.parametrize("levels", [[2] * 9, [3, 2, 5, 2, 4, 2, 2], [2] * 16, [7]], ids=repr)
+@pytest.mark.parametrize("strength", [1, 2, 3])
+def test_designs_cover_all_sets(levels, strength):
+    if strength > len(levels):
+        return
+    designs = covering_designs(levels, strength, 1 << 10)
+    assert designs
+    assert designs == covering_designs(levels, strength, 1 << 10)
+    wanted = set(itertools.combinations(range(len(levels)), strength))
+    for blocks in designs:
+        assert all(math.prod(levels[i] for i in block) <= 1 << 10 for block in blocks)
+        held = {S for block in blocks for S in itertools.combinations(block, strength)}
+        assert held == wanted
+
+
+def test_no_design_without_room_for_a_block():
+    assert covering_designs([40, 40, 40], 2, 1000) == []
+
+
+#: Workloads for which every simpler choice is computed here as well.
+GRID = [MarginalTables([2] * d, k) for d in (6, 9, 12) for k in (1, 2, 3, 4)] + [
+    MarginalTables(levels, k)
+    for levels in ([2, 3, 4, 5, 2, 3], [2, 3] * 5, [2, 2, 2, 4, 4, 4, 3, 3, 3, 2, 2, 2])
+    for k in (1, 2, 3)
+]
+
+
+def split_problem(workload, adjacency, sets):
+    """Costs and overlap of `best_split` for measured `sets`, with Laplace noise."""
+    interactions = Interactions(workload)
+    change = 2.0 if adjacency is REPLACE else 1.0
+    overlap = np.zeros((len(sets), len(interactions.sets)))
+    for s, S in enumerate(sets):
+        for u, U in enumerate(interactions.sets):
+            if set(U) <= set(S):
+                stretch = interactions.cells(S) / interactions.cells(U)
+                overlap[s, u] = 1 / (2 * change**2 * stretch)
+    costs = interactions.costs.copy()
+    if adjacency is REPLACE:
+        costs[0] = 0
+    return costs, overlap
+
+
+def equal_error(workload, adjacency, sets):
+    costs, overlap = split_problem(workload, adjacency, sets)
+    needed = costs > 0
+    return float((costs[needed] / (overlap[:, needed].sum(axis=0) / len(sets) ** 2)).sum())
+
+
+@pytest.mark.parametrize("workload", GRID, ids=repr)
+def test_never_above_simpler_strategies(workload):
+    """The table of all columns, each covering design with equal weights, tables of k columns."""
+    found = WeightedMarginals().design(workload, REPLACE).energy * (1 - 1e-9)
+    columns = range(len(workload.levels))
+    assert found <= equal_error(workload, REPLACE, [tuple(columns)])
+    for strength in range(1, workload.k + 1):
+        for blocks in covering_designs(workload.levels, strength, 1 << 20):
+            if strength == workload.k:
+                assert found <= equal_error(workload, REPLACE, blocks)
+    sets = [S for j in range(1, workload.k + 1) for S in itertools.combinations(columns, j)]
+    costs, overlap = split_problem(workload, REPLACE, sets)
+    assert found <= best_split(costs, sp.csr_array(overlap)).value
+
+
+def test_three_way_tables_of_twelve_binary_columns():
+    """Laplace noise on all 4,096 cells gives 64 / n; 3-way tables alone gave 256 / n."""
+    error = Matrix(TWELVE, n=1, privacy=PureDP(1.0)).predicted_rmse.value
+    assert error <= 57
+    assert Hierarchical(TWELVE, n=1, privacy=PureDP(1.0)).predicted_rmse.value <= error
+    added = Matrix(TWELVE, n=1, privacy=PureDP(1.0), adjacency=ADD).predicted_rmse.value
+    # Half the noise on each table, but the number of records is not public any more.
+    assert error / 2 * (1 - 1e-3) <= added <= 30
+
+
+@pytest.mark.parametrize("levels", [(2, 2, 2, 2), (2, 3, 4), (2, 2, 3, 2, 2), (2,) * 6], ids=repr)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_within_one_percent_of_optimised_marginals(levels, k):
+    """HDMM's parametrisation over all sets of columns: minimise (sum t)^2 times the error at t."""
+    workload = MarginalTables(levels, k)
+    every = itertools.chain(
+        *(itertools.combinations(range(len(levels)), j) for j in range(1, len(levels) + 1))
+    )
+    costs, overlap = split_problem(workload, REPLACE, list(every))
+    needed = costs > 0
+    costs, overlap = costs[needed], overlap[:, needed]
+
+    def loss(t):
+        precision = t**2 @ overlap
+        error = float((costs / precision).sum())
+        slope = -2 * t * (overlap @ (costs / precision**2))
+        return t.sum() ** 2 * error, 2 * t.sum() * error + t.sum() ** 2 * slope
+
+    rng = np.random.default_rng(0)
+    starts = rng.uniform(0.01, 1, size=(40, len(overlap)))
+    bounds = [(1e-6, None)] * len(overlap)
+    ends = [minimize(loss, t, jac=True, method="L-BFGS-B", bounds=bounds).fun for t in starts]
+    assert WeightedMarginals().design(workload, REPLACE).energy <= 1.01 * min(ends)
+
+
+@pytest.mark.parametrize("workload", [MarginalTables([2] * 6, 2), TWELVE], ids=repr)
+def test_shares_solve_the_convex_problem_next_to_them(workload):
+    """The budget sum of sqrt(p) = 1 is concave in the precisions p. Its tangent at the shares,
+    sum of p / t = 1, makes the problem convex: its solution has the same error.
+    """
+    design = WeightedMarginals().design(workload, REPLACE)
+    shares = shares_of(design, LaplaceCells(), REPLACE)
+    costs, overlap = split_problem(workload, REPLACE, [part.table for part in design.measurements])
+    costs, overlap = costs[1:], overlap[:, 1:]
+    error = float((costs / (shares**2 @ overlap)).sum())
+    assert error == pytest.approx(design.energy, rel=1e-9)
+    relative = cp.Variable(len(shares), nonneg=True)  # p / t^2
+    scaled = (overlap * (shares**2)[:, None] / costs * error).T
+    objective = cp.sum(cp.multiply(1.0, cp.inv_pos(scaled @ relative)))
+    problem = cp.Problem(cp.Minimize(objective), [shares @ relative <= 1])
+    problem.solve(solver=cp.CLARABEL)
+    assert problem.value == pytest.approx(1, rel=1e-3)
+    np.testing.assert_allclose(relative.value[shares > 1e-3], 1, atol=0.05)
+
+
+def test_combined_split_is_never_above_what_it_is_given():
+    rng = np.random.default_rng(0)
+    costs = rng.uniform(0.1, 1, 12)
+    overlap = sp.csr_array(rng.uniform(size=(30, 12)) * (rng.uniform(size=(30, 12)) < 0.4))
+    families = [np.arange(0, 10), np.arange(5, 30), np.array([3])]
+    shares = np.full(30, 1 / 30)
+
+    def error(t):
+        return float((costs / (t**2 @ overlap.toarray())).sum())
+
+    known = Combination(np.arange(30), shares, math.log(error(shares)))
+    split = combined_split(costs, overlap, families, [known])
+    assert split.shares.sum() == pytest.approx(1, rel=1e-12)
+    assert split.shares.min() >= 0
+    assert split.value == pytest.approx(error(split.shares), rel=1e-9)
+    assert split.value <= error(shares)
+    even = np.zeros(30)
+    even[5:] = 1 / 25
+    assert split.value <= error(even)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+@pytest.mark.parametrize("kind", [Matrix, Hierarchical])
+def test_no_pair_of_records_costs_more_than_epsilon(kind, adjacency):
+    """In exact arithmetic, from what each record adds to the tables and the scales of the noise."""
+    epsilon = 0.7
+    mechanism = kind(TWELVE, n=50, privacy=PureDP(epsilon), adjacency=adjacency)
+    mechanism.set_up()
+    records = np.vstack([np.zeros((1, 12), int), np.ones((1, 12), int)])
+    records = np.vstack([records, TWELVE.universe.sample(30, 1)])
+    sums = np.array([mechanism.measured(record[None]).sums for record in records])
+    ends = np.cumsum([noise.dimension for noise in mechanism._noises])[:-1]
+
+    def spent(move):
+        total = Fraction(0)
+        for noise, own in zip(mechanism._noises, np.split(move, ends), strict=True):
+            if isinstance(noise, LaplaceNoise):
+                total += Fraction(float(np.abs(own).sum())) / Fraction(noise.scale)
+            else:  # the gauge of a simplex difference
+                total += Fraction(float(np.maximum(own, 0).sum())) * Fraction(noise.epsilon)
+        return total
+
+    if adjacency is REPLACE:
+        costs = [spent(a - b) for a, b in itertools.combinations(sums, 2)]
+    else:
+        costs = [spent(a) for a in sums]
+    # The first two records differ in every column, hence in every table.
+    assert max(costs) == costs[0] <= Fraction(epsilon)
+    assert costs[0] >= Fraction(epsilon) * (1 - Fraction(1, 2**45))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_releases_err_as_predicted(adjacency):
+    workload = MarginalTables([2] * 12, 2)
+    strategy = WeightedMarginals()
+    mechanism = Matrix(workload, n=50, privacy=PureDP(0.7), adjacency=adjacency, strategy=strategy)
+    records = workload.universe.sample(50, 3)
+    truth = workload.answers(records)
+    mechanism.set_up()
+    measured, sums = mechanism.measured(records).sums, mechanism.totals(records).sums
+    rounded = [mechanism.draw(None)(measured) for _ in range(1000)]
+    rng = np.random.default_rng(2)
+    simulated = [mechanism.draw(rng)(sums) for _ in range(1000)]
+    for answers in (rounded, simulated):
+        errors = ((np.array(answers) - truth) ** 2).mean(axis=1)
+        mean_agrees(errors, mechanism.predicted_rmse.value**2)
+
+
+def test_intervals_use_the_variance_of_each_answer():
+    workload = MarginalTables([2, 3, 2, 4], 2)
+    mechanism = Matrix(workload, n=50, privacy=PureDP(0.7), strategy=WeightedMarginals())
+    diagonal = np.diag(mechanism.noise.covariance())
+    np.testing.assert_allclose(mechanism.noise.variances(), diagonal, rtol=1e-9)
+
+
+def many_columns():
+    """All 3-way tables of 22 binary columns: more than 2^20 elements."""
+    workload = MarginalTables([2] * 22, 3)
+    return workload, workload.universe.sample(40, 0)
+
+
+def test_counts_of_other_tables_are_taken_from_the_records_again():
+    workload, records = many_columns()
+    frame = pd.DataFrame(records, columns=workload.names)
+    schema = Schema(tuple(BooleanColumn(name) for name in workload.names))
+    counted = count_records(source_of(frame), schema, workload)
+    mechanism = Matrix(workload, n=40, privacy=PureDP(1.0))
+    largest = max((part.table for part in mechanism._design.measurements), key=len)
+    assert len(largest) > 3
+    found = mechanism.measured(counted)
+    np.testing.assert_array_equal(found.sums, mechanism.measured(records).sums)
+    assert mechanism.release(counted).answers.shape == (workload.n_queries,)
+
+
+def test_counts_without_the_measured_tables_are_refused():
+    workload, records = many_columns()
+    levels = workload.levels
+    tallies = Tallies.empty(levels, tables_of(workload, levels)).with_records(list(records.T))
+    counted = CountedRecords(workload.universe, tallies)
+    everything = tuple(range(22))
+    assert counted.with_tables([(0, 1, 2), ()]) is counted
+    with pytest.raises(ValueError, match="give it the records instead"):
+        counted.with_tables([(0, 1, 2), everything])
+    fewer = Tallies.empty(levels, [(0, 1)]).with_records(list(records[:39].T))
+    changed = CountedRecords(workload.universe, tallies, lambda tables: fewer)
+    with pytest.raises(ValueError, match="must not change between two scans"):
+        changed.with_tables([everything])
+
+
+def test_too_many_answers_are_refused_before_anything_is_computed():
+    with pytest.raises(WorkloadSizeError, match=r"2\^18"):
+        WeightedMarginals().design(MarginalTables([2] * 100, 3), REPLACE)
