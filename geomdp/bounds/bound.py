@@ -7,10 +7,19 @@ import math
 from dataclasses import dataclass
 
 from geomdp._validation import real_number
+from geomdp.bounds.arguments import check_type
 
 
 class Side(enum.Enum):
-    """Which side of the sample complexity a bound is on."""
+    """Which side of the sample complexity a bound is on.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound.side is gd.bounds.Side.LOWER
+    True
+    """
 
     #: With this many records, or fewer, no mechanism reaches the error.
     LOWER = "lower"
@@ -52,7 +61,19 @@ class Bound:
     Raises
     ------
     ValueError
-        If `value` is negative or NaN, or an infinite lower bound.
+        If `value` is negative or NaN, or an infinite lower bound; if `side` is not a `Side`, or
+        `assumptions` is a single text.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.Bound(12.5, gd.bounds.Side.LOWER, "no 1-DP mechanism has error 0.1")
+    >>> bound
+    Bound(sc > 12, 0 assumptions)
+    >>> bound.records
+    12.0
+    >>> bound.side
+    <Side.LOWER: 'lower'>
     """
 
     value: float
@@ -62,6 +83,11 @@ class Bound:
     certificate: object | None = None
 
     def __post_init__(self) -> None:
+        check_type(self.side, Side, "side")
+        if isinstance(self.assumptions, str):
+            raise ValueError(
+                f"assumptions must be a tuple of sentences, got the text {self.assumptions!r}"
+            )
         value = real_number(self.value)
         if not value >= 0 or (self.side is Side.LOWER and math.isinf(value)):
             limit = " and finite" if self.side is Side.LOWER else ""

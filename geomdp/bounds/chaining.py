@@ -1,7 +1,8 @@
-"""Chaining bound and packing bounds of a workload: they show how far the former is from optimal.
+"""How far the upper bound of a workload is from its lower bound: chaining against packings.
 
-Theorem 4 bounds the Gaussian width of a net of answers by chaining, and each term of the chaining
-sum by a packing at the same scale. Both are computed here with explicit constants.
+Theorem 4 of Nikolov (2022) bounds the Gaussian width of a net of answers by a chaining sum, and
+each term of this sum by a packing at the same scale. Both are computed here with explicit
+constants.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geomdp._validation import positive
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
 from geomdp.bounds.certificates.rung import excluded_records
 from geomdp.bounds.metrics import MEAN_L2
@@ -19,7 +21,7 @@ from geomdp.bounds.packings.separated import single_elements
 from geomdp.geometry.farthest_points import farthest_points
 from geomdp.workloads import Workload, WorkloadSizeError, explicit_answers
 
-#: Largest number of points of a net; each costs one pass over the universe.
+#: Largest number of points of a net. Each point costs one pass over the universe.
 MAX_NET = 1 << 12
 #: Sum over j >= 1 of 2^(-j/2): the geometric series of the chaining sum.
 SERIES = 1 / (math.sqrt(2) - 1)
@@ -34,9 +36,10 @@ class Scale:
     level : int
         j, from 1.
     separation : float
-        t_j = 2^-j diam / sqrt(k), per query; at the last level the separation of the net itself.
+        t_j = 2^-j diam / sqrt(k), per query; at the last level alpha, the separation of the net.
     count : int
-        N_j, size of a maximal subset of answers that are t_j apart; at the last level the net.
+        N_j, the size of a maximal subset of the net whose points are t_j apart; at the last level
+        the size of the net.
     chaining : float
         2 t_j sqrt(2 ln N_j): the term of this scale in the bound on w / sqrt(k).
     records : int
@@ -59,9 +62,20 @@ class InstanceOptimality:
     scales : tuple of Scale
         Coarsest first.
     diameter : float
-        Largest distance of two answers over sqrt(k), or an upper bound on it.
+        Largest distance of two answers divided by sqrt(k), or an upper bound on it.
     epsilon, alpha : float
-        Privacy, and separation of the net; packings are for error alpha / 4.
+        Privacy, and separation of the net. The packings exclude an error of alpha / 4.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> found = gd.bounds.instance_optimality(gd.workloads.Prefixes(32), epsilon=0.1, alpha=0.1)
+    >>> [(scale.level, scale.count, scale.records) for scale in found.scales]
+    [(1, 4, 49), (2, 16, 67), (3, 32, 60), (4, 32, 60)]
+    >>> found.lower
+    67
+    >>> round(found.upper), round(found.limit)
+    (14209, 81995)
     """
 
     scales: tuple[Scale, ...]
@@ -81,7 +95,7 @@ class InstanceOptimality:
     def upper(self) -> float:
         """Shape of the upper bound on the sample complexity: w^2 / (k alpha^2 epsilon) (JL-L26).
 
-        The theorem leaves two constants open: that of this bound and that of the error alpha.
+        The theorem leaves two constants open: a factor of this bound, and a factor of alpha.
         """
         return self.width**2 / (self.alpha**2 * self.epsilon)
 
@@ -113,7 +127,7 @@ class InstanceOptimality:
 
     @property
     def excess(self) -> float:
-        """`upper` / (`lower` + 1), over `diameter` / alpha: bounded by a constant (JL-T4)."""
+        """`upper` / (`lower` + 1) divided by `diameter` / alpha; at most a constant (JL-T4)."""
         return self.upper / (self.lower + 1) / (self.diameter / self.alpha)
 
 
@@ -138,17 +152,28 @@ def instance_optimality(workload: Workload, *, epsilon: float, alpha: float) -> 
     WorkloadSizeError
         For a larger or infinite universe, or a net of more than 4096 points.
     SideConditionError
-        If alpha is not below the diameter: one point is a net, and there is nothing to compare.
+        If alpha is not below the diameter. A single point is then a net, and there is no packing.
 
     Notes
     -----
-    Cost: one pass over the answers for each point of the net, O(N k), and O(M^2 k) for a net of M.
+    Cost: O(N k) for each point of the net, one pass over the answers, and O(M^2 k) for a net of M
+    points.
 
     References
     ----------
     Nikolov 2022, Lemmas 26 and 27, Theorem 4; formula sheet JL-L7, JL-L26, JL-L27, JL-T4.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> found = gd.bounds.instance_optimality(gd.workloads.Prefixes(32), epsilon=0.1, alpha=0.1)
+    >>> found
+    InstanceOptimality(4 scales, sc > 67 at alpha / 4)
+    >>> round(found.excess, 1)
+    21.2
     """
     epsilon, alpha = positive(epsilon, "epsilon"), positive(alpha, "alpha")
+    check_type(workload, Workload, "workload")
     answers, first = np.unique(explicit_answers(workload), axis=0, return_index=True)
     elements = workload.universe.elements_at(first)
     diameter = workload.l2_diameter() / math.sqrt(workload.n_queries)

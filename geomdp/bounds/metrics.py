@@ -1,13 +1,14 @@
 """Measures of error: a norm of answer differences, and how far apart a packing must be in it.
 
-Let Y be the norm of M(X) - Q(X) for a mechanism of error at most alpha. Markov's inequality gives
-Y < c alpha / 2 with probability at least p, where c is the *separation factor*. Balls of that
-radius around answers that are c alpha apart are disjoint, so with M data sets within r changes of
-each other, group privacy gives 1 >= p + (M - 1) p e^(-epsilon r): a contradiction as soon as
+Let Y be the norm of M(X) - Q(X) for a mechanism of error at most alpha. By Markov's inequality
+Y < c alpha / 2 with probability at least p, where c is the *separation factor*. Balls of radius
+c alpha / 2 around answers that are c alpha apart are disjoint. For M data sets that are at most r
+changes apart, group privacy then gives 1 >= p + (M - 1) p e^(-epsilon r). This is false if
 
     epsilon r < ln(M - 1) + ln(p / (1 - p))                                          (JL-L6).
 
-A larger c raises the odds p / (1 - p) and asks for more separation; the default makes them 1.
+A larger c raises the odds p / (1 - p), but the packing needs more separation. With the default c
+the odds are 1.
 """
 
 from __future__ import annotations
@@ -39,7 +40,17 @@ class Metric(abc.ABC):
     Raises
     ------
     ValueError
-        If `separation` is not above 2: Markov's inequality then says nothing.
+        If `separation` is not above 2. Markov's inequality then gives no positive probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> differences = np.array([[0.3, 0.4], [0.0, 0.2]])
+    >>> for metric in (gd.bounds.MeanL2(), gd.bounds.WorstCase()):
+    ...     print(metric.name, np.round(metric.norm(differences), 4))
+    mean l2 error per query [0.3536 0.1414]
+    worst-case error over the queries [0.4 0.2]
     """
 
     separation: float
@@ -56,7 +67,7 @@ class Metric(abc.ABC):
 
     @property
     def log_odds(self) -> float:
-        """ln((c / 2)^p - 1), never rounded up where the odds are 1: c = 4 or 2 sqrt(2)."""
+        """ln((c / 2)^p - 1); not above 0 if the odds are 1 up to rounding, as for the defaults."""
         odds = (self.separation / 2) ** self.moment - 1
         return math.log(odds) if abs(odds - 1) > 1e-12 else min(0.0, math.log(odds))
 
@@ -65,27 +76,37 @@ class Metric(abc.ABC):
         """Norms (b,) of answer differences (b, k), normalised so that alpha is per query."""
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray] | None:
-        """The norm on R^k as a function of the squared Euclidean length; None if it is not one."""
+        """The norm on R^k as a function of the squared Euclidean length; None if it is not."""
         del k
         return None
 
 
 class _Euclidean(Metric):
-    """A metric whose norm is the Euclidean norm over sqrt(k)."""
+    """A metric whose norm is the Euclidean norm divided by sqrt(k)."""
 
     def norm(self, differences: FloatArray) -> FloatArray:
-        """Euclidean norms over sqrt(k) of the rows of `differences` (b, k): (b,)."""
+        """Euclidean norms of the rows of `differences` (b, k), divided by sqrt(k): (b,)."""
         squares: FloatArray = np.einsum("ij,ij->i", differences, differences)
         return np.asarray(np.sqrt(squares / differences.shape[1]))
 
     def of_squares(self, k: int) -> Callable[[FloatArray], FloatArray]:
-        """Root of the squared length over k."""
+        """The square root of the squared length divided by k."""
         return lambda squares: np.asarray(np.sqrt(squares / k))
 
 
 @dataclass(frozen=True)
 class MeanL2(_Euclidean):
-    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k): err^2 of JL-DEF."""
+    """Error max over X of E ||M(X) - Q(X)||_2 / sqrt(k): err^2 of JL-DEF.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> metric = gd.bounds.MeanL2()
+    >>> metric.separation, metric.log_odds
+    (4.0, 0.0)
+    >>> round(gd.bounds.MeanL2(separation=6.0).log_odds, 4)
+    0.6931
+    """
 
     separation: float = 4.0
 
@@ -95,7 +116,17 @@ class MeanL2(_Euclidean):
 
 @dataclass(frozen=True)
 class RMS(_Euclidean):
-    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF."""
+    """Error max over X of (E ||M(X) - Q(X)||_2^2 / k)^(1/2): root mean square, JL-DEF.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.orthogonal_lines_bound(
+    ...     gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02, metric=gd.bounds.RMS()
+    ... )
+    >>> print(bound.certificate.problem)
+    0.1-DP (replace-one), root mean squared error per query 0.02
+    """
 
     separation: float = 2 * math.sqrt(2)
 
@@ -105,7 +136,15 @@ class RMS(_Euclidean):
 
 @dataclass(frozen=True)
 class WorstCase(Metric):
-    """Error max over X of E ||M(X) - Q(X)||_inf: err^inf of JL-DEF."""
+    """Error max over X of E ||M(X) - Q(X)||_inf: err^inf of JL-DEF.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> gd.bounds.WorstCase().norm(np.array([[0.1, -0.4], [0.2, 0.0]]))
+    array([0.4, 0.2])
+    """
 
     separation: float = 4.0
 
@@ -113,9 +152,9 @@ class WorstCase(Metric):
     moment = 1
 
     def norm(self, differences: FloatArray) -> FloatArray:
-        """Largest moduli of the rows of `differences` (b, k): (b,)."""
+        """The largest modulus in each row of `differences` (b, k): (b,)."""
         return np.asarray(np.abs(differences).max(axis=1))
 
 
-#: The error of JL-DEF with the separation of JL-L6.
+#: The error measure of JL-DEF with the separation factor 4 of JL-L6; the default everywhere.
 MEAN_L2 = MeanL2()

@@ -1,4 +1,4 @@
-"""Numbers in statements, rounded in the direction that keeps the statement true."""
+"""Rounding of numbers in statements, in the direction that keeps the statement true."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import decimal
 
 
 def rounded_down(value: float, digits: int = 6) -> str:
-    """The largest decimal of that many significant digits that is at most `value`."""
+    """The largest decimal with `digits` significant digits that is at most `value`."""
     return _rounded(value, digits, decimal.ROUND_FLOOR)
 
 
 def rounded_up(value: float, digits: int = 6) -> str:
-    """The smallest decimal of that many significant digits that is at least `value`."""
+    """The smallest decimal with `digits` significant digits that is at least `value`."""
     return _rounded(value, digits, decimal.ROUND_CEILING)
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:
-    # The shortest decimal of a float stands for it: 0.3 is written 0.3, not 0.299999.
+    # Round the shortest decimal that denotes the float: 0.3 stays 0.3 and does not become 0.299999.
     shortest = decimal.Decimal(repr(float(value)))
     rounded = decimal.Context(prec=digits, rounding=direction).plus(shortest)
     return f"{float(rounded):.{digits}g}"

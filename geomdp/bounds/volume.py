@@ -1,14 +1,15 @@
 """Volume radii of projections, and the lower bound on error that they prove.
 
-vr_i(K) = max over subspaces V of dimension i of vr(Pi_V K) is bounded from below by the volume
-radius of one projection, or of a body inside it, and from above by Urysohn's inequality.
+The volume radius vr(K) of a body is the radius of a ball of the same volume. Let vr_i(K) be the
+largest volume radius of a projection of K on a subspace of dimension i. It is bounded from below by
+the volume radius of one projection, or of a body inside it, and from above by Urysohn's inequality.
 
 The bound on error is for mechanisms on **histograms with real, unbounded counts under add/remove**,
 private with respect to the l1 distance of histograms. A mechanism for records need only be private
 on whole counts, and at large epsilon it can be more accurate: at epsilon = 50, geometric noise
-answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). So the bound
-approximates what records allow when epsilon is small; it says nothing about data sets of n records
-under replace-one, and never enters a bracket.
+answers one count with a mean error of 2 e^-50, while the bound is 1 / (8 e^2 epsilon). So only for
+small epsilon does the bound approximate the error possible for records. It says nothing about data
+sets of n records under replace-one, and no bracket of the sample complexity uses it.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.privacy import Adjacency
 from geomdp.workloads import Workload
 
-#: Probability that an upper bound is too small, where the Gaussian width is simulated.
+#: Probability that an upper bound is too small if the Gaussian width is simulated.
 LEVEL = 1e-6
-#: Random directions per dimension: their extreme points stand for vertices that are not listed.
+#: Number of random directions per dimension. If a body does not list its vertices, the extreme
+#: points in these directions take their place.
 DIRECTIONS = 8
-#: Relative margin taken off volumes, far above the rounding of a product of pivots.
+#: Relative margin by which volumes are rounded down, far above the rounding of products of pivots.
 MARGIN = 1e-9
-#: Highest dimension in which projections on principal axes are cut into simplices; above, it takes
-#: minutes or exceeds the limit of `triangulate`.
+#: Highest dimension in which projections on principal axes are cut into simplices. In higher
+#: dimensions this takes minutes or exceeds the limit of `triangulate`.
 MAX_CUT = 5
 
 
@@ -56,11 +58,22 @@ class VolumeRadius:
     dimension : int
         i.
     lower : float
-        Proved lower bound: never from an outer relaxation.
+        Proved lower bound. It never comes from a body that contains K, which would be no proof.
     upper : float
-        Urysohn's bound w(K) / mu_i.
+        Urysohn's bound w(K) / mu_i, where mu_i is the mean norm of a Gaussian vector in R^i.
     source : str
-        What the lower bound is the volume radius of.
+        The set whose volume radius is the lower bound, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> square = gd.bodies.Box(-np.ones(2), np.ones(2))
+    >>> radius = gd.bounds.volume_radii(square, rng=0)[1]
+    >>> radius.dimension, round(radius.lower, 4), round(radius.upper, 4)
+    (2, 1.1284, 1.2732)
+    >>> radius.source
+    'hull of 2 answer vectors and their negatives'
     """
 
     dimension: int
@@ -70,10 +83,11 @@ class VolumeRadius:
 
 
 def urysohn(width: float, dimension: int) -> float:
-    """Explicit upper bound on vr_i(K) for a K of Gaussian `width` w: w / mu_i, i = `dimension`.
+    """Explicit upper bound w / mu_i on vr_i(K), for a body of Gaussian `width` w, i = `dimension`.
 
-    vr(K) <= w(K) / mu_i in dimension i, with equality for balls, and projecting does not increase
-    the width. As mu_i >= i / sqrt(i + 1), i vr_i(K) <= sqrt(i + 1) w(K) (Lemma 20).
+    In dimension i, vr(K) <= w(K) / mu_i, with equality for balls, and a projection does not
+    increase the width. As mu_i >= i / sqrt(i + 1), it follows that i vr_i(K) <= sqrt(i + 1) w(K)
+    (Lemma 20).
 
     References
     ----------
@@ -87,20 +101,21 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 
     The lower bound is the best of
 
-    * the volume radius of K itself (i = r) where it is known exactly: closed forms and small
-      polytopes, cut into simplices;
-    * that of the projection on the first i principal axes of its points, where it is known exactly;
-    * that of conv(+-v_1, ..., +-v_i) on its own span, for points v_1, v_2, ... of K chosen greedily
-      for their volume (QR with pivoting): 2^i |det| / i!;
-    * any of these in a higher dimension: vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
+    * the volume radius of K itself (i = r), if it is known exactly: from a closed form, or for a
+      small polytope by cutting it into simplices;
+    * the volume radius of the projection on the first i principal axes of the points of K, if it is
+      known exactly;
+    * the volume radius of conv(+-v_1, ..., +-v_i) in its span, whose volume is 2^i |det| / i!. The
+      points v_1, v_2, ... of K are chosen greedily for a large volume (QR with pivoting);
+    * a lower bound in a higher dimension, as vr_j(K) >= vr_i(K) for j <= i (Alexandrov-Fenchel).
 
     Parameters
     ----------
     body : Body
         K in R^m, symmetric, not the point 0.
     rng : Generator, int or None
-        Directions in which points of K are found where it lists no vertices, and those of the
-        Gaussian width where that has no closed form.
+        Draws directions in which extreme points are computed if K does not list its vertices, and
+        directions for the Gaussian width if it has no closed form.
 
     Returns
     -------
@@ -115,6 +130,16 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
     References
     ----------
     Hardt-Talwar 2010; Nikolov 2022, Lemmas 17 and 20; formula sheet JL-VR, JL-L17, JL-URY.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> cross = gd.bodies.CrossPolytope(3)
+    >>> for radius in gd.bounds.volume_radii(cross, rng=0):
+    ...     print(radius.dimension, round(radius.lower, 3), round(radius.upper, 3))
+    1 1.0 1.662
+    2 0.798 1.058
+    3 0.683 0.831
     """
     if not checked_body(body).symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
@@ -139,11 +164,14 @@ def volume_radii(body: Body, rng: RandomState = None) -> tuple[VolumeRadius, ...
 def count_error(radius: VolumeRadius, *, epsilon: float) -> float:
     """Explicit lower bound on the error in counts, in l2 norm, of any epsilon-DP mechanism.
 
-    For F x with histograms x of real counts of every size under add/remove, sup over x of
-    E ||M(x) - F x||_2 >= i vr_i(K) / (8 e^2 epsilon), K = F B_1. Proof: pack points 2R apart into
-    the projection of (i / epsilon) K; there are at least (i vr_i / (2 R epsilon))^i of them, within
-    l1 distance 2 i / epsilon of each other; R = i vr_i / (4 e^2 epsilon). The proved lower bound
-    stands for vr_i. False for whole counts at large epsilon, see the module's docstring.
+    Let x range over all histograms of real counts under add/remove, and let K = F B_1. Then the
+    supremum over x of E ||M(x) - F x||_2 is at least i vr_i(K) / (8 e^2 epsilon). Proof: pack
+    points 2R apart into the projection of (i / epsilon) K. At least (i vr_i / (2 R epsilon))^i
+    points fit, and they are within l1 distance 2 i / epsilon of each other. Choose
+    R = i vr_i / (4 e^2 epsilon).
+
+    The result uses the proved lower bound `radius.lower` in place of vr_i. It does not hold for
+    whole counts at large epsilon, see the docstring of the module.
 
     References
     ----------
@@ -164,28 +192,29 @@ def volume_bound(
 ) -> Bound:
     """Lower bound on the declared n at which histograms of real counts are answered within alpha.
 
-    Sums of answers divided by a public n, under add/remove, for histograms of every size. The error
-    in counts of `count_error` is at most n alpha sqrt(k), so
-    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). Not a theorem about records, whose counts are
-    whole: see `count_error`.
+    A mechanism here answers histograms of every size, under add/remove, and divides the sums of
+    answers by a public n. If its error is at most alpha, its error in counts is at most
+    n alpha sqrt(k). With `count_error` it follows that
+    n >= max_i i vr_i / (8 e^2 epsilon alpha sqrt(k)). This is not a theorem about data sets of
+    records, whose counts are whole numbers: see `count_error`.
 
     Parameters
     ----------
     workload : Workload
         k queries.
     epsilon, alpha, metric : as for `Problem`
-        Privacy, error, and how the error is measured; the bound is the same for all metrics, as
-        `MeanL2` is the smallest.
+        Privacy, error, and how the error is measured. The bound is proved for `MeanL2`, the
+        smallest of the metrics, and is the same for all of them.
     adjacency : Adjacency
         Must be add/remove.
     rng : Generator, int or None
-        See `volume_radii`.
+        Randomness of `volume_radii`.
 
     Returns
     -------
     Bound
-        Its certificate is the `VolumeRadius` used. It must not be compared with an upper bound for
-        data sets of n records.
+        ``Side.LOWER``; its certificate is the `VolumeRadius` used. Do not compare it with an upper
+        bound for data sets of n records, because the two are for different mechanisms.
 
     Raises
     ------
@@ -195,6 +224,23 @@ def volume_bound(
     References
     ----------
     Formula sheet JL-VR.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.volume_bound(
+    ...     gd.workloads.Histogram(4),
+    ...     epsilon=0.01,
+    ...     alpha=0.01,
+    ...     adjacency=gd.Adjacency.ADD_REMOVE,
+    ...     rng=0,
+    ... )
+    >>> bound
+    Bound(sc > 205, 2 assumptions)
+    >>> for assumption in bound.assumptions:
+    ...     print(assumption)
+    data sets of every size
+    counts are real numbers: for whole counts the bound can be false unless epsilon is small
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     if adjacency is not Adjacency.ADD_REMOVE:
@@ -230,7 +276,7 @@ def _points(body: Body, basis: FloatArray, rng: np.random.Generator) -> FloatArr
 
 
 def _inner_cross_polytopes(points: FloatArray) -> list[tuple[float, str]]:
-    """Volume radii of conv(+-v_1, ..., +-v_i), i = 1..r, for pivots v_i of `points` (N, r)."""
+    """Volume radii of conv(+-v_1, ..., +-v_i), i = 1..r; QR picks the v_i from `points` (N, r)."""
     pivots = np.abs(np.diag(scipy.linalg.qr(points.T, mode="r", pivoting=True)[0]))
     radii: list[tuple[float, str]] = []
     log_volume = 0.0
@@ -246,11 +292,11 @@ def _inner_cross_polytopes(points: FloatArray) -> list[tuple[float, str]]:
 def _exact_projections(
     body: Body, basis: FloatArray, points: FloatArray
 ) -> dict[int, tuple[float, str]]:
-    """Volume radii known exactly, by dimension: of the body, and along its principal axes."""
+    """Volume radii that are known exactly, by dimension: of K and of its principal projections."""
     rank = basis.shape[1]
     within = points @ basis
     axes = (basis @ np.linalg.eigh(within.T @ within)[1][:, ::-1]).T
-    # On a line, use the support function: a shadow may be only an outer segment there.
+    # On a line, use the support function, because a shadow can be longer than the projection.
     exact = {1: (float(body.support(axes[:1])[0]) * (1 - MARGIN), "its widest principal axis")}
     if _is_exact(body):
         exact[rank] = (volume_radius(body).value * (1 - MARGIN), "the body itself")

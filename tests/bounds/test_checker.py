@@ -258,7 +258,7 @@ def test_a_missing_rung_and_rungs_of_two_workloads_are_rejected(tmp_path: Path) 
     document = json.loads(path.read_text())
     assert len(document["rungs"]) > 1
     first = document["rungs"].pop(0)
-    rejected(path, document, "those before end at 0")
+    rejected(path, document, "the rungs before end at 0")
     other = json.loads(saved(marginal_bound(33, 2, epsilon=0.1, alpha=0.002), tmp_path).read_text())
     document["rungs"] = [other["rungs"][0], *document["rungs"]]
     assert other["rungs"][0]["last"] >= first["last"] - 60

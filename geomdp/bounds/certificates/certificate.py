@@ -1,10 +1,11 @@
 """Certificates: arguments that together exclude every number of records up to the lower bound.
 
-The bound sc > v is proved only if *every* n <= v is excluded. Packings of larger data sets exclude
-larger numbers of records, but not the smallest ones. A certificate therefore has several steps.
-Each one excludes a range of numbers of records, by one packing (`Rung`) or by one set of orthogonal
-lines (`LineRung`). The first range starts at 1, and each of the others at most one record after the
-end of those before it.
+The sample complexity sc is the least number of records at which some private mechanism reaches the
+error. The bound sc > v is proved only if *every* n <= v is excluded. Packings of larger data sets
+exclude larger numbers of records, but not the smallest ones. A certificate therefore has several
+steps, called rungs. Each rung excludes a range of numbers of records, by one packing (`Rung`) or by
+one set of orthogonal lines (`LineRung`). The first range starts at 1. Every later range starts at
+most one record after the end of the ranges before it, so no number is left out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.bound import Bound, Side
 from geomdp.bounds.certificates.files import write_certificate
 from geomdp.bounds.certificates.problem import Problem, SideConditionError
@@ -34,6 +36,17 @@ class Certificate:
         Privacy, error, metric and neighbour relation.
     rungs : tuple of Rung or LineRung
         In increasing order of the numbers of records.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound.certificate
+    Certificate(sc > 15, 1-DP (replace-one), mean l2 error per query 0.05, 1 rungs)
+    >>> bound.certificate.value
+    15
+    >>> [(rung.first, rung.last) for rung in bound.certificate.rungs]
+    [(1, 15)]
     """
 
     problem: Problem
@@ -48,7 +61,7 @@ class Certificate:
         return self.rungs[-1].last
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate to `path` (.json; the format is that of `write_certificate`)."""
+        """Write the certificate to `path`, which ends in .json; `write_certificate` has details."""
         write_certificate(Path(path), self.document())
 
     def document(self) -> dict[str, Any]:
@@ -68,10 +81,10 @@ class Certificate:
 
 
 def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
-    """The fewest of `ranges` that cover 1, 2, ... without a gap, as far as all of them do.
+    """The fewest of `ranges` that exclude everything from 1 to v, the most that all can exclude.
 
-    Greedy: of all ranges that leave no gap to those chosen before, take the one that ends last.
-    Empty if none starts at 1.
+    Greedy: of all ranges that leave no gap after the ranges chosen before, take the one that ends
+    last. The result is empty if no range starts at 1.
     """
     waiting = sorted(ranges, key=lambda part: part.first)
     reach = 0
@@ -91,19 +104,19 @@ def cover(ranges: Iterable[ExcludedRange]) -> tuple[ExcludedRange, ...]:
 def covering_bound(
     ranges: Sequence[ExcludedRange], problem: Problem, reasons: Sequence[str] = ()
 ) -> Bound:
-    """The lower bound that excluded `ranges` for one workload and `problem` prove together.
+    """The lower bound that excluded `ranges` for one workload and one `problem` prove together.
 
-    The `reasons` say why other arguments exclude nothing; they go into the error message.
+    The `reasons` say why other arguments exclude nothing. They are part of the error message.
 
     Raises
     ------
     SideConditionError
         If not even one record is excluded, or if the failure probabilities of the ranges used add
-        up to 1 or more: all of them may then fail at once.
+        up to 1 or more. In that case no draw needs to satisfy all of them, so nothing is proved.
     """
     chosen = cover(ranges)
     if not chosen:
-        starts = [f"an argument starts at {part.first} records, none below" for part in ranges]
+        starts = [f"the argument starts at {part.first} records, not at 1" for part in ranges]
         raise SideConditionError(
             "; ".join(dict.fromkeys([*reasons, *starts])) or "no packing given"
         )
@@ -114,8 +127,8 @@ def covering_bound(
         )
     certificate = Certificate(problem, chosen)
     statement = (
-        f"no mechanism has {problem} with {certificate.value} records or fewer; at the last, "
-        f"{chosen[-1].said}"
+        f"no mechanism has {problem} with {certificate.value} records or fewer; with "
+        f"{certificate.value} records, {chosen[-1].said}"
     )
     assumptions = dict.fromkeys(text for part in chosen for text in part.assumptions)
     if failure > max(part.failure for part in chosen):
@@ -136,7 +149,7 @@ def certify(
     Parameters
     ----------
     families : iterable of PackingFamily
-        Packings for one workload; those that prove nothing here are left out.
+        Packings for one workload. Packings that exclude no number of records are left out.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
 
@@ -148,12 +161,32 @@ def certify(
     Raises
     ------
     ValueError
-        If the packings are not of one workload.
+        If `families` holds anything but packings, or the packings are not of one workload.
     SideConditionError
         If not even one record is excluded; the message gives the reason for each packing.
+
+    Examples
+    --------
+    Each element of a histogram is a data set of one record. The answers of any two are far apart:
+
+    >>> import numpy as np
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(8)
+    >>> packing = gd.bounds.single_elements(workload, np.arange(8), np.arange(8), "all elements")
+    >>> bound = gd.bounds.certify([packing], epsilon=0.1, alpha=0.05)
+    >>> bound
+    Bound(sc > 47, 0 assumptions)
+    >>> print(textwrap.fill(bound.statement, 80))
+    no mechanism has 0.1-DP (replace-one), mean l2 error per query 0.05 with 47
+    records or fewer; with 47 records, 8 data sets 19 replacements apart have
+    answers 0.2021 apart
     """
+    if not isinstance(families, Iterable):
+        raise ValueError(f"families must be a list of packings, got {type(families).__name__}")
     families = tuple(families)
     for family in families:
+        check_type(family, PackingFamily, "each of families")
         if family.subject != families[0].subject:
             raise ValueError(
                 f"packings must be of one workload, got {families[0].subject} and {family.subject}"

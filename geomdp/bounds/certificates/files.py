@@ -1,4 +1,4 @@
-"""The file of a certificate: one JSON object, its large arrays in an .npz file beside it.
+"""The file of a certificate: one JSON object, and an .npz file beside it for large arrays.
 
 ::
 
@@ -8,27 +8,28 @@
      "rungs": [{"log_others", "size", "distance", "separation", "largest_distance", "copies",
                 "first", "last", "assumptions", "family": {"type": ..., ...}}, ...]}
 
-The letters behind the names are in `geomdp.bounds.certificates.rung`: log_others ln(M - 1), size s,
-distance d, separation gamma, largest_distance (ln(M - 1) + log odds) / epsilon (halved under
-add/remove), copies T, and the range of numbers of records excluded. Families:
+In the notation of `geomdp.bounds.certificates.rung`, log_others is ln(M - 1), size is s, distance
+is d, separation is gamma, largest_distance is (ln(M - 1) + log odds) / epsilon (half of it under
+add/remove), and copies is T. All numbers of records from first to last are excluded. The types of
+families are:
 
-* ``listed``: "datasets" (M, s) rows of elements, and either "workload" (name and parameters) with
-  "elements" (E, ...) records, or "answers" (E, k) of the elements;
+* ``listed``: "datasets" (M, s), row numbers of elements, and either "workload" (name and
+  parameters) with the records "elements" (E, ...), or the "answers" (E, k) of the elements;
 * ``random signs``: "queries" k, "failure", "tilt", "deviation", "seed", and "sets", which are
   ``singletons`` ("log_count") or ``reed-solomon`` ("prime", "size", "degree");
 * ``code words``: "attributes" d, "generators" of the inner binary code, "symbols", "length" and
   "degree" of the outer code;
-* ``orthogonal lines``: "pairs" (i, 2) rows of elements, "weights" (i,), and workload, elements or
-  answers as in ``listed``. Such a rung has "scale" C, "copies" b, "steps" T_1..T_i and "known" (for
-  each different number of steps "prior", "spacing" and "risk") besides "first" and "last"; see
-  `geomdp.bounds.lines.orthogonal_lines`;
+* ``orthogonal lines``: "pairs" (i, 2), row numbers of elements, "weights" (i,), and workload,
+  elements or answers as in ``listed``. Besides "first" and "last", such a rung has "scale" C,
+  "copies" b, "steps" T_1..T_i and "known", which lists "prior", "spacing" and "risk" for each
+  different number of steps; see `geomdp.bounds.lines.orthogonal_lines`;
 * ``marginal blocks``: "attributes" d, "width", "part", "generators" of the binary code, "symbols",
   "length" and "degree" of the code of functions.
 
-An array of more than 4096 entries is {"array": name} here and stands under that name, listed in
-"arrays", in the file of the same name ending in .npz. The digest is that of the JSON text of
-everything else (sorted keys, no blanks) followed by the names and bytes of the arrays in order of
-name.
+An array of more than 4096 entries is written as {"array": name}. Its values are under that name in
+the .npz file, which has the same file name as the JSON file, and "arrays" lists all such names. The
+digest is the SHA-256 of the JSON text without the digest (sorted keys, no blanks), followed by the
+name and the bytes of each array, in order of name.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from geomdp._numerics.written_files import write_together
 
 FORMAT = "geomdp packing certificate"
 VERSION = 1
-#: Largest number of entries of an array written as JSON, as long as a page or two.
+#: Largest number of entries of an array written as JSON: a page or two of text.
 MAX_JSON_ENTRIES = 4096
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -54,9 +55,8 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
     """Write `document`, whose arrays may be NumPy arrays, to `path` and its .npz file.
 
-    Both are written in full or not at all.
-
-    An .npz file that stood beside an earlier certificate of this name is removed if there are none.
+    Both are written in full or not at all. If no array needs the .npz file, an .npz file that an
+    earlier certificate of this name left behind is removed.
 
     Raises
     ------

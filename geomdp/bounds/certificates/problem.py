@@ -15,7 +15,17 @@ CHANGES = {Adjacency.REPLACE_ONE: 1, Adjacency.ADD_REMOVE: 2}
 
 
 class SideConditionError(ValueError):
-    """A lower-bound argument does not apply to a problem; the message names the condition."""
+    """A lower-bound argument does not apply to a problem; the message names the condition.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> try:
+    ...     gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.5)
+    ... except gd.bounds.SideConditionError as reason:
+    ...     print(reason)
+    separation must be at least 4 alpha = 2, got 0.25
+    """
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,15 @@ class Problem:
     ------
     ValueError
         If a parameter is out of range.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> problem = gd.bounds.Problem(1.0, 0.1, gd.bounds.RMS())
+    >>> print(problem)
+    1-DP (replace-one), root mean squared error per query 0.1
+    >>> round(problem.required_separation, 4)
+    0.2828
     """
 
     epsilon: float

@@ -1,17 +1,17 @@
 """The numbers of records that one packing excludes.
 
 Take data sets Y_1..Y_M of s records, any two of them within d replacements, their answers at least
-gamma apart. At n records let X_i be t copies of Y_i and n - t s copies of one fixed element
-(t s <= n). Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and X_i is within t d replacements of X_j. By
-JL-L6 no epsilon-DP mechanism has error at most alpha at n if
+gamma apart. For n >= t s records let X_i be t copies of Y_i and n - t s copies of one fixed
+element. Then ||Q(X_i) - Q(X_j)|| >= gamma t s / n, and t d replacements turn X_i into X_j. By
+JL-L6 no epsilon-DP mechanism has error at most alpha on data sets of n records if
 
     t s <= n <= t s rho,   rho = gamma / (c alpha),   and   t d epsilon < ln(M - 1) + log odds.
 
-(c and the odds are those of the metric; a replacement is one change under replace-one and two under
-add/remove.) Let T be the largest t with the last inequality. The ranges of t and t + 1 leave no gap
-once t s rho >= (t + 1) s - 1, that is for t >= t_0 = max(1, (s - 1) / (s (rho - 1))): all n from
-t_0 s to T s rho are excluded. For s = 1 that is every n <= T rho, as soon as rho >= 1: the padded
-construction of JL-L7.
+The metric determines c and the odds. A replacement is one change under replace-one and two under
+add/remove. Let T be the largest t that satisfies the last inequality. The ranges of t and t + 1
+leave no gap if t s rho >= (t + 1) s - 1, that is if t >= t_0 = max(1, (s - 1) / (s (rho - 1))). So
+all n from t_0 s to T s rho are excluded. For s = 1 and rho >= 1 that is every n <= T rho, which is
+the padded construction of JL-L7.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARGIN = 1e-12
 
 
 class Conditional:
-    """Something that holds under stated conditions; by default under none."""
+    """An argument that holds under stated conditions; by default there are none."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -47,8 +47,8 @@ class Conditional:
 class PackingFamily(Conditional, abc.ABC):
     """M data sets Y_1..Y_M of `size` records each, listed or given by a rule.
 
-    It states all that a bound needs: how many data sets there are, how far apart their answers are,
-    and how close they are as data sets.
+    A bound needs only three facts, which are the methods of this class: how many data sets there
+    are, how far apart their answers are, and how few replacements turn one into another.
     """
 
     @property
@@ -63,7 +63,7 @@ class PackingFamily(Conditional, abc.ABC):
 
     @property
     def distance(self) -> int:
-        """Most records that must be replaced to turn one data set into another; at most s."""
+        """Largest number of records to replace to turn one data set into another; at most s."""
         return self.size
 
     @property
@@ -90,7 +90,7 @@ class ExcludedRange(Conditional, abc.ABC):
     @property
     @abc.abstractmethod
     def said(self) -> str:
-        """What contradicts a mechanism at the last number of records, in words."""
+        """Why no mechanism exists for the last number of records, in words."""
 
     @abc.abstractmethod
     def document(self, problem: Problem) -> dict[str, Any]:
@@ -108,11 +108,22 @@ class Rung(ExcludedRange):
     family : PackingFamily
         The packing.
     log_others, separation : float
-        Its ln(M - 1) and gamma.
+        ln(M - 1) and gamma of the packing.
     size, distance : int
-        Its s and d.
+        s and d of the packing.
     copies : int
-        Most copies T of each data set.
+        Largest number of copies T of each data set.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> rung = bound.certificate.rungs[0]
+    >>> rung.first, rung.last, rung.copies
+    (1, 15, 7)
+    >>> print(textwrap.fill(rung.said, 80))
+    2039 data sets 7 replacements apart have answers 0.202 apart
     """
 
     family: PackingFamily
@@ -127,14 +138,14 @@ class Rung(ExcludedRange):
 
     @property
     def count(self) -> str:
-        """Number of data sets, in words."""
+        """The number of data sets as text, as a power of e if it is large."""
         if self.log_others < math.log(1e6):
             return str(round(math.exp(self.log_others)) + 1)
         return f"e^{rounded_down(self.log_others, 4)}"
 
     @property
     def said(self) -> str:
-        """How many data sets, how close, with answers how far apart."""
+        """The number of data sets, their distance as data sets, and that of their answers."""
         apart = rounded_down(self.separation * self.copies * self.size / self.last, 4)
         return (
             f"{self.count} data sets {self.copies * self.distance} replacements apart have "
@@ -143,12 +154,12 @@ class Rung(ExcludedRange):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Those of the packing."""
+        """The conditions of the packing."""
         return self.family.assumptions
 
     @property
     def failure(self) -> float:
-        """That of the packing."""
+        """The failure probability of the packing."""
         return self.family.failure
 
     def document(self, problem: Problem) -> dict[str, Any]:
@@ -168,14 +179,14 @@ class Rung(ExcludedRange):
 
 
 def reachable_distance(log_others: float, problem: Problem) -> float:
-    """Replacements below which a packing is contradictory: (ln(M - 1) + log odds) / epsilon.
+    """(ln(M - 1) + log odds) / epsilon, or half of it under add/remove.
 
-    Half of it under add/remove.
+    A packing contradicts privacy if fewer replacements turn any of its data sets into any other.
     """
     log_odds = problem.metric.log_odds
     total = log_others + log_odds
     if abs(total) < MARGIN * abs(log_odds):
-        total = 0.0  # The two cancel; what is left is their rounding.
+        total = 0.0  # The two terms cancel, and the difference is only rounding.
     return total / (problem.epsilon * CHANGES[problem.adjacency])
 
 
@@ -185,8 +196,8 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     Raises
     ------
     SideConditionError
-        If there are too few data sets, they are too close together in their answers, or too far
-        apart as data sets; the message says which.
+        If there are too few data sets, their answers are too close together, or the data sets are
+        too many replacements apart. The message says which.
     """
     reachable = reachable_distance(family.log_others, problem)
     if not reachable > 0:
@@ -200,14 +211,16 @@ def rung(family: PackingFamily, problem: Problem) -> Rung:
     if not (rho > 1 or (rho == 1 and size == 1)):
         raise SideConditionError(
             f"separation must be at least {problem.metric.separation:g} alpha = {required:.6g}"
-            f"{' and more, for data sets of several records' * (size > 1)}, got {separation:.6g}"
+            f"{', and above it for data sets of several records' * (size > 1)}, "
+            f"got {separation:.6g}"
         )
     copies = math.ceil(reachable / distance * (1 - MARGIN)) - 1
     least = 1 if size == 1 else math.ceil((size - 1) / (size * (rho - 1)) * (1 + MARGIN))
     if copies < max(1, least):
         raise SideConditionError(
-            f"{max(1, least)} copies of data sets {distance} replacements apart must stay below "
-            f"(ln(M - 1) + log odds) / epsilon = {reachable:.6g} replacements"
+            f"{max(1, least)} copies of data sets {distance} replacements apart are "
+            f"{max(1, least) * distance} replacements apart, which must be below "
+            f"(ln(M - 1) + log odds) / epsilon = {reachable:.6g}"
         )
     first, last = max(1, least) * size, math.floor(copies * size * rho)
     return Rung(first, last, family, family.log_others, separation, size, distance, copies)
@@ -222,7 +235,7 @@ def excluded_records(family: PackingFamily, problem: Problem) -> int:
 
 
 def rungs_of(families: Iterable[PackingFamily], problem: Problem) -> tuple[list[Rung], list[str]]:
-    """The rungs of all packings that exclude something, and the reasons why others do not."""
+    """The rungs of all packings that exclude a record, and the reasons why the others do not."""
     rungs, reasons = [], []
     for family in families:
         try:

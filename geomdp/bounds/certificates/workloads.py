@@ -19,7 +19,7 @@ from geomdp.workloads import (
     Workload,
 )
 
-#: Name and parameters, as in certificate files, of each class of workload.
+#: For each class of workload, its name and parameters as certificate files write them.
 NAMED_WORKLOADS: dict[type[Workload], Callable[[Any], dict[str, Any]]] = {
     Marginals: lambda W: {"name": "marginals", "d": W.d, "k": W.k},
     Parities: lambda W: {"name": "parities", "d": W.d, "k": W.k},
@@ -29,7 +29,7 @@ NAMED_WORKLOADS: dict[type[Workload], Callable[[Any], dict[str, Any]]] = {
     MarginalTables: lambda W: {"name": "marginal tables", "columns": list(W.levels), "k": W.k},
 }
 
-#: Largest modulus of an answer in a certificate: squares and sums stay far within float64.
+#: Largest modulus of an answer in a certificate. Its square, and sums of squares, are float64.
 MAX_ANSWER = 1e100
 
 
@@ -39,7 +39,7 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
     Raises
     ------
     ValueError
-        If one is not finite or above 1e100 in modulus.
+        If an answer is not finite or above 1e100 in modulus.
     """
     answers = workload.evaluate(elements)
     largest = float(np.abs(answers).max())
@@ -49,12 +49,12 @@ def bounded_answers(workload: Workload, elements: np.ndarray[Any, Any]) -> Float
 
 
 def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
-    """Row numbers (a, b) of a list of `count` elements, read only.
+    """`values` as a read-only array (a, b) of row numbers of a list of `count` elements.
 
     Raises
     ------
     ValueError
-        If there are none, `values` does not have two axes, or a number is out of range.
+        If `values` is empty, does not have two axes, or holds a number that is no row.
     """
     rows = np.array(values, dtype=np.int64, order="C")
     if rows.ndim != 2 or 0 in rows.shape:
@@ -68,13 +68,13 @@ def element_rows(values: npt.ArrayLike, count: int, name: str) -> IntArray:
 
 
 def workload_document(workload: Workload) -> dict[str, Any] | None:
-    """Name and parameters of a workload of the table; None for any other."""
+    """Name and parameters of a workload in `NAMED_WORKLOADS`; None for any other workload."""
     named = NAMED_WORKLOADS.get(type(workload))
     return None if named is None else named(workload)
 
 
 def workload_subject(workload: Workload) -> str:
-    """A key that identifies a workload: its name and parameters, or else its identity."""
+    """A key for a workload: its name and parameters, or for other workloads the object's id."""
     named = workload_document(workload)
     return f"{workload!r} at {id(workload)}" if named is None else str(named)
 
@@ -84,8 +84,8 @@ def listing_document(
 ) -> dict[str, Any]:
     """Workload and elements as a certificate lists them.
 
-    A workload of the table by its name with the `elements` (E, ...), any other by their `answers`
-    (E, k).
+    For a workload in `NAMED_WORKLOADS` these are its name and parameters and the `elements`
+    (E, ...). For any other they are only the `answers` (E, k) of the elements.
     """
     named = workload_document(workload)
     return {"answers": answers} if named is None else {"workload": named, "elements": elements}

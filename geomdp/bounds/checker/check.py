@@ -1,4 +1,4 @@
-"""The argument of a certificate, step by step."""
+"""Check a certificate file: recompute every constant and check every rung."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from geomdp.bounds.checker.values import (
 )
 from geomdp.bounds.checker.verified import Verified, VerifiedPacking
 
-#: Rounding allowed to the constants of a rung, relative.
+#: Relative rounding error allowed in the constants of a rung.
 ROUNDING = 1e-10
 #: Changes between neighbours that amount to replacing one record.
 CHANGES = {"replace-one": 1, "add/remove": 2}
@@ -35,13 +35,26 @@ class Checked:
     Parameters
     ----------
     records : int
-        No mechanism as in `statement` exists for this many records or fewer.
+        No mechanism reaches the error with this many records or fewer.
     statement : str
         The bound, in one sentence.
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What the proof takes for granted.
+        What the proof assumes without checking it.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound.certificate.save("bound.json")
+    >>> checked = gd.bounds.check_certificate("bound.json")
+    >>> checked.records
+    15
+    >>> print(checked.verified[0])
+    inner distance of all 2048 words; any two of e^7.62021 records differ in 3 of 16 attributes
+    >>> checked.conditions
+    ()
     """
 
     records: int
@@ -52,7 +65,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class _Problem:
-    """Privacy and error asked for, with the constants that follow from them."""
+    """The privacy and error of the bound, with the constants that follow from them."""
 
     epsilon: float
     alpha: float
@@ -78,15 +91,25 @@ def check_certificate(path: str | Path) -> Checked:
     Raises
     ------
     CertificateRejected
-        At the first number that differs from the recomputed one, and for files that are malformed
-        or too large to check: over 16 MB of JSON, 1 GB of arrays, or more work than the file's
-        size allows (a few seconds for one of 1 KB).
+        At the first number that differs from the recomputed one. Also for files that are malformed
+        or too large to check: more than 16 MB of JSON, more than 1 GB of arrays, or more work than
+        the size of the file allows (a few seconds for a file of 1 KB).
     OSError
         If the file cannot be read.
 
     Notes
     -----
     Listed packings cost O(M^2 (k + s)) for M data sets of s records and k queries.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound.certificate.save("bound.json")
+    >>> print(textwrap.fill(gd.bounds.check_certificate("bound.json").statement, 80))
+    no 1-DP mechanism (replace-one) for marginals of d = 16, k = 1 has mean l2 error
+    per query at most 0.05 with 15 records or fewer
     """
     document = read(Path(path))
     try:
@@ -94,7 +117,7 @@ def check_certificate(path: str | Path) -> Checked:
     except CertificateRejected:
         raise
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
-        # No rule covers these values: the file proves nothing.
+        # The values are outside the range of every rule, so the file proves nothing.
         raise CertificateRejected(f"the file cannot be evaluated: {error}") from error
 
 
@@ -111,14 +134,14 @@ def _checked(document: Part) -> Checked:
             found, first, last = _check_rung(rung, problem)
         except CertificateRejected as error:
             raise CertificateRejected(f"rung {i}: {error}") from error
-        require(first <= reach + 1, f"rung {i} starts at {first}, those before end at {reach}")
-        require(last > reach, f"rung {i} ends at {last}, those before end at {reach}")
+        require(first <= reach + 1, f"rung {i} starts at {first}, the rungs before end at {reach}")
+        require(last > reach, f"rung {i} ends at {last}, the rungs before end at {reach}")
         reach, queries = last, found.queries
         verified += [*found.verified, f"records {first} to {last} are excluded"]
         conditions += found.conditions
         failure += found.failure
         subjects.add(found.subject)
-    require(len(subjects) == 1, f"the rungs are of {len(subjects)} workloads")
+    require(len(subjects) == 1, f"the rungs are of {len(subjects)} workloads, not of one")
     stated = document.whole("lower_bound")
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
     require(
@@ -198,7 +221,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
     )
     reachable = (others + problem.log_odds) / (problem.epsilon * problem.changes)
     cancelled = abs(others + problem.log_odds) < 1e-13 * abs(problem.log_odds)
-    require(not cancelled, "the odds cancel the number of data sets up to rounding")
+    require(not cancelled, "ln(M - 1) and the log odds cancel up to rounding")
     require_close(rung.number("largest_distance"), reachable, "largest_distance")
     copies = rung.whole("copies")
     below = copies * distance < reachable * (1 - 1e-14)
@@ -209,11 +232,13 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
 
 
 def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, int]:
-    """First and last number of records; rho is the separation over the required one."""
-    require(rho >= 1, f"separation is {rho:.9g} of what is required")
+    """First and last number of records; rho is the separation divided by the required one."""
+    require(rho >= 1, f"separation is {rho:.9g} times the required one")
     first, last = rung.whole("first"), rung.whole("last")
     start = first // size
-    require(first == start * size and start <= copies, "first is not a number of copies")
+    require(
+        first == start * size and start <= copies, f"first is not a multiple of {size} in range"
+    )
     gapless = size == 1 or start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
     require(gapless, f"from {first} records on there are gaps")
     earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)

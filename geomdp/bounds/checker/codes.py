@@ -1,4 +1,4 @@
-"""Codes with a minimum distance: values of polynomials, and spans of binary words."""
+"""Codes with a proved minimum distance: Reed-Solomon codes and binary linear codes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Polynomials:
         return self.length - (self.degree - 1)
 
     def pair(self, rng: np.random.Generator) -> list[list[int]]:
-        """Two random words that are not equal, by `length` times `degree` operations each."""
+        """Two random words that are not equal; each costs `length` times `degree` operations."""
         while True:
             words = [self._word(rng) for _ in range(2)]
             if words[0] != words[1]:
@@ -47,7 +47,7 @@ class Polynomials:
 
 
 def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
-    """The code of a part of the file, its parameters checked."""
+    """The code that a part of the file describes, with its parameters checked."""
     prime, length, degree = part.whole(prime_key, 2), part.whole(length_key), part.whole("degree")
     require(prime < 1 << 62 and _is_prime(prime), f"{prime} is not a prime below 2^62")
     require(length <= prime, f"length {length} is above the size {prime} of the field")
@@ -56,7 +56,7 @@ def polynomials_of(part: Part, prime_key: str, length_key: str) -> Polynomials:
 
 
 def _is_prime(n: int) -> bool:
-    """Trial division for small n, else Miller's test to bases that are exact below 2^64."""
+    """Whether n < 2^64 is prime, by trial division or by Miller's test, exact for these bases."""
     if n < 1 << 20:
         return n > 1 and all(n % f for f in range(2, math.isqrt(n) + 1))
     if n % 2 == 0:
@@ -72,11 +72,11 @@ def _is_prime(n: int) -> bool:
 
 
 def generators_of(part: Part) -> Bits:
-    """Generators of a binary linear code, their entries checked."""
+    """Generators of a binary linear code, with their entries checked."""
     rows = part.whole_array("generators", axes=2)
     require(bool(((rows == 0) | (rows == 1)).all()), "generators are not 0 or 1")
     require(len(rows) <= 20, "there are more than 20 generators")
-    part.work.spend(200 << len(rows))  # `least_weight` visits all words.
+    part.work.spend(200 << len(rows))  # `least_weight` visits all words, 200 operations each.
     return rows
 
 
@@ -87,7 +87,7 @@ def word_of(generators: Bits, symbol: int) -> Bits:
 
 
 def least_weight(generators: Bits) -> int:
-    """Least weight of a word other than 0, over all words in the order of a Gray code."""
+    """Least weight of a nonzero word. A Gray code visits all words, one generator at a time."""
     masks = [int("".join(map(str, row)), 2) for row in generators.tolist()]
     word, least = 0, int(generators.shape[1])
     for step in range(1, 1 << len(masks)):

@@ -1,4 +1,4 @@
-"""Listed packings: every answer, distance and separation computed again."""
+"""Check of listed packings: every answer, distance and separation is computed again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 Answers = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
-#: Largest float64 error per operation, with room for another order of additions (2^-53 each).
+#: Relative error allowed for each float64 operation: four times 2^-53, because the file's numbers
+#: may come from sums in another order.
 UNIT = 2.0**-51
-#: Largest number of answers of elements, 512 MB, and largest number of attributes of a named
+#: Largest number of answers (2^26 are 512 MB), and largest number of attributes of a named
 #: workload.
 MOST_ANSWERS, MOST_ATTRIBUTES = 1 << 26, 1 << 12
 
@@ -29,9 +30,9 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
     answers, subject, queries, conditions = answers_of(part)
     datasets = part.whole_array("datasets", axes=2)
     inside = datasets.min() >= 0 and datasets.max() < len(answers)
-    require(bool(inside), "datasets name elements that are not listed")
+    require(bool(inside), "datasets hold row numbers of elements that are not listed")
     count, size = datasets.shape
-    # Pairs of answers by NumPy, pairs of data sets in Python.
+    # NumPy compares pairs of answers. Python compares pairs of data sets, at 50 times the cost.
     part.work.spend(count * size * answers.shape[1] + 2 * count**2 * (answers.shape[1] + 50 * size))
     require(count * answers.shape[1] <= MOST_ANSWERS, "there are too many answers of data sets")
     means = np.array([answers[row].sum(axis=0) / size for row in datasets])
@@ -59,7 +60,7 @@ def verify_listed(part: Part, norm: Norm) -> VerifiedPacking:
 
 
 def _largest_distance(datasets: Codes) -> int:
-    """Most records of one data set that are not matched by records of another."""
+    """The largest number of records to replace to turn one data set into another."""
     multisets = [Counter(row) for row in datasets.tolist()]
     if datasets.shape[1] == 1:
         return int(len({row[0] for row in datasets.tolist()}) > 1)
@@ -70,7 +71,7 @@ def _largest_distance(datasets: Codes) -> int:
 
 
 def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str, ...]]:
-    """Answers of the elements, a key of the workload, its words, what is taken from the file."""
+    """Answers of the elements, a key of the workload, its name, and what the proof assumes."""
     if "answers" in part.values:
         answers = part.array("answers", axes=2)
         k = answers.shape[1]
@@ -81,7 +82,7 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
     if name not in EVALUATORS:
         raise CertificateRejected(f"the workload {name!r} is unknown")
     evaluate, keys = EVALUATORS[name]
-    require(set(workload.values) == {"name", *keys}, f"{name} do not have {keys} alone")
+    require(set(workload.values) == {"name", *keys}, f"{name} must have the parameters {keys}")
     answers = evaluate(workload, elements)
     plain = {key: str(np.asarray(value).tolist()) for key, value in workload.values.items()}
     parameters = ", ".join(f"{key} = {plain[key]}" for key in keys)
@@ -89,7 +90,7 @@ def answers_of(part: Part) -> tuple[Answers, tuple[object, ...], str, tuple[str,
 
 
 def _afford(workload: Part, elements: Codes, queries: int) -> None:
-    """Reject workloads of more answers than a check can hold."""
+    """Reject a workload with more answers than fit in memory, and count the work."""
     require(len(elements) * queries <= MOST_ANSWERS, f"there are more than {MOST_ANSWERS} answers")
     workload.work.spend(50 * len(elements) * queries + 1000 * queries)
 
@@ -148,7 +149,8 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     require(elements.ndim == 2 and elements.shape[1] == width, f"elements lack {width} columns")
     inside = (elements >= 0).all() and (elements < np.array(levels)).all()
     require(bool(inside), "elements are not level codes of the columns")
-    # The cells of all k-way tables: the elementary symmetric polynomial of the levels.
+    # The number of cells of all k-way tables is the k-th elementary symmetric polynomial of the
+    # numbers of levels.
     cells = [1] + [0] * k
     for level in levels:
         cells = [1, *(cells[i] + level * cells[i - 1] for i in range(1, k + 1))]
@@ -161,7 +163,7 @@ def _tables(workload: Part, elements: Codes) -> Answers:
     return np.column_stack(columns).astype(np.float64)
 
 
-#: Answers of a workload by its name, and the parameters that determine it.
+#: For the name of a workload, the function that computes its answers, and its parameters.
 EVALUATORS: dict[str, tuple[Callable[[Part, Codes], Answers], tuple[str, ...]]] = {
     "marginals": (_marginals, ("d", "k")),
     "parities": (_parities, ("d", "k")),

@@ -1,4 +1,8 @@
-"""Packings for marginals that a rule gives: minimum distances proved again, pairs sampled."""
+"""Check of packings for marginals that are given by a rule, not listed.
+
+Minimum distances of the codes are computed again. In addition, a few pairs of data sets are drawn
+and compared.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +23,17 @@ from geomdp.bounds.checker.norms import Measure
 from geomdp.bounds.checker.values import Part, require, rounded_down
 from geomdp.bounds.checker.verified import VerifiedPacking
 
-#: Pairs of data sets drawn from a family, and most operations for them.
+#: Number of pairs of data sets drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
-#: Largest number of attributes of code words and of blocks, and largest width of marginals: their
-#: numbers of queries are float64.
+#: Largest number of attributes of code words and of blocks, and largest width of marginals. Within
+#: them the numbers of queries are float64.
 MOST_BITS, MOST_ATTRIBUTES, MOST_WIDTH = 1 << 20, 1 << 12, 1 << 5
-#: Relative slack for the few operations of a closed form.
+#: Relative rounding error allowed in the few operations of a closed form.
 SLACK = 1e-13
 
 
 def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
-    """Concatenated code words as single records of 1-way marginals."""
+    """Check single records that are concatenated code words, for 1-way marginals."""
     d, generators = part.whole("attributes", most=MOST_BITS), generators_of(part)
     outer = polynomials_of(part, "symbols", "length")
     bits = generators.shape[1]
@@ -61,7 +65,7 @@ def verify_words(part: Part, measure: Measure) -> VerifiedPacking:
 
 
 def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
-    """Hadamard blocks: orthogonality after projection, distance of the code, sampled pairs."""
+    """Check Hadamard blocks: orthogonality after projection, code distance and sampled pairs."""
     d, width = part.whole("attributes", most=MOST_ATTRIBUTES), part.whole("width", 2, MOST_WIDTH)
     side, generators = part.whole("part", 2, MOST_ATTRIBUTES), generators_of(part)
     functions = polynomials_of(part, "symbols", "length")
@@ -102,7 +106,7 @@ def verify_blocks(part: Part, measure: Measure) -> VerifiedPacking:
 
 
 def _marginals_subject(d: int, k: int) -> tuple[object, ...]:
-    """The subject that a listed packing of the same workload has."""
+    """The key of the workload, equal to that of a listed packing of the same marginals."""
     return tuple(sorted({"name": "marginals", "d": str(d), "k": str(k)}.items()))
 
 
@@ -114,7 +118,10 @@ def _half_hadamard(side: int) -> Bits:
 
 
 def _check_orthogonal(columns: Bits) -> None:
-    """After centring, v_j are orthogonal of squared length side / 4; so are their products."""
+    """Reject unless the centred v_j are orthogonal and have squared length side / 4.
+
+    Their tensor products are then orthogonal, too.
+    """
     side = columns.shape[1]
     centred = columns - columns.mean(axis=1, keepdims=True)
     gram = centred @ centred.T
@@ -129,7 +136,7 @@ def _sample_blocks(
     shape: tuple[int, int, int],
     bound: tuple[Measure, float],
 ) -> None:
-    """Draw pairs of functions and evaluate all marginals of their data sets."""
+    """Draw pairs of functions, and reject if the marginals of their data sets are too close."""
     (d, width, pairs), (measure, separation) = shape, bound
     rng = np.random.default_rng(3)
     each = functions.length // len(heads)

@@ -1,4 +1,4 @@
-"""The three measures of error, by their names in files."""
+"""The three measures of error, under the names that certificate files use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Measure:
     Parameters
     ----------
     norm : callable
-        Norms (b,) of rows (b, k), per query.
+        Takes rows (b, k) and returns their norms (b,), per query.
     moment : int
         The moment of the error that is at most alpha: 1 for a mean, 2 for a root mean square.
     largest : bool
@@ -31,7 +31,7 @@ class Measure:
     largest: bool
 
     def log_odds(self, factor: float) -> float:
-        """ln(p / (1 - p)), Markov's p = 1 - (2 / c)^moment at separation factor c."""
+        """ln(p / (1 - p)) of Markov's p = 1 - (2 / c)^moment, where c is the separation factor."""
         return math.log((factor / 2) ** self.moment - 1)
 
 

@@ -1,4 +1,4 @@
-"""Reading a certificate file: its size, depth and digest are checked before its content."""
+"""Reading a certificate file: size, depth and digest are checked before anything else."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ import numpy.typing as npt
 
 from geomdp.bounds.checker.values import CertificateRejected, Part, Work, require
 
-#: Largest JSON text, and most bytes of all arrays beside it, unpacked.
+#: Largest number of bytes of the JSON text, and of all unpacked arrays of the .npz file.
 MAX_TEXT, MAX_ARRAYS = 1 << 24, 1 << 30
 #: Largest number of digits of a whole number, and largest number of levels of nested lists and
 #: objects.
 MAX_DIGITS, MAX_DEPTH = 1000, 16
-#: Operations that a check may take: some seconds for any file, and more for larger ones.
+#: Number of operations that a check is allowed: a few seconds for every file, plus more for each
+#: byte of the file.
 BASE_WORK, WORK_PER_BYTE = 1 << 32, 1 << 17
 
-#: What unpacking a file that is no archive of arrays can raise.
+#: Exceptions that unpacking raises for a file that is not an archive of arrays.
 UNREADABLE = (
     OSError,
     EOFError,
@@ -39,7 +40,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 def read(path: Path) -> Part:
-    """The certificate at `path`, its digest checked.
+    """The certificate at `path`, after its digest is checked.
 
     Raises
     ------
@@ -109,7 +110,7 @@ def _depth_is_limited(document: Any) -> bool:
 
 
 def _arrays(path: Path) -> Arrays:
-    """All arrays of an .npz file, their sizes checked before they are unpacked."""
+    """All arrays of an .npz file. Their sizes are checked before they are unpacked."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -126,7 +127,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 def _array(content: bytes) -> npt.NDArray[Any]:
-    """One array in NumPy's format, numbers only, whose header agrees with its length."""
+    """One array of numbers in NumPy's format; rejected if its length differs from its header."""
     file = io.BytesIO(content)
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"an array has format {version}")
@@ -138,13 +139,16 @@ def _array(content: bytes) -> npt.NDArray[Any]:
     shape, by_columns, dtype = header(file)
     rest = content[file.tell() :]
     require(dtype.kind in "iuf", "an array does not hold numbers")
-    require(math.prod(shape) * dtype.itemsize == len(rest), "an array has not its stated length")
+    require(
+        math.prod(shape) * dtype.itemsize == len(rest),
+        "the length of an array is not that of its header",
+    )
     flat = np.frombuffer(rest, dtype)
     return flat.reshape(shape, order="F" if by_columns else "C")
 
 
 def _restored(value: Any, arrays: Arrays) -> Any:
-    """`value` with its arrays in place."""
+    """`value` with every {"array": name} replaced by the array of that name."""
     if isinstance(value, list):
         return [_restored(item, arrays) for item in value]
     if not isinstance(value, dict):

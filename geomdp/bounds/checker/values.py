@@ -1,4 +1,4 @@
-"""Values of a certificate file: checked as they are read, compared with recomputed ones."""
+"""Values of a certificate file, checked as they are read and compared with recomputed ones."""
 
 from __future__ import annotations
 
@@ -9,27 +9,41 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-#: Relative difference of two float64 evaluations of the same few operations.
+#: Relative difference allowed between two float64 evaluations of the same few operations.
 CLOSE = 1e-9
-#: Numbers are 0 or within these moduli, and whole numbers are below this one: products and squares
-#: of a few of them are float64.
+#: A number is 0 or has a modulus from LEAST to LARGEST, and a whole number is below MOST. So
+#: products and squares of a few of them are float64.
 LEAST, LARGEST, MOST = 1e-100, 1e100, 1 << 256
-#: Whole numbers in arrays are float64 exactly up to here.
+#: Whole numbers up to this one are float64 without rounding.
 MOST_EXACT = 1 << 53
 
 
 class CertificateRejected(ValueError):  # noqa: N818 - what happened, not what went wrong
-    """A certificate does not prove what it says; the message names the first failure."""
+    """A certificate does not prove its bound; the message names the first check that fails.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound.certificate.save("bound.json")
+    >>> text = Path("bound.json").read_text()
+    >>> _ = Path("bound.json").write_text(text.replace('"epsilon": 1.0', '"epsilon": 2.0'))
+    >>> gd.bounds.check_certificate("bound.json")
+    Traceback (most recent call last):
+        ...
+    geomdp.bounds.checker.values.CertificateRejected: the digest is not that of the content
+    """
 
 
 def require(condition: bool, message: str) -> None:
-    """Reject unless `condition` holds."""
+    """Raise `CertificateRejected` with `message` unless `condition` holds."""
     if not condition:
         raise CertificateRejected(message)
 
 
 def require_close(stated: float, found: float, name: str) -> None:
-    """Reject unless a stated number is the recomputed one, up to rounding."""
+    """Reject unless the number stated in the file equals the one found here, up to rounding."""
     same = stated == found or math.isclose(stated, found, rel_tol=CLOSE, abs_tol=CLOSE)
     require(same, f"{name} is {found:.12g}, the file says {stated:.12g}")
 
@@ -45,52 +59,52 @@ def rounded_up(value: float) -> str:
 
 
 def _rounded(value: float, direction: str) -> str:
-    # The shortest decimal of a float stands for it: 0.3 is written 0.3, not 0.299999.
+    # Round the shortest decimal that denotes the float: 0.3 stays 0.3 and does not become 0.299999.
     shortest = decimal.Decimal(repr(value))
     return f"{float(decimal.Context(prec=6, rounding=direction).plus(shortest)):.6g}"
 
 
 class Work:
-    """The operations that a check may still take, so that no file keeps it busy for long.
+    """A count of the operations that a check has left, so that every check ends in limited time.
 
     Parameters
     ----------
     allowance : int
-        Number of operations of about a nanosecond.
+        Number of operations; one takes about a nanosecond.
     """
 
     def __init__(self, allowance: int) -> None:
         self._left = allowance
 
     def spend(self, operations: int) -> None:
-        """Take `operations` from the allowance; reject if it does not cover them."""
+        """Subtract `operations` from those left; reject if there are not enough."""
         require(operations <= self._left, "the check takes too long for a file of this size")
         self._left -= operations
 
 
 class Part:
-    """An object within a certificate file.
+    """A JSON object within a certificate file.
 
     Parameters
     ----------
     values : dict
-        Its values by name, as in the file; large arrays are NumPy arrays.
+        The values of the object by name. Large arrays are NumPy arrays.
     work : Work
-        The operations that the whole check may still take.
+        The operations that the whole check has left.
     """
 
     def __init__(self, values: dict[str, Any], work: Work) -> None:
         self.values, self.work = values, work
 
     def word(self, key: str) -> str:
-        """A text."""
+        """The text at `key`."""
         value = self.values.get(key)
         if not isinstance(value, str):
             raise CertificateRejected(f"{key} is not a text")
         return value
 
     def number(self, key: str) -> float:
-        """A number that is 0 or between 1e-100 and 1e100 in modulus."""
+        """The number at `key`, which is 0 or between 1e-100 and 1e100 in modulus."""
         value = self.values.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise CertificateRejected(f"{key} is not a finite number")
@@ -99,7 +113,7 @@ class Part:
         return float(value)
 
     def whole(self, key: str, least: int = 1, most: int = MOST - 1) -> int:
-        """A whole number from `least` to `most`."""
+        """The whole number at `key`, from `least` to `most`."""
         value = self.values.get(key)
         if isinstance(value, bool) or not isinstance(value, int):
             raise CertificateRejected(f"{key} is not a whole number")
@@ -108,7 +122,7 @@ class Part:
         return value
 
     def array(self, key: str, axes: int | None = None) -> npt.NDArray[np.float64]:
-        """An array of numbers up to 1e100 in modulus, with at least one entry."""
+        """The array at `key`: at least one number, none above 1e100 in modulus."""
         try:
             values = np.asarray(self.values[key])
         except (KeyError, ValueError) as error:
@@ -116,27 +130,27 @@ class Part:
         require(values.dtype.kind in "iuf", f"{key} is not an array of numbers")
         require(axes is None or values.ndim == axes, f"{key} does not have {axes} axes")
         require(values.size > 0, f"{key} is empty")
-        # Written so that NaN fails.
+        # A comparison with NaN is false, so NaN is rejected, too.
         inside = bool((np.abs(values.astype(np.float64)) <= LARGEST).all())
         require(inside, f"{key} holds numbers that are not finite or above {LARGEST:g}")
         return values.astype(np.float64)
 
     def whole_array(self, key: str, axes: int | None = None) -> npt.NDArray[np.int64]:
-        """An array of whole numbers up to 2^53 in modulus."""
+        """The array at `key`: whole numbers up to 2^53 in modulus."""
         values = self.array(key, axes)
         exact = bool(((values == np.rint(values)) & (np.abs(values) <= MOST_EXACT)).all())
         require(exact, f"{key} holds numbers that are not whole, or above 2^53")
         return values.astype(np.int64)
 
     def part(self, key: str) -> Part:
-        """An object within this one."""
+        """The object at `key`."""
         value = self.values.get(key)
         if not isinstance(value, dict):
             raise CertificateRejected(f"{key} is missing")
         return Part(value, self.work)
 
     def parts(self, key: str) -> list[Part]:
-        """A list of at least one object."""
+        """The list at `key`, which has at least one object."""
         values = self.values.get(key)
         if not isinstance(values, list) or not values:
             raise CertificateRejected(f"{key} is not a list of objects")

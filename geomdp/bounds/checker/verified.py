@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """A checked argument.
+    """What is known about an argument after its check.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class Verified:
     verified : tuple of str
         What was computed again.
     conditions : tuple of str
-        What the argument takes for granted.
+        What the argument assumes without checking it.
     failure : float
         Probability over public draws that the argument does not hold.
     """
@@ -32,13 +32,13 @@ class Verified:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedPacking(Verified):
-    """A checked packing."""
+    """What is known about a packing after its check."""
 
-    #: ln M.
+    #: ln M, where M is the number of data sets.
     log_count: float
-    #: Records s of a data set, and most replacements between two.
+    #: Number of records s of a data set, and largest number of replacements between two data sets.
     size: int
     distance: int
-    #: Least distance of two answers, as computed here, and a bound on its rounding.
+    #: Least distance of two answers, as computed here, and a bound on its rounding error.
     separation: float
     slack: float

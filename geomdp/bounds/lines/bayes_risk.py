@@ -58,6 +58,15 @@ class PrivateLine:
         Distance h between the points y of the proof; 1 for the first moment.
     risk : float
         lambda, a lower bound on the mean of |y - t|^p, with distances in steps.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> line = gd.bounds.private_line(1, 1.0, moment=2)
+    >>> line
+    PrivateLine(steps=1, risk=0.196592)
+    >>> line.steps, [round(weight, 3) for weight in line.prior]
+    (1, [0.5, 0.5])
     """
 
     prior: tuple[float, ...]
@@ -94,6 +103,20 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     Notes
     -----
     Cost: O(T^2 / h) for each of a few iterations.
+
+    Examples
+    --------
+    Every 1-DP estimate of a count from 0 to 24 has at least this mean squared error for some count:
+
+    >>> import geomdp as gd
+    >>> round(gd.bounds.private_line(24, 1.0, moment=2).risk, 3)
+    1.676
+
+    The variance of discrete Laplace noise is slightly larger. It needs no bound on the count:
+
+    >>> import math
+    >>> round(2 * math.exp(-1) / (1 - math.exp(-1)) ** 2, 3)
+    1.841
     """
     whole(steps, "steps")
     whole(moment, "moment", maximum=2)

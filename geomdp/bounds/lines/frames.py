@@ -1,12 +1,15 @@
 """Pairs of points that are far apart in orthogonal directions.
 
 The lower bound of `orthogonal_lines` grows with the sum of delta_j^2, where delta_j is at most the
-width of the answers of all elements in direction u_j. The sum of squared widths is maximised over
-orthonormal frames of i vectors by alternation: take the pair of elements farthest apart along each
-u_j, with difference w_j and length delta_j, then the frame nearest to (delta_j w_j), which is its
-polar factor. Neither step lowers the sum. One ascent starts from the axes through elements chosen
-one by one, each as far as possible from the span of those before (Cholesky with pivoting), another
-from a random frame.
+width of the answers of all elements in direction u_j. An ascent over orthonormal frames of i
+vectors increases the sum of squared widths. It alternates two steps. The first finds, for each u_j,
+the pair of elements farthest apart along it, with difference w_j and length delta_j along u_j. The
+second replaces the frame by the one nearest to the matrix with columns delta_j w_j, which is the
+polar factor of this matrix. Neither step lowers the sum.
+
+There are two starts. One frame consists of axes through elements that are chosen one by one, each
+as far as possible from the span of the elements before it (Cholesky with pivoting). The other frame
+is random.
 """
 
 from __future__ import annotations
@@ -17,11 +20,11 @@ import scipy.linalg
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Steps of an ascent; by then widths change by less than a per cent.
+#: Number of steps of an ascent. After them, widths change by less than one per cent per step.
 ASCENT_STEPS = 8
-#: Share of the largest eigenvalue below which a polar factor is not formed.
+#: Eigenvalues below this share of the largest one are raised to it, so that they can be inverted.
 SINGULAR = 1e-9
-#: Share of the largest pivot below which elements count as dependent on those before.
+#: An element whose pivot is below this share of the largest depends on the elements before it.
 LEAST_PIVOT = 1e-8
 
 
@@ -38,8 +41,8 @@ def coordinates(centred: FloatArray) -> FloatArray:
 def widest_frame(points: FloatArray, size: int) -> tuple[IntArray, FloatArray]:
     """Pairs (size, 2) of rows of `points` (E, r), and their lengths along a frame of `size`.
 
-    The better of two ascents. The axes are the better start for random sign queries, the random
-    frame for ranges.
+    The better result of two ascents. For random sign queries the axes are the better start, for
+    ranges the random frame is.
     """
     rank = points.shape[1]
     random = np.random.default_rng(PUBLIC_SEED).standard_normal((rank, size))
@@ -55,7 +58,8 @@ def _ascend(points: FloatArray, frame: FloatArray) -> tuple[IntArray, FloatArray
     for _ in range(ASCENT_STEPS):
         differences = (points[pairs[:, 0]] - points[pairs[:, 1]]) * lengths[:, None]
         values, vectors = np.linalg.eigh(differences @ differences.T)
-        # Repeated pairs leave the polar factor undetermined in some directions, which are shrunk.
+        # If pairs repeat, some eigenvalues are 0, and the polar factor is not unique. With raised
+        # eigenvalues the frame is unique, and shorter in these directions.
         roots = np.sqrt(np.maximum(values, SINGULAR * values[-1]))
         pairs, lengths = _widest(points, differences.T @ (vectors / roots) @ vectors.T)
     return pairs, lengths

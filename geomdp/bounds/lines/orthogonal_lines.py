@@ -1,26 +1,28 @@
-"""Data sets on orthogonal lines: a private estimation of one number in each of many directions.
+"""Data sets on orthogonal lines: in each of many directions, a mechanism must estimate one number.
 
 Take i pairs of elements (x_j, x'_j) with answer differences w_j = Q(x_j) - Q(x'_j), orthonormal
 vectors u_1..u_i with delta_j = <u_j, w_j>, numbers of steps T_1..T_i and a number of copies b. For
 0 <= t_j <= T_j let X(t) hold b t_j copies of x_j and b (T_j - t_j) copies of x'_j for every j, and
 a fixed element up to n >= b sum_j T_j. Then n Q(X(t)) = constant + b sum_j t_j w_j.
 
-Fix all t_l but t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that t_j does not
-change: the rest estimates b t_j delta_j, and data sets of t_j and t_j + 1 are b replacements apart.
-With independent priors on the t_j, `private_line` bounds the error of this estimate from below by
-lambda_j, whatever the other t_l are. The errors of orthogonal directions add up:
+Fix all t_l but t_j. For any mechanism M, subtract from n <u_j, M(X(t))> the part that does not
+depend on t_j. The result is an estimate of b t_j delta_j, and the data sets of t_j and t_j + 1 are
+b replacements apart. With independent priors on the t_j, `private_line` bounds the error of this
+estimate from below by lambda_j, for all values of the other t_l. The errors in orthogonal
+directions add up:
 
     max_X E ||n (M(X) - Q(X))||_2^2  >=  b^2 sum_j lambda_j delta_j^2              (p = 2),
     max_X E ||n (M(X) - Q(X))||_2    >=  b (sum_j (lambda_j delta_j)^2)^(1/2)      (p = 1),
 
-the second because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in particular for a_j
-proportional to lambda_j delta_j. As ||e||_inf >= ||e||_2 / sqrt(k), it bounds the largest error
-too. Let C be the right-hand side (its root for p = 2) over sqrt(k). No epsilon-DP mechanism has
-error below C / n for data sets of n >= b sum_j T_j records, so an error alpha is excluded from
-b sum_j T_j to C / alpha records.
+The second inequality holds because ||e||_2 >= sum_j a_j |<u_j, e>| for every a of norm 1, in
+particular for a_j proportional to lambda_j delta_j. It also bounds the largest error, as
+||e||_inf >= ||e||_2 / sqrt(k). Let C be the right-hand side (its root for p = 2) divided by
+sqrt(k). No epsilon-DP mechanism has an error below C / n on all data sets of n >= b sum_j T_j
+records. So an error alpha is excluded for all n from b sum_j T_j to C / alpha.
 
-The frame u is the polar factor of W D, W = (w_1, ..., w_i) and D = diag(weights): with
-S = (D W^T W D)^(1/2), U^T W D = S, so delta_j = S_jj / D_jj. Only inner products of answers enter.
+The frame U = (u_1, ..., u_i) is the polar factor of W D, where W = (w_1, ..., w_i) and
+D = diag(weights). With S = (D W^T W D)^(1/2) it satisfies U^T W D = S, so delta_j = S_jj / D_jj.
+Thus only inner products of answers are needed.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import ExcludedRange
 from geomdp.bounds.certificates.workloads import (
@@ -46,8 +49,8 @@ from geomdp.bounds.lines.bayes_risk import PrivateLine, private_line
 from geomdp.bounds.rounding import rounded_down
 from geomdp.workloads import Workload
 
-#: Eigenvalues of D W^T W D below this share of the largest count as 0, which lowers S. Above it,
-#: roundings of 2^-52 of the largest move the root by less than `LENGTH_MARGIN`.
+#: Eigenvalues of D W^T W D below this share of the largest are taken as 0, which lowers S. For the
+#: others, rounding errors of 2^-52 of the largest change the root by less than `LENGTH_MARGIN`.
 LEAST_EIGENVALUE = 1e-9
 #: Relative margin by which C is rounded down.
 LENGTH_MARGIN = 5e-10
@@ -55,7 +58,9 @@ LENGTH_MARGIN = 5e-10
 
 @dataclass(frozen=True, eq=False)
 class OrthogonalLines:
-    """Pairs of elements, and the weights of their frame.
+    """Pairs of elements whose answers differ along orthogonal directions.
+
+    The pairs and the weights determine the directions, see the docstring of the module.
 
     Parameters
     ----------
@@ -64,9 +69,9 @@ class OrthogonalLines:
     elements : (E, ...) array
         Records of the workload's universe.
     pairs : (i, 2) array of int
-        Rows of `elements`, i at most k.
+        Row numbers of `elements`; i is at most k.
     weights : (i,) array
-        D, above 0.
+        The diagonal of D, above 0.
 
     Raises
     ------
@@ -76,7 +81,22 @@ class OrthogonalLines:
 
     Notes
     -----
-    O(i^2 k + i^3).
+    Cost: O(i^2 k + i^3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> lines = gd.bounds.OrthogonalLines(
+    ...     gd.workloads.Marginals(4, 1),
+    ...     elements=np.array([[0, 0, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]),
+    ...     pairs=np.array([[0, 1], [0, 2]]),
+    ...     weights=np.ones(2),
+    ... )
+    >>> lines
+    OrthogonalLines(Marginals(d=4, k=1), 2 pairs)
+    >>> np.round(lines.lengths, 4)
+    array([1.4142, 1.4142])
     """
 
     workload: Workload
@@ -85,6 +105,7 @@ class OrthogonalLines:
     weights: FloatArray
 
     def __post_init__(self) -> None:
+        check_type(self.workload, Workload, "workload")
         elements = self.workload.universe.validate(self.elements)
         pairs = element_rows(self.pairs, len(elements), "pairs")
         if pairs.shape[1] != 2:
@@ -113,7 +134,8 @@ class OrthogonalLines:
         values, vectors = np.linalg.eigh(gram * np.outer(weights, weights))
         kept = values > LEAST_EIGENVALUE * values[-1]
         inverse_root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        # <u_j, w_j> from u = W D S^-1. S_jj / D_jj would amplify rounding where D_jj is tiny.
+        # Compute <u_j, w_j> from U = W D S^-1. The equal S_jj / D_jj would amplify rounding errors
+        # if D_jj is tiny.
         return np.asarray(np.abs(((inverse_root * weights) * gram).sum(axis=1)))
 
     def document(self) -> dict[str, Any]:
@@ -129,7 +151,7 @@ class OrthogonalLines:
 
 @dataclass(frozen=True, eq=False)
 class LinePlan:
-    """Numbers of steps on orthogonal lines, and the errors that they exclude.
+    """Numbers of steps on orthogonal lines, and the error that they exclude for each n.
 
     Parameters
     ----------
@@ -138,7 +160,7 @@ class LinePlan:
     steps : (i,) array of int
         T_1, ..., T_i.
     copies : int
-        Records b exchanged in one step.
+        Number of records b that one step replaces.
     known : tuple of PrivateLine
         The bound for each different number of steps, fewest first.
     scale : float
@@ -167,6 +189,18 @@ class LineRung(ExcludedRange):
         Least and largest number of records excluded.
     plan : LinePlan
         The lines and the steps on them.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.orthogonal_lines_bound(gd.workloads.Histogram(4), epsilon=0.1, alpha=0.02)
+    >>> rung = bound.certificate.rungs[0]
+    >>> rung.first, rung.last
+    (1, 16)
+    >>> print(textwrap.fill(rung.said, 80))
+    data sets on 1 orthogonal lines, up to 1 steps of 1 replacements long, leave an
+    error of 0.02099
     """
 
     plan: LinePlan
@@ -176,7 +210,7 @@ class LineRung(ExcludedRange):
 
     @property
     def said(self) -> str:
-        """How many lines, and the error that every mechanism has on one of their data sets."""
+        """The number of lines, and the least error of a mechanism on the worst of the data sets."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
             f"data sets on {len(steps)} orthogonal lines, up to {steps.max()} steps of "
@@ -204,7 +238,7 @@ class LineRung(ExcludedRange):
 def line_plan(
     lines: OrthogonalLines, steps: IntArray, copies: int, epsilon: float, power: int
 ) -> LinePlan:
-    """The plan of T_j = `steps` (i,) with b = `copies` on each line.
+    """The plan with T_j = `steps` (i,) and b = `copies` on each line.
 
     `epsilon` is the privacy loss of one replaced record, and `power` the moment p of the error.
     """

@@ -33,6 +33,21 @@ class LinearCode:
     ------
     ValueError
         If entries are not 0 or 1, or generators are dependent.
+
+    Examples
+    --------
+    The four words 000, 110, 011 and 101, any two of which differ in two bits:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> code = gd.bounds.LinearCode(np.array([[1, 1, 0], [0, 1, 1]]))
+    >>> code
+    LinearCode(4 words of 3 bits, distance 2)
+    >>> code.words(np.arange(4))
+    array([[0, 0, 0],
+           [1, 1, 0],
+           [0, 1, 1],
+           [1, 0, 1]])
     """
 
     generators: IntArray
@@ -84,6 +99,12 @@ def greedy_code(length: int, distance: int) -> LinearCode:
     ------
     ValueError
         If `distance` is above `length`, or one of them is below 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.bounds.greedy_code(16, 4)
+    LinearCode(512 words of 16 bits, distance 4)
     """
     whole(length, "length")
     whole(distance, "distance", maximum=length)

@@ -1,4 +1,4 @@
-"""Largest cliques of small graphs, by branch and bound."""
+"""A largest clique of a small graph, by branch and bound."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ MAX_VERTICES = 256
 def largest_clique(adjacency: BoolArray) -> IntArray:
     """Vertices of a clique of the largest size, ascending.
 
-    `adjacency` (n, n) is symmetric, and its diagonal is not read. Branch and bound: the number of
-    colours of a greedy colouring bounds the clique that the candidates can still add (Tomita and
-    Seki 2003). Exact, exponential in the worst case; ``ValueError`` for more than 256 vertices.
+    `adjacency` (n, n) is symmetric, and its diagonal is not read. The result is exact. The search
+    is a branch and bound: a greedy colouring of the candidates needs at least as many colours as
+    they can add vertices to a clique (Tomita and Seki 2003). It can take exponential time. A graph
+    of more than 256 vertices raises ``ValueError``.
     """
     if len(adjacency) > MAX_VERTICES:
         raise ValueError(f"a graph must have at most {MAX_VERTICES} vertices, got {len(adjacency)}")
-    # Vertices of large degree first: the colouring is then tighter.
+    # Vertices of large degree come first because a greedy colouring then needs fewer colours.
     order = np.argsort(-adjacency.sum(axis=1), kind="stable")
     matrix = adjacency[np.ix_(order, order)]
     np.fill_diagonal(matrix, False)
@@ -34,7 +35,8 @@ def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int
     if not candidates:
         return chosen if len(chosen) > len(best) else best
     for vertex, colours in reversed(_colouring(masks, candidates)):
-        # The vertices up to this one have `colours` colours, and a clique has one of each at most.
+        # This vertex and those before it have `colours` colours, and a clique holds at most one
+        # vertex of each colour. So no clique that can still be found is larger than `best`.
         if len(chosen) + colours <= len(best):
             break
         best = _expand(masks, [*chosen, vertex], candidates & masks[vertex], best)
@@ -43,7 +45,7 @@ def _expand(masks: list[int], chosen: list[int], candidates: int, best: list[int
 
 
 def _colouring(masks: list[int], candidates: int) -> list[tuple[int, int]]:
-    """Candidates in order of a greedy colouring, each with its colour from 1."""
+    """The candidates in the order of a greedy colouring, each with its colour 1, 2, ..."""
     coloured: list[tuple[int, int]] = []
     colour = 0
     while candidates:

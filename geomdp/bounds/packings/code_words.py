@@ -10,6 +10,7 @@ import numpy as np
 
 from geomdp._typing import IntArray
 from geomdp._validation import whole
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
@@ -35,6 +36,20 @@ class CodeWords(PackingFamily):
         Outer code of length L over a field of q symbols, at most the number of words of `inner`.
     inner : LinearCode
         Inner code with words of b bits, L b <= d. Symbol a is written as word number a.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> inner = gd.bounds.greedy_code(8, 4)
+    >>> inner
+    LinearCode(8 words of 8 bits, distance 4)
+    >>> outer = gd.bounds.ReedSolomon(prime=7, length=2, degree=1)
+    >>> packing = gd.bounds.CodeWords(16, outer, inner)
+    >>> round(packing.separation(gd.bounds.MeanL2()), 4)
+    0.7071
+    >>> gd.bounds.certify([packing], epsilon=0.1, alpha=0.1)
+    Bound(sc > 30, 0 assumptions)
     """
 
     attributes: int
@@ -42,6 +57,8 @@ class CodeWords(PackingFamily):
     inner: LinearCode
 
     def __post_init__(self) -> None:
+        check_type(self.outer, ReedSolomon, "outer")
+        check_type(self.inner, LinearCode, "inner")
         whole(self.attributes, "attributes", minimum=self.outer.length * self.inner.length)
         whole(self.outer.prime, "symbols", maximum=self.inner.count)
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from geomdp._typing import FloatArray, IntArray
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.rung import PackingFamily
 from geomdp.bounds.certificates.workloads import (
     bounded_answers,
@@ -54,6 +55,25 @@ class Packing(PackingFamily):
     -----
     All M means take one sparse product, O(M s k). Distances and separations compare all pairs of
     data sets, O(M^2) comparisons.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> packing = gd.bounds.Packing(
+    ...     gd.workloads.Histogram(4),
+    ...     elements=np.arange(4),
+    ...     datasets=np.array([[0, 1], [0, 2], [0, 3], [1, 2]]),
+    ... )
+    >>> packing.means
+    array([[0.5, 0.5, 0. , 0. ],
+           [0.5, 0. , 0.5, 0. ],
+           [0.5, 0. , 0. , 0.5],
+           [0. , 0.5, 0.5, 0. ]])
+    >>> packing.distance
+    2
+    >>> round(packing.separation(gd.bounds.MeanL2()), 4)
+    0.3536
     """
 
     workload: Workload
@@ -62,6 +82,7 @@ class Packing(PackingFamily):
     origin: str = "listed"
 
     def __post_init__(self) -> None:
+        check_type(self.workload, Workload, "workload")
         elements = self.workload.universe.validate(self.elements)
         datasets = element_rows(self.datasets, len(elements), "datasets")
         object.__setattr__(self, "elements", elements)

@@ -1,4 +1,4 @@
-"""Local search: exchanges of single records that move the answers of a packing apart."""
+"""Local search: replace single records so that the answers of a packing move apart."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bounds.metrics import Metric
 
-#: Elements drawn as candidates for one exchange.
+#: Number of elements drawn as candidates for one exchange.
 CANDIDATES = 32
 
 
@@ -27,11 +27,11 @@ def spread_out(
     exchanges: int,
     rng: np.random.Generator,
 ) -> IntArray:
-    """`datasets` after exchanges of records that never lower the least separation.
+    """`datasets` after exchanges of single records that never lower the least separation.
 
-    One step picks a data set that is closest to another, one of its records, and 32 random
-    elements. The record is exchanged for the element that brings the data set's answer farthest
-    from all others, if that is farther than before.
+    One step picks a data set with the least distance to another, one of its records, and 32 random
+    elements. For each element it computes how far the data set would be from all others if the
+    element replaced the record. The best element replaces it if this distance has increased.
 
     Parameters
     ----------
@@ -49,7 +49,11 @@ def spread_out(
     Returns
     -------
     (M, s) array of int
-        The data sets, O(M k) for each candidate.
+        The improved data sets.
+
+    Notes
+    -----
+    Cost: O(M k) for each candidate.
     """
     datasets = datasets.copy()
     if len(datasets) == 1:
@@ -58,8 +62,8 @@ def spread_out(
     means = means_of(answers, datasets)
     nearest = np.array([_nearest(metric, means, i) for i in range(len(means))])
     for _ in range(exchanges):
-        # Where an exchange moved a data set away, `nearest` of the others is only a lower bound.
-        # Recompute it for the data set at the minimum before using it.
+        # An exchange moves a data set away from others, so their entries of `nearest` are only
+        # lower bounds. Recompute the least entry before using it.
         closest = int(nearest.argmin())
         nearest[closest] = _nearest(metric, means, closest)
         if nearest[closest] > nearest.min():
@@ -81,7 +85,7 @@ def spread_out(
 
 
 def _nearest(metric: Metric, means: FloatArray, i: int) -> float:
-    """Distance of data set i from the others."""
+    """Distance of data set i from the nearest other one."""
     distances = metric.norm(means - means[i])
     distances[i] = np.inf
     return float(distances.min())

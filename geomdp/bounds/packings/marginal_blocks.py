@@ -6,15 +6,16 @@ v_j = (1 + h_j) / 2 in {0, 1}^d'. The data set of a function f holds, for each o
 J^(l-1) tuples j, the record (v_{j_1}, ..., v_{j_{l-1}}, f(j)).
 
 Keep only the queries that take one attribute of each part, and apply P x ... x P x I to their
-answers, P = I - 11^T / d'. Neither step increases a norm. P v_j = h_j / 2, so the records of
-different tuples become orthogonal, and
+answers, with P = I - 11^T / d'. Neither step increases a norm. As P v_j = h_j / 2, the answers of
+records of different tuples become orthogonal, and
 
     ||Q(X_f) - Q(X_g)||_2 >= (1/s) 2^-(l-1) d'^((l-1)/2) (sum_j ||f(j) - g(j)||^2)^(1/2).
 
-The last part of a record holds B words of a binary code with minimum distance D (attributes left
-over are 0). The s B words of a data set are the symbols of one word of a Reed-Solomon code over
-F_q. Two of its words differ in at least c symbols, so the sum is at least c D. The published choice
-is B = 1; more and shorter words need only codes that are small enough to be searched.
+The last part of a record holds B words of a binary code with minimum distance D; the remaining
+attributes are 0. A data set thus holds s B binary words. They stand for the symbols of one word of
+a Reed-Solomon code over F_q. Any two words of this code differ in at least c symbols, so the sum is
+at least c D. The paper takes B = 1. With more and shorter words, the binary codes are small enough
+to be found by search.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from scipy.linalg import hadamard
 
 from geomdp._typing import IntArray
 from geomdp._validation import whole
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.certificates.workloads import workload_subject
 from geomdp.bounds.metrics import Metric, WorstCase
@@ -51,10 +53,31 @@ class MarginalBlocks(PackingFamily):
     part : int
         d', a power of two, at least 2, with (l - 1) d' < d.
     code : LinearCode
-        Words of at most d - (l - 1) d' bits; B of them fit.
+        Binary code with words of at most d - (l - 1) d' bits. B is how many words fit.
     functions : ReedSolomon
-        Length s B for some s <= (d' - 1)^(l - 1), over a field of q <= 2^r symbols, symbol a
-        standing for word number a; symbols i B to (i + 1) B - 1 are f at tuple i.
+        Code of length s B for some s <= (d' - 1)^(l - 1), over a field of q <= 2^r symbols. Symbol
+        a stands for word number a of `code`. Symbols i B to (i + 1) B - 1 of a word are the values
+        of f at tuple i.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, `part` is not a power of two, or `code` or `functions` is of
+        another type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> code = gd.bounds.greedy_code(4, 2)
+    >>> functions = gd.bounds.ReedSolomon(prime=3, length=3, degree=1)
+    >>> blocks = gd.bounds.MarginalBlocks(8, width=2, part=4, code=code, functions=functions)
+    >>> blocks
+    MarginalBlocks(Marginals(d=8, k=2), part=4, LinearCode(4 words of 4 bits, distance 2))
+    >>> blocks.size
+    3
+    >>> round(blocks.separation(gd.bounds.MeanL2()), 4)
+    0.1543
     """
 
     attributes: int
@@ -67,6 +90,8 @@ class MarginalBlocks(PackingFamily):
         return f"MarginalBlocks({self.workload!r}, part={self.part}, {self.code!r})"
 
     def __post_init__(self) -> None:
+        check_type(self.code, LinearCode, "code")
+        check_type(self.functions, ReedSolomon, "functions")
         whole(self.attributes, "attributes")
         whole(self.width, "width", minimum=2, maximum=self.attributes)
         whole(self.part, "part", minimum=2)
@@ -114,8 +139,8 @@ class MarginalBlocks(PackingFamily):
     def separation(self, metric: Metric) -> float:
         """2^-(l-1) d'^((l-1)/2) sqrt(c D / k) / s, k = C(d, l).
 
-        For the worst case k is the number of queries in the block: their largest answer is at
-        least their root mean square.
+        For the worst case, k is only the number of queries that take one attribute of each part.
+        The largest of their answers is at least their root mean square.
         """
         others = self.width - 1
         square = self.functions.differing * self.code.distance * (self.part / 4) ** others
@@ -125,13 +150,13 @@ class MarginalBlocks(PackingFamily):
         return math.sqrt(square / queries) / self.size * (1 - MARGIN)
 
     def tuples(self) -> IntArray:
-        """The first s tuples of column numbers 0..J-1, last fastest: (s, l - 1)."""
+        """The first s tuples of columns 0..J-1: (s, l - 1). The last entry varies fastest."""
         columns = self.part - 1
         places = columns ** np.arange(self.width - 2, -1, -1)
         return np.arange(self.size)[:, None] // places % columns
 
     def records(self, words: IntArray) -> IntArray:
-        """Records of the data sets of some `words` (b, s B) of the functions: (b, s, d)."""
+        """Records of the data sets that some `words` (b, s B) of `functions` define: (b, s, d)."""
         blocks = (1 + hadamard(self.part, dtype=np.int64)[:, 1:].T) // 2
         first = blocks[self.tuples()].reshape(self.size, -1)
         last = self.code.words(words.ravel()).reshape(len(words), self.size, -1)
@@ -140,7 +165,7 @@ class MarginalBlocks(PackingFamily):
         return np.concatenate([heads, last, unused], axis=2)
 
     def packing(self, words: IntArray) -> Packing:
-        """The data sets of some `words` (b, s B), listed."""
+        """The data sets that some `words` (b, s B) of `functions` define, as a listed packing."""
         records = self.records(words).reshape(-1, self.attributes)
         elements, rows = np.unique(records, axis=0, return_inverse=True)
         return Packing(self.workload, elements, rows.reshape(len(words), -1), "marginal blocks")

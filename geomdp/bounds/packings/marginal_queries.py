@@ -17,12 +17,12 @@ from geomdp.bounds.packings.marginal_blocks import MarginalBlocks
 from geomdp.bounds.packings.reed_solomon import ReedSolomon, prime_at_most
 from geomdp.privacy import Adjacency
 
-#: Numbers of tuples tried grow by this factor.
+#: Ratio of each number of tuples that is tried to the one before.
 LENGTH_RATIO = 2**0.25
-#: Degrees tried for one number of tuples, as shares of it.
+#: Degrees that are tried for one length of a code, as shares of the length.
 DEGREE_SHARES = tuple(i / 8 for i in range(1, 9))
 
-#: Bits of the inner words of concatenated codes.
+#: Numbers of bits of the binary codes that are tried.
 INNER_LENGTHS = (16, 24, 32, 48, 64)
 
 
@@ -47,19 +47,32 @@ def marginal_bound(
     Returns
     -------
     Bound
-        For l = 1 from the best code; for l >= 2 from Hadamard blocks with Reed-Solomon functions of
-        growing length, over the splits of the attributes and the codes tried. Unconditional:
-        for constant width a constant times d / (alpha eps) (l = 1) or
-        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}, once alpha is small enough.
+        ``Side.LOWER``, unconditional. Let l be the width. For l = 1 it is proved by concatenated
+        codes, and for l >= 2 by Hadamard blocks (`MarginalBlocks`), in both cases by the best ones
+        of those tried. If l is constant and alpha is small enough, the bound is at least a constant
+        times d / (alpha eps) for l = 1, and for l >= 2 a constant times
+        min{d^((l+1)/2) / (alpha eps), d / (alpha^2 eps)}.
 
     Raises
     ------
     SideConditionError
-        If not even one record is excluded.
+        If the bound does not exclude even one record.
 
     References
     ----------
     Nikolov 2022, Theorem 25; formula sheet JL-T25.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.marginal_bound(16, 1, epsilon=1.0, alpha=0.05)
+    >>> bound
+    Bound(sc > 15, 0 assumptions)
+    >>> print(textwrap.fill(bound.statement, 80))
+    no mechanism has 1-DP (replace-one), mean l2 error per query 0.05 with 15
+    records or fewer; with 15 records, 2039 data sets 7 replacements apart have
+    answers 0.202 apart
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
     whole(width, "width", maximum=whole(attributes, "attributes"))
@@ -72,7 +85,7 @@ def marginal_bound(
 
 
 def _code_words(attributes: int) -> Iterator[CodeWords]:
-    """Packings by plain and by concatenated codes."""
+    """Packings by binary codes alone (outer length 1) and by concatenated codes."""
     for inner in _codes(attributes):
         symbols = prime_at_most(inner.count)
         length = min(attributes // inner.length, symbols)
@@ -81,7 +94,7 @@ def _code_words(attributes: int) -> Iterator[CodeWords]:
 
 
 def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[MarginalBlocks]:
-    """Blocks for all splits of the attributes, codes, numbers of tuples and degrees."""
+    """Blocks for all splits of the attributes, binary codes, numbers of tuples and degrees."""
     for part in _parts(attributes, width):
         rest = attributes - (width - 1) * part
         for code in _codes(rest):
@@ -96,7 +109,11 @@ def _marginal_blocks(attributes: int, width: int, problem: Problem) -> Iterator[
 
 
 def _parts(attributes: int, width: int) -> list[int]:
-    """Sizes d' of the first parts: at least a third of an even share, and two attributes left."""
+    """Sizes d' to try for the first parts.
+
+    Each is a power of two, at least a third of an even share d / l (if that is at least 2), and
+    leaves at least two attributes for the last part.
+    """
     powers = (1 << i for i in range(1, attributes.bit_length()))
     return [
         part
@@ -106,9 +123,10 @@ def _parts(attributes: int, width: int) -> list[int]:
 
 
 def _codes(attributes: int) -> Iterator[LinearCode]:
-    """Codes of more than two words for a part of that many attributes.
+    """Binary codes of more than two words, and of at most `attributes` bits.
 
-    Of the codes of one length, a smaller distance is kept only if it allows more words.
+    For one length, the codes come in order of decreasing distance. A code is skipped if it does not
+    have more words than the codes of larger distance before it.
     """
     for bits in sorted({min(attributes, length) for length in INNER_LENGTHS}):
         most = 2
@@ -122,7 +140,7 @@ def _codes(attributes: int) -> Iterator[LinearCode]:
 def _lengths(most: int, problem: Problem) -> list[int]:
     """Growing numbers of tuples s from 1 up to `most`, as long as answers can be far enough apart.
 
-    ||Q(X_f) - Q(X_g)|| / sqrt(k) is at most sqrt(2 s) / s, as for sets of s elements.
+    The separation proved for s tuples is at most sqrt(2 s) / s, so s is at most 2 / (c alpha)^2.
     """
     room = 2 / problem.required_separation**2
     most = max(1, math.floor(min(room, most)))
@@ -133,5 +151,5 @@ def _lengths(most: int, problem: Problem) -> list[int]:
 
 
 def _degrees(length: int) -> list[int]:
-    """Degrees from 1 to `length`, at most eight."""
+    """At most eight degrees from 1 to `length`."""
     return sorted({max(1, round(share * length)) for share in DEGREE_SHARES})

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from geomdp._typing import IntArray
 from geomdp._validation import positive
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.packings.reed_solomon import ReedSolomon
 
-#: Relative error allowed to the number of words of a code, computed from its logarithm.
+#: Relative error allowed in a number of sets that is computed from its logarithm.
 COUNT_ERROR = 1e-13
 
 
+@runtime_checkable
 class SetFamily(Protocol):
-    """A family of sets, given by a rule and not listed."""
+    """A family of sets that is given by a rule, because it is too large for a list."""
 
     @property
     def log_count(self) -> float:
@@ -50,13 +52,20 @@ class Singletons:
     Parameters
     ----------
     log_count : float
-        ln of their number, above 0.
+        ln of the number of sets, above 0.
+
+    Examples
+    --------
+    >>> import math
+    >>> import geomdp as gd
+    >>> gd.bounds.RandomSignSets(500, gd.bounds.Singletons(math.log(1000)))
+    RandomSignSets(500 queries, Singletons(log_count=6.907755278982137), failure=1e-06)
     """
 
     log_count: float
 
     size = 1
-    #: Two different single elements make up their symmetric difference.
+    #: The symmetric difference of two different sets of one element holds both elements.
     difference = 2
 
     def __post_init__(self) -> None:
@@ -64,7 +73,7 @@ class Singletons:
 
     @property
     def log_universe(self) -> float:
-        """ln of their number."""
+        """ln of the number of elements, which is the number of sets."""
         return self.log_count
 
     def document(self) -> dict[str, Any]:
@@ -76,16 +85,32 @@ class Singletons:
 class ReedSolomonSets:
     """The sets {(i, w_i) : i < s} over the words w of a Reed-Solomon code (q, s, t).
 
-    The universe is s blocks of q elements; (i, a) is element i q + a. There are q^t sets, and two
-    of them share at most t - 1 elements.
+    The universe has s blocks of q elements each. Element number i q + a stands for the pair (i, a).
+    There are q^t sets, and any two of them share at most t - 1 elements.
 
     Parameters
     ----------
     code : ReedSolomon
         Words of length s.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sets = gd.bounds.ReedSolomonSets(gd.bounds.ReedSolomon(prime=5, length=3, degree=1))
+    >>> sets.elements(sets.code.words())
+    array([[ 0,  5, 10],
+           [ 1,  6, 11],
+           [ 2,  7, 12],
+           [ 3,  8, 13],
+           [ 4,  9, 14]])
+    >>> sets.difference
+    6
     """
 
     code: ReedSolomon
+
+    def __post_init__(self) -> None:
+        check_type(self.code, ReedSolomon, "code")
 
     @property
     def log_count(self) -> float:
@@ -128,10 +153,11 @@ class ReedSolomonSets:
 
 
 def log_whole(log_count: float) -> float:
-    """ln of the largest whole number M that is at most e^log_count: a packing has M sets.
+    """ln M for the largest whole number M that is at most e^log_count.
 
-    Beyond e^36 > 2^51 the two agree to float64. The relative margin keeps the count of a code,
-    whose logarithm is known to 1e-15, from falling to the next lower whole number.
+    M is the number of sets of a packing. Above e^36 > 2^51, ln M and `log_count` agree to float64.
+    Below, e^log_count is raised by a small margin first. Otherwise its rounding error could lower M
+    by one if it is the number of words of a code, which is a whole number.
     """
     if log_count > 36:
         return log_count

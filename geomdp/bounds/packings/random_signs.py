@@ -1,17 +1,18 @@
 """Packings for random sign queries, given by a rule: the family of Theorem 24 (JL-T24).
 
-k queries with independent uniform values +-1 on each element. For a family of s-sets S whose
-symmetric differences have at least w elements, let X_S hold the elements of S once each. For one
-pair, v = p_S - p_T has ||v||^2 >= w / s^2, and <signs, v> / ||v|| = Y has E Y^2 = 1 and
-E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. As e^(-x) <= 1 - x + x^2 / 2 for x >= 0, for every
-tilt x in (0, 1)
+Each of k queries takes independent uniform values +-1 on the elements. For a family of s-sets S
+whose symmetric differences have at least w elements, let X_S hold the elements of S once each, and
+let p_S be their uniform distribution. For one pair, v = p_S - p_T has ||v||^2 >= w / s^2. For the
+signs of one query, Y = <signs, v> / ||v|| has E Y^2 = 1 and
+E Y^4 = 3 - 2 sum v_j^4 / ||v||^4 <= 3 - 1 / s. As e^(-x) <= 1 - x + x^2 / 2 for x >= 0, every
+tilt x in (0, 1) gives
 
-    Pr[(1/k) sum of k copies of Y^2 <= 1 - delta] <= e^(-k rate),
+    Pr[the mean of Y^2 over the k queries <= 1 - delta] <= e^(-k rate),
     rate = -x (1 - delta) - ln(1 - x + (3 - 1/s) x^2 / 2).
 
 By a union bound over all pairs of M sets, ||Q(X_S) - Q(X_T)|| / sqrt(k) > sqrt((1 - delta) w) / s
-holds for all of them with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. It depends
-on ln M alone, so the sets need not be listed.
+holds for all of them with probability at least 1 - (M^2 / 2) e^(-k rate) over the signs. This bound
+depends on the family only through ln M, w and s, so the sets need not be listed.
 """
 
 from __future__ import annotations
@@ -26,27 +27,28 @@ from scipy.optimize import brentq
 
 from geomdp._typing import FloatArray
 from geomdp._validation import probability, whole
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.problem import SideConditionError
 from geomdp.bounds.certificates.rung import MARGIN, PackingFamily
 from geomdp.bounds.metrics import MEAN_L2, Metric
 from geomdp.bounds.packings.nearly_disjoint_sets import ReedSolomonSets, SetFamily, log_whole
 from geomdp.bounds.rounding import rounded_up
 
-#: Default probability over the signs that a bound fails: the level of this library's tests.
+#: Default probability over the signs that a bound fails; the tests of this library use it, too.
 FAILURE = 1e-6
-#: Largest number of signs drawn for a check of sampled pairs.
+#: Largest number of signs that `check_sample` draws.
 SAMPLED_SIGNS = 1 << 21
-#: Largest number of pairs of sets drawn for that check.
+#: Largest number of pairs of sets that `check_sample` draws.
 SAMPLED_PAIRS = 8
 
 
 class UnionBoundError(SideConditionError):
-    """There are too many sets for the number of queries."""
+    """The family has too many sets for a union bound with this number of queries."""
 
 
 @dataclass(frozen=True)
 class RandomSignSets(PackingFamily):
-    """The data sets X_S of a family of sets, for k random sign queries, given by a rule.
+    """One data set X_S for each set S of a family, for k random sign queries; given by a rule.
 
     Parameters
     ----------
@@ -57,13 +59,23 @@ class RandomSignSets(PackingFamily):
     failure : float
         Probability over the signs that some pair is closer than `separation` says, in (0, 1).
     seed : int
-        The sign of query i at element e is entry i of ``numpy.random.default_rng([seed, e])``'s
-        k signs. Only sampled checks draw them.
+        Seed of the signs. ``numpy.random.default_rng([seed, e])`` draws the signs of the k queries
+        at element e. Only sampled checks draw them.
 
     Raises
     ------
     UnionBoundError
         If 2 ln M + ln(1 / (2 failure)) is not below k times the largest rate.
+
+    Examples
+    --------
+    >>> import math
+    >>> import geomdp as gd
+    >>> packing = gd.bounds.RandomSignSets(500, gd.bounds.Singletons(math.log(1000)))
+    >>> round(packing.separation(gd.bounds.MeanL2()), 3)
+    1.109
+    >>> packing.failure
+    1e-06
     """
 
     queries: int
@@ -75,14 +87,15 @@ class RandomSignSets(PackingFamily):
         whole(self.queries, "queries")
         whole(self.seed, "seed", minimum=0)
         probability(self.failure, "failure")
-        _ = self._least  # raises where the union bound proves nothing
+        check_type(self.sets, SetFamily, "sets")
+        _ = self._least  # raises UnionBoundError if the union bound proves nothing
 
     def __repr__(self) -> str:
         return f"RandomSignSets({self.queries} queries, {self.sets!r}, failure={self.failure:g})"
 
     @cached_property
     def _least(self) -> tuple[float, float]:
-        """The least delta that the union bound allows, and the tilt x at which it does."""
+        """The least delta that the union bound allows, and the tilt x of its proof."""
         needed = (2 * self.sets.log_count - math.log(2 * self.failure)) / self.queries
         return _least_deviation(needed, self.sets.size)
 
@@ -93,7 +106,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def tilt(self) -> float:
-        """The tilt x at which it does."""
+        """The tilt x for which the union bound allows `deviation`."""
         return self._least[1]
 
     @property
@@ -103,7 +116,7 @@ class RandomSignSets(PackingFamily):
 
     @property
     def log_others(self) -> float:
-        """ln(M - 1), M the largest whole number not above the count of the family."""
+        """ln(M - 1), where M is the number of sets, rounded down to a whole number."""
         count = log_whole(self.sets.log_count)
         return count + math.log1p(-math.exp(-count)) if count > 0 else -math.inf
 
@@ -113,14 +126,14 @@ class RandomSignSets(PackingFamily):
         return self.sets.size
 
     def separation(self, metric: Metric) -> float:
-        """sqrt((1 - delta) w) / s, in all three metrics: the largest modulus is no smaller."""
+        """sqrt((1 - delta) w) / s in every metric, as the largest modulus is no smaller."""
         del metric
         difference = (1 - self.deviation) * self.sets.difference
         return math.sqrt(difference) / self.size * (1 - MARGIN)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """The probability over the signs, and what was sampled."""
+        """The probability over the signs, and the number of pairs that were sampled."""
         said = (
             "the signs are independent and uniform on at least "
             f"e^{rounded_up(self.sets.log_universe)} elements; for sets of {self.size} elements, "
@@ -134,13 +147,13 @@ class RandomSignSets(PackingFamily):
 
     @property
     def sampled_pairs(self) -> int:
-        """Pairs of data sets whose answers are drawn by `check_sample`."""
+        """Number of pairs of data sets whose answers `check_sample` draws."""
         if not isinstance(self.sets, ReedSolomonSets):
             return 0
         return min(SAMPLED_PAIRS, SAMPLED_SIGNS // (2 * self.size * self.queries))
 
     def signs(self, element: int) -> FloatArray:
-        """Answers (k,) of one element."""
+        """Signs (k,) of the queries at one element, which are its answers."""
         draws = np.random.default_rng([self.seed, element]).integers(2, size=self.queries)
         return np.asarray(2.0 * draws - 1)
 
@@ -158,7 +171,7 @@ class RandomSignSets(PackingFamily):
         least = self.separation(MEAN_L2)
         for _ in range(self.sampled_pairs):
             first, second = self.sets.elements(self.sets.code.sample(2, rng))
-            # Two equal words are one set, not a pair.
+            # Two equal words are the same set, so there is no pair to check.
             if (first == second).all():
                 continue
             total = np.zeros(self.queries)
@@ -183,22 +196,22 @@ class RandomSignSets(PackingFamily):
 
 
 def rate(deviation: float, tilt: float, size: int) -> float:
-    """The exponent of the tail at `deviation` delta in (0, 1) and `tilt` x, for sets of `size`."""
+    """The rate for `deviation` delta in (0, 1), `tilt` x and sets of `size` elements."""
     return -tilt * (1 - deviation) - _log_moment(tilt, size)
 
 
 def _log_moment(tilt: float, size: int) -> float:
-    """The bound ln(1 - x + (3 - 1/s) x^2 / 2) on ln E e^(-x Y^2), also for tiny x."""
+    """ln(1 - x + (3 - 1/s) x^2 / 2), a bound on ln E e^(-x Y^2); accurate also for tiny x."""
     return math.log1p(-tilt + (3 - 1 / size) * tilt**2 / 2)
 
 
 def _least_deviation(needed: float, size: int) -> tuple[float, float]:
-    """Smallest delta with a rate of `needed`, rounded up, and its tilt.
+    """The smallest delta, rounded up, whose rate is at least `needed`, and its tilt.
 
-    For given x the rate is linear in delta, so delta(x) = 1 + (needed + ln moment(x)) / x. Where
-    delta is least, 1 - delta is the derivative of -ln moment: an equation in x with one root left
-    of the least moment. Any x proves the bound, so only delta(x) has to be accurate: with
-    `_log_moment` it is to a few 2^-53, far below the margin.
+    For a given tilt x the rate is linear in delta, so delta(x) = 1 + (needed + ln moment(x)) / x.
+    At the least delta, 1 - delta equals the derivative of -ln moment. This equation in x has one
+    root to the left of the least moment. Every x proves a bound, so x need not be accurate, but
+    delta(x) must be. Computed with `_log_moment`, its error is a few 2^-53, far below the margin.
     """
     fourth = 3 - 1 / size
 
@@ -210,7 +223,7 @@ def _least_deviation(needed: float, size: int) -> tuple[float, float]:
     if not excess(top) > 0:
         raise UnionBoundError(
             f"2 ln M + ln(1 / (2 failure)) per query must be below {excess(top) + needed:.4g}, "
-            f"got {needed:.4g}: fewer sets or more queries"
+            f"got {needed:.4g}; take fewer sets or more queries"
         )
     tilt = float(brentq(excess, 1e-12, top, xtol=1e-15)) if excess(1e-12) < 0 else 1e-12
     deviation = 1 + (needed + _log_moment(tilt, size)) / tilt

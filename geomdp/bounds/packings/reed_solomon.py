@@ -11,9 +11,10 @@ import numpy as np
 from geomdp._typing import IntArray
 from geomdp._validation import whole
 
-#: Largest field: its elements, and element numbers of a universe of blocks, must be int64.
+#: Largest size of a field. The elements of a field, and the numbers i q + a of `ReedSolomonSets`,
+#: are int64.
 MAX_PRIME = 1 << 60
-#: Largest field in which a product plus an element is an int64.
+#: Largest size of a field for which a product of two elements plus a third is an int64.
 MAX_INT64_PRIME = 1 << 31
 #: Largest number of words that are listed.
 MAX_WORDS = 1 << 20
@@ -23,17 +24,28 @@ MAX_WORDS = 1 << 20
 class ReedSolomon:
     """The words (p(0), ..., p(length - 1)) of all polynomials p of degree < `degree` over F_prime.
 
-    prime^degree words; two polynomials agree in at most degree - 1 points, so any two words differ
-    in at least length - degree + 1 positions.
+    The code has prime^degree words. Two polynomials agree in at most degree - 1 points, so any two
+    words differ in at least length - degree + 1 positions.
 
     Parameters
     ----------
     prime : int
-        Size q of the field, below 2^60.
+        Size q of the field, a prime below 2^60.
     length : int
         Number of positions s, at most q.
     degree : int
         Number of coefficients t, from 1 to s.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> code = gd.bounds.ReedSolomon(prime=5, length=4, degree=2)
+    >>> code.words().shape
+    (25, 4)
+    >>> code.differing
+    3
+    >>> code.words()[7]
+    array([2, 3, 4, 0])
     """
 
     prime: int
@@ -54,7 +66,7 @@ class ReedSolomon:
 
     @property
     def log_others(self) -> float:
-        """ln of the number of words less one."""
+        """ln(q^t - 1): the logarithm of the number of words other than a given one."""
         return self.log_count + math.log1p(-math.exp(-self.log_count))
 
     @property
@@ -63,7 +75,7 @@ class ReedSolomon:
         return self.length - self.degree + 1
 
     def words(self) -> IntArray:
-        """All words, by the number whose base-q digits are the coefficients: (q^t, length).
+        """All words: (q^t, length). The base-q digits of a row number are the coefficients.
 
         Raises
         ------
@@ -71,13 +83,15 @@ class ReedSolomon:
             For more than 2^20 words.
         """
         if self.log_count > math.log(MAX_WORDS):
-            raise ValueError(f"at most 2^20 words are listed, got {self.prime}^{self.degree}")
+            raise ValueError(
+                f"at most 2^20 words can be listed, the code has {self.prime}^{self.degree}"
+            )
         numbers = np.arange(self.prime**self.degree)
         return self.evaluate(numbers[:, None] // self.prime ** np.arange(self.degree) % self.prime)
 
     def evaluate(self, coefficients: IntArray) -> IntArray:
         """Words of polynomials with `coefficients` (b, t), lowest first: (b, length)."""
-        # Products of elements of larger fields need Python's integers.
+        # In larger fields, products of elements exceed int64, so Python's integers are used.
         dtype = np.int64 if self.prime <= MAX_INT64_PRIME else object
         points = np.arange(self.length, dtype=np.int64).astype(dtype)
         words = np.zeros((len(coefficients), self.length), dtype=dtype)
@@ -98,7 +112,7 @@ def prime_at_most(number: int) -> int:
 
 @cache
 def _is_prime(number: int) -> bool:
-    """Whether a whole number is prime, proved."""
-    from flint import fmpz  # costs import time
+    """Whether a whole number is prime; FLINT proves it."""
+    from flint import fmpz  # imported here because importing flint is slow
 
     return bool(fmpz(number).is_prime())

@@ -1,11 +1,14 @@
 """Packings for any workload, by search over multisets of its elements.
 
-Three steps for each size s. *Random*: draw a pool of random multisets of s records. *Greedy*: order
-them by farthest points first in the space of answers; every prefix of that order is a packing, and
-the best one is kept. *Local search*: exchange one record of a closest data set so that it moves
-away from all others. Data sets of one record come from all elements and, if there are few, from
-largest cliques. Everything found is certified, so a poor search gives a weaker bound, never a false
-one.
+The search takes three steps for each size s. *Random*: draw a pool of random multisets of s
+records. *Greedy*: order the multisets so that each next one is farthest from those before it, in
+the space of answers. Every prefix of this order is a packing, and the best one is kept. *Local
+search*: take a data set with the least distance to another, and exchange one of its records so that
+it moves away from all others.
+
+For s = 1, the pool holds all elements. If there are few elements, largest cliques of elements that
+are far enough apart are tried, too. Each packing found is certified, so a poor search gives a weak
+bound, but never a false one.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 
 from geomdp._typing import FloatArray, IntArray, RandomState
 from geomdp._validation import whole
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.bound import Bound
 from geomdp.bounds.certificates.certificate import certify
 from geomdp.bounds.certificates.problem import Problem
@@ -36,8 +40,8 @@ from geomdp.workloads import Workload
 
 #: Largest number of answers of elements kept in memory: 2^24 float64 are 128 MB.
 MAX_ANSWERS = 1 << 24
-#: Largest cliques are computed at CLIQUE_SCALES separations, if there are at most CLIQUE_ELEMENTS
-#: elements.
+#: If there are at most CLIQUE_ELEMENTS elements, largest cliques are computed for CLIQUE_SCALES
+#: different separations.
 CLIQUE_SCALES, CLIQUE_ELEMENTS = 8, 40
 #: The search stops after this many sizes of multisets in a row without progress.
 PATIENCE = 3
@@ -45,19 +49,33 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to search.
+    """Limits of a search; larger ones give better bounds and take longer.
 
     Parameters
     ----------
     elements : int
-        Most elements used; of a larger universe, a random sample.
+        Largest number of elements used. From a larger universe, a random sample is drawn.
     pool : int
-        Random multisets of each size. None are drawn if there are at least as many elements: the
-        data sets of one record are then as many as the pool.
+        Number of random multisets of each size. None are drawn if there are at least `pool`
+        elements, because then the data sets of one record are already that many.
     datasets : int
-        Most data sets of one packing.
+        Largest number of data sets of one packing.
     exchanges : int
-        Exchanges of a record tried for each packing of several records.
+        Number of exchanges of a record that are tried for each packing of several records.
+
+    Raises
+    ------
+    ValueError
+        If one of the first three is below 3, or `exchanges` is negative.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> small = gd.bounds.Effort(elements=64, pool=64, datasets=64, exchanges=4)
+    >>> gd.bounds.packing_search(
+    ...     gd.workloads.Parities(4, 2), epsilon=0.1, alpha=0.1, effort=small, rng=0
+    ... )
+    Bound(sc > 67, 0 assumptions)
     """
 
     elements: int = 1 << 14
@@ -89,13 +107,13 @@ def packing_search(
     Parameters
     ----------
     workload : Workload
-        Any; its elements are listed, or sampled from a large or infinite universe.
+        Any workload. All elements of its universe are used, or a sample if the universe is large.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
     effort : Effort
-        How hard to search.
+        Limits of the search.
     rng : Generator, int or None
-        Randomness of the search; the bound holds whatever it draws.
+        Randomness of the search. The bound holds for every outcome of it.
 
     Returns
     -------
@@ -105,13 +123,24 @@ def packing_search(
     Raises
     ------
     SideConditionError
-        If nothing was found that excludes one record.
+        If no packing found excludes even one record.
 
     Notes
     -----
-    O(elements x datasets x k), and O(pool x datasets x k) for each size of multisets.
+    Cost: O(elements x datasets x k), and O(pool x datasets x k) for each size of multisets.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.packing_search(gd.workloads.Prefixes(8), epsilon=0.1, alpha=0.1, rng=0)
+    >>> bound
+    Bound(sc > 12, 0 assumptions)
+    >>> bound.assumptions
+    ()
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
+    check_type(workload, Workload, "workload")
+    check_type(effort, Effort, "effort")
     search = _Search(workload, problem, effort, np.random.default_rng(rng))
     packings = [*search.singles(), *search.all_multisets()]
     return certify(packings, epsilon=epsilon, alpha=alpha, metric=metric, adjacency=adjacency)
@@ -129,7 +158,7 @@ class _Search:
         self.answers = workload.evaluate(self.elements)
 
     def singles(self) -> list[Packing]:
-        """Data sets of one record: the best prefix of the greedy order, and the best clique."""
+        """Packings of one-record data sets: the best greedy prefix, and the best clique."""
         found = [self._single(self._greedy(self.answers, 1))]
         if len(self.elements) <= CLIQUE_ELEMENTS:
             found.append(self._single(self._best_clique()))
@@ -143,7 +172,7 @@ class _Search:
         norm = self.problem.metric.norm
         pairs = np.array([norm(self.answers - answer) for answer in self.answers])
         scales = np.unique(pairs[pairs >= self.problem.required_separation])
-        # Fallback: a single data set, which `certify` refuses with the reason.
+        # If no clique excludes a record, return one row. `certify` refuses it and says why.
         best, furthest = np.zeros(1, dtype=np.int64), 0
         places = np.linspace(0, len(scales) - 1, CLIQUE_SCALES).astype(np.int64)
         for scale in np.unique(scales[places]) if len(scales) else scales:
@@ -167,10 +196,11 @@ class _Search:
         return found
 
     def sizes(self) -> list[int]:
-        """Sizes 2, 3, 4, 6, 8, 11, ..., as long as random multisets can be far enough apart.
+        """Sizes 2, 3, 4, 6, 8, 11, ..., as long as random multisets can exclude a record.
 
-        Their answers are about sqrt(2 / s) standard deviations of one record's answers apart, and
-        one copy of a data set must be within the reachable distance of most data sets.
+        The answers of two random multisets are about sqrt(2 / s) times the standard deviation of a
+        record's answers apart, which must be at least the required separation. Two data sets are
+        up to s replacements apart, which must be at most the reachable distance of the packing.
         """
         if len(self.elements) >= self.effort.pool:
             return []
@@ -178,12 +208,12 @@ class _Search:
         variance = float((spread**2).mean())
         room = 2 * variance / self.problem.required_separation**2
         reach = reachable_distance(math.log(self.effort.datasets - 1), self.problem)
-        # Half powers of two up to 2^10; in practice the limits below are smaller.
+        # Powers of sqrt(2) up to 2^10. In practice the limits below are smaller.
         grid = sorted({round(2 ** (i / 2)) for i in range(2, 21)})
         return [size for size in grid if size <= min(room, reach)]
 
     def multisets(self, size: int) -> Packing:
-        """Data sets of `size` records: the best of a random pool, improved by exchanges."""
+        """A packing of data sets of `size` records from a random pool, improved by exchanges."""
         pool = self.rng.integers(len(self.elements), size=(self.effort.pool, size))
         datasets = pool[self._greedy(means_of(self.answers, pool), size)]
         spread = spread_out(

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from geomdp._typing import FloatArray, IntArray, RandomState
-from geomdp._validation import positive
+from geomdp._validation import finite_array, positive
+from geomdp.bounds.arguments import check_type
 from geomdp.bounds.certificates.problem import Problem
 from geomdp.bounds.certificates.rung import reachable_distance
 from geomdp.bounds.metrics import Metric
@@ -22,8 +23,19 @@ from geomdp.workloads import Workload
 def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
     """Rows of a maximal subset of `points` (N, k) that is `separation` apart in the metric's norm.
 
-    Farthest points first; its size is at least the largest at twice the separation. O(N M k).
+    Each next row is the point farthest from the rows before it. The subset is at least as large as
+    any subset that is twice as far apart. Cost: O(N M k) for M rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> points = np.array([[0.0], [0.6], [1.1], [2.0]])
+    >>> gd.bounds.greedy_separated(points, gd.bounds.MeanL2(), 0.4)
+    array([3, 0, 2, 1])
     """
+    points = finite_array(points, "points", ndim=2)
+    check_type(metric, Metric, "metric")
     found = farthest_points(points, metric.norm, least=positive(separation, "separation"))
     return found.order
 
@@ -31,14 +43,26 @@ def greedy_separated(points: FloatArray, metric: Metric, separation: float) -> I
 def exact_separated(points: FloatArray, metric: Metric, separation: float) -> IntArray:
     """Rows of a largest subset of `points` (N, k) that is `separation` apart: N_sep of JL-L7.
 
-    The largest clique of the graph of separated pairs, exact and exponential in the worst case, for
-    at most 256 points.
+    It is a largest clique of the graph whose edges are the separated pairs. The search is exact and
+    can take exponential time.
 
     Raises
     ------
     ValueError
-        For more points than that, or a separation that is not above 0.
+        For more than 256 points, or a separation that is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> points = np.array([[0.0], [0.6], [1.1], [2.0]])
+    >>> gd.bounds.exact_separated(points, gd.bounds.MeanL2(), 1.0)
+    array([0, 2])
+    >>> gd.bounds.greedy_separated(points, gd.bounds.MeanL2(), 1.0)
+    array([3, 0])
     """
+    points = finite_array(points, "points", ndim=2)
+    check_type(metric, Metric, "metric")
     positive(separation, "separation")
     apart = np.array([metric.norm(points - point) >= separation for point in points])
     return largest_clique(apart & apart.T)
@@ -55,7 +79,21 @@ def elements_or_sample(workload: Workload, most: int, rng: RandomState) -> npt.N
 def single_elements(
     workload: Workload, elements: npt.NDArray[Any], rows: IntArray, origin: str
 ) -> Packing:
-    """The packing whose data sets are the given `rows` of `elements`, one record each."""
+    """The packing whose data sets are the given `rows` of `elements`, one record each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(8)
+    >>> packing = gd.bounds.single_elements(workload, np.arange(8), np.array([0, 3, 5]), "by hand")
+    >>> packing
+    Packing(Histogram(N=8), 3 data sets of 1)
+    >>> round(packing.separation(gd.bounds.WorstCase()), 6)
+    1.0
+    """
+    check_type(elements, np.ndarray, "elements")
+    check_type(rows, np.ndarray, "rows")
     return Packing(workload, elements[rows], np.arange(len(rows))[:, None], origin)
 
 
@@ -65,17 +103,18 @@ def best_prefix(radii: FloatArray, size: int, problem: Problem) -> tuple[int, in
     Parameters
     ----------
     radii : (M,) array
-        Not increasing: the first N data sets are `radii[N - 1]` apart.
+        The first N data sets are `radii[N - 1]` apart; the entries do not increase.
     size : int
-        Records s of each data set; any two are taken to differ everywhere.
+        Number of records s of each data set. Any two are taken to be s replacements apart.
     problem : Problem
         Privacy, error and metric.
 
     Returns
     -------
     tuple of int
-        The number of records excluded, floor(T s radii / (c alpha)) with T the copies that JL-L6
-        allows for N data sets, and that N; (0, 0) if no prefix excludes a record.
+        The largest number of records excluded, and the number N of data sets that exclude it. For
+        N data sets it is floor(T s radii[N - 1] / (c alpha)), where T is the number of copies that
+        JL-L6 allows. The result is (0, 0) if no prefix excludes a record.
     """
     counts = np.arange(3, len(radii) + 1)
     reach = np.array([reachable_distance(math.log(count - 1), problem) for count in counts])

@@ -1,10 +1,10 @@
 """Accuracy theorems of mechanisms built on an iterative database construction (IDC).
 
-With probability 1 - beta no answer errs by more than alpha. An update rule enters by its bound B:
-at accuracy alpha it makes at most B(alpha) updates, for instance
-`SparseMultiplicativeWeights(m).bound`. The theorems are equations in alpha whose right sides fall
-as alpha grows; each function returns the solution in (0, 1] to a relative 1e-12. All constants are
-explicit.
+With probability 1 - beta no answer has an error above alpha. The theorems depend on the update rule
+only through a bound B: at accuracy alpha the rule makes at most B(alpha) updates. An example of B
+is `SparseMultiplicativeWeights(m).bound`. Each theorem is an equation in alpha whose right side
+falls as alpha grows. Each function returns its solution in (0, 1], up to a relative error of 1e-12.
+All constants are explicit.
 """
 
 from __future__ import annotations
@@ -51,11 +51,21 @@ def online_accuracy(
     Raises
     ------
     ValueError
-        For parameters out of range, or if not even alpha = 1 satisfies the theorem.
+        For parameters out of range, or if even alpha = 1 does not satisfy the theorem.
 
     References
     ----------
     Blum-Roth 2013, Theorems 3.3 and 3.8; formula sheet BR-T3.3, BR-SMW.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.MultiplicativeWeights(1024)
+    >>> alpha = gd.bounds.upper.online_accuracy(
+    ...     rule.bound, n=10**8, queries=1000, privacy=gd.ApproxDP(1.0, 1e-6), beta=0.05
+    ... )
+    >>> round(alpha, 3)
+    0.154
     """
     check_privacy(privacy, ApproxDP)
     logs = math.log(4 / privacy.delta) * math.log(
@@ -75,15 +85,25 @@ def iterative_accuracy(
 ) -> float:
     """The alpha of the corrected Theorems 7 and 8, for a class of |C| = `queries` linear queries.
 
-    alpha = 32 B / (n eps) ln(2 B |C| / beta), B = B(alpha/2), for pure DP, and with
-    2 sqrt(B ln(1/delta)) in place of B for approximate DP. The distinguisher is the exponential
-    mechanism. The printed constants, 8 and 16, guarantee only 3 alpha / 2 (DISC-13). With
-    multiplicative weights: alpha^3 = 512 ln N / (n eps) ln(2 B |C| / beta). Parameters, result and
-    errors are those of `online_accuracy`.
+    For pure DP alpha = 32 B / (n eps) ln(2 B |C| / beta), where B = B(alpha/2). For approximate DP
+    the first factor B is replaced by 2 sqrt(B ln(1/delta)). The exponential mechanism chooses the
+    query of each update. With the printed constants, 8 and 16, only an error of 3 alpha / 2 is
+    guaranteed (DISC-13). For multiplicative weights alpha^3 = 512 ln N / (n eps)
+    ln(2 B |C| / beta). Parameters, result and errors are those of `online_accuracy`.
 
     References
     ----------
     Dwork-Roth 2014, section 5.2; formula sheet IC-T4, IC-T5.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> rule = gd.mechanisms.MultiplicativeWeights(1024)
+    >>> alpha = gd.bounds.upper.iterative_accuracy(
+    ...     rule.bound, n=10**6, queries=1000, privacy=gd.PureDP(1.0), beta=0.05
+    ... )
+    >>> round(alpha, 3)
+    0.394
     """
     check_privacy(privacy, PureDP, ApproxDP)
     count, share = whole(queries, "queries"), probability(beta, "beta")

@@ -1,12 +1,12 @@
 """Upper bounds of the papers for offline mechanisms: records they need, and their errors.
 
 The first word of each docstring says how much is known. *Explicit* formulas hold as they stand, for
-every data set. A *shape* gives the dependence on all parameters; the theorem leaves an absolute
-constant open, which is the required argument `constant`. Sample sizes are real numbers: from the
-next whole number on, the error is at most alpha. Errors are E ||M(X) - Q(X)||_2 / sqrt(k), per
-query, or the root mean square where the docstring says so. Neighbours replace one record, and
-privacy is epsilon-DP unless said otherwise. The `predicted_rmse` of a mechanism uses more of the
-workload and is usually smaller.
+every data set. A *shape* states how the bound depends on all parameters, but its theorem does not
+give the absolute constant. The caller gives this constant as the argument `constant`. Sample sizes
+are real numbers: from the next whole number on, the error is at most alpha. Errors are
+E ||M(X) - Q(X)||_2 / sqrt(k), per query, or the root mean square if the docstring says so.
+Neighbours replace one record, and privacy is epsilon-DP if the docstring says nothing else. The
+`predicted_rmse` of a mechanism uses more properties of the workload and is usually smaller.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from geomdp._validation import positive, universe_size, whole
 
 
 class Regimes(NamedTuple):
-    """The three sample sizes of Theorem 1, by the mechanism that needs them.
+    """The three sample sizes of Theorem 1, one for each of three mechanisms.
 
     Parameters
     ----------
@@ -28,6 +28,15 @@ class Regimes(NamedTuple):
         C sqrt(k ln N) / (alpha epsilon): K-norm noise, JL-L16.
     jl : float
         C ln N / (alpha^2 epsilon): the JL mechanism, JL-T21.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sizes = gd.bounds.upper.bounded_queries(1000, 2**20, epsilon=0.1, alpha=0.1, constant=1.0)
+    >>> {name: round(size) for name, size in sizes._asdict().items()}
+    {'ball': 100000, 'knorm': 11774, 'jl': 13863}
+    >>> round(sizes.least)
+    11774
     """
 
     ball: float
@@ -36,7 +45,7 @@ class Regimes(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The smallest of the three, which is what Theorem 1 states."""
+        """The smallest of the three; Theorem 1 bounds the sample complexity by it."""
         return min(self)
 
 
@@ -48,6 +57,13 @@ def bounded_queries(
     sc <= C min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)}.
 
     Source: Nikolov 2022, Theorem 1; JL-T1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sizes = gd.bounds.upper.bounded_queries(1000, 2**20, epsilon=0.1, alpha=0.1, constant=1.0)
+    >>> round(sizes.least)
+    11774
     """
     k, logs = whole(queries, "queries"), math.log(universe_size(size))
     scale = _scale(constant, epsilon, alpha)
@@ -57,11 +73,24 @@ def bounded_queries(
 def from_width(
     width: float, queries: int, *, epsilon: float, alpha: float, constant: float
 ) -> float:
-    """Shape of Theorem 2: C min{w / (alpha eps), w^2 / (k alpha^2 eps)}, w = w(K_Q) the `width`.
+    """Shape of Theorem 2: C min{w / (alpha eps), w^2 / (k alpha^2 eps)}, where w is the `width`.
 
-    w(K_Q) <= sqrt(2 k ln N) for bounded queries gives the last two terms of Theorem 1 (JL-14).
+    w = w(K_Q) is the Gaussian width of the sensitivity polytope. For bounded queries it is at most
+    sqrt(2 k ln N), which gives the last two terms of Theorem 1 (JL-14).
 
     Source: Nikolov 2022, Theorem 2; JL-T2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(32)
+    >>> polytope = gd.bodies.sensitivity_polytope(workload)
+    >>> width = gd.geometry.gaussian_width(polytope, rng=0).value
+    >>> size = gd.bounds.upper.from_width(
+    ...     width, workload.n_queries, epsilon=0.1, alpha=0.05, constant=1.0
+    ... )
+    >>> round(size)
+    779
     """
     w, k = positive(width, "width"), whole(queries, "queries")
     scale = _scale(constant, epsilon, alpha)
@@ -71,11 +100,17 @@ def from_width(
 def monotone_marginals(
     attributes: int, order: int, *, epsilon: float, alpha: float, constant: float
 ) -> float:
-    """Shape for width-l marginals of d attributes, l = `order`.
+    """Shape for marginals of width l = `order` of d attributes.
 
-    C min{d^l / (alpha eps), d^((l + 1)/2) / (alpha eps), d / (alpha^2 eps)}; C depends on l.
+    C min{d^l / (alpha eps), d^((l + 1)/2) / (alpha eps), d / (alpha^2 eps)}, where C depends on l.
 
     Source: Nikolov 2022, equation (2); JL-MARG.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.monotone_marginals(20, 3, epsilon=1.0, alpha=0.1, constant=1.0))
+    2000
     """
     d = whole(attributes, "attributes")
     ell = whole(order, "order", maximum=d)
@@ -95,10 +130,19 @@ def jl_mechanism_error(
 ) -> float:
     """Shape of Theorem 21: error of the JL mechanism with `rows` m and recursive K-norm noise.
 
-    (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)), with the constants c1 = `distortion` and
-    c2 = `noise` left open by the theorem; at m = eps n both terms are of the same order.
+    (w / sqrt k) (c1 / sqrt m + c2 sqrt m / (eps n)). The theorem does not give the constants
+    c1 = `distortion` and c2 = `noise`. At m = eps n both terms are of the same order.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> error = gd.bounds.upper.jl_mechanism_error(
+    ...     20.0, 100, rows=50, n=1000, epsilon=0.1, distortion=1.0, noise=1.0
+    ... )
+    >>> round(error, 3)
+    0.424
     """
     m, k = whole(rows, "rows"), whole(queries, "queries")
     per_record = positive(epsilon, "epsilon") * whole(n, "n")
@@ -112,10 +156,17 @@ def jl_mechanism_rows(
 ) -> int:
     """The number of rows that balances `jl_mechanism_error`: c1 eps n / c2, rounded up.
 
-    At most the effective `dimension` of the workload, as A = I is better than more rows. With both
-    constants 1 it is the ceil(eps n) of the theorem.
+    It is at most the effective `dimension` of the workload, because the answers themselves (the JL
+    map A = I) are better than more rows. With both constants 1 it is the ceil(eps n) of the
+    theorem.
 
     Source: Nikolov 2022, Theorem 21; JL-T21.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.bounds.upper.jl_mechanism_rows(500, n=1000, epsilon=0.1)
+    100
     """
     share = positive(distortion, "distortion") / positive(noise, "noise")
     wanted = math.ceil(share * positive(epsilon, "epsilon") * whole(n, "n"))
@@ -125,21 +176,34 @@ def jl_mechanism_rows(
 def ball_bounded(queries: int, *, epsilon: float, alpha: float) -> float:
     """Explicit first term of Theorem 1, in root mean square: 2 sqrt(k (k + 1)) / (alpha eps).
 
-    Ball noise for `queries` k with values in [-1, 1], whose answers differ by at most 2 sqrt k.
+    It holds for ball noise on `queries` k with values in [-1, 1], because their answers for two
+    records differ by at most 2 sqrt k in Euclidean norm.
 
     Source: Nikolov 2022, Lemma 15; JL-L15.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.ball_bounded(10, epsilon=1.0, alpha=0.05))
+    420
     """
     k = whole(queries, "queries")
     return 2 * math.sqrt(k * (k + 1)) * _scale(1.0, epsilon, alpha)
 
 
 def gaussian_projection(size: int, *, rho: float, alpha: float) -> float:
-    """Explicit, rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
+    """Explicit for rho-zCDP, in root mean square: 2 sqrt(ln N / rho) / alpha^2 for |q| <= 1.
 
-    Gaussian noise projected on the sensitivity polytope of a universe of `size` N. The best
-    possible dependence on N under approximate privacy, without a JL map.
+    The mechanism adds Gaussian noise and projects on the sensitivity polytope, for a universe of
+    `size` N. It needs no JL map. No mechanism with approximate privacy depends less on N.
 
     Source: Nikolov-Talwar-Zhang 2016; JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.gaussian_projection(2**20, rho=0.01, alpha=0.05))
+    29786
     """
     logs = math.log(universe_size(size))
     return 2 * math.sqrt(logs / positive(rho, "rho")) / positive(alpha, "alpha") ** 2
@@ -149,6 +213,12 @@ def small_db(queries: int, size: int, *, epsilon: float, alpha: float, constant:
     """Shape of the older worst-case bound of SmallDB: C ln k ln N / (alpha^3 eps).
 
     Source: Blum-Ligett-Roth 2008, as listed by Nikolov-Ullman 2021; JL-T1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.small_db(100, 2**10, epsilon=1.0, alpha=0.1, constant=1.0))
+    31921
     """
     logs = math.log(whole(queries, "queries", minimum=2))
     logs *= math.log(universe_size(size))
@@ -161,6 +231,12 @@ def older_projection(
     """Shape of the older pure projection bound: C (ln k)^2 (ln N)^(3/2) / (alpha^2 eps).
 
     Source: Nikolov-Talwar-Zhang 2016, as listed by Nikolov-Ullman 2021; JL-T1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.older_projection(100, 2**10, epsilon=1.0, alpha=0.1, constant=1.0))
+    38702
     """
     logs = math.log(whole(queries, "queries", minimum=2)) ** 2
     logs *= float(math.log(universe_size(size)) ** 1.5)
@@ -170,10 +246,17 @@ def older_projection(
 def second_moment_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit bound on (E ||M - (1/n) sum of x x^T||_F^2)^(1/2), x in the unit ball of R^d.
 
-    min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}: a difference of Wishart matrices,
-    projected. In Frobenius norm, not per query; both terms of Lemma 22 with their constants.
+    min{(d + 1) sqrt(2 d) / (n eps), sqrt((4 d + 3) / (n eps))}, both terms of Lemma 22 with their
+    constants. The mechanism adds a difference of two Wishart matrices and projects. The error is
+    in Frobenius norm, not per query.
 
     Source: Nikolov 2022, Lemma 22; JL-COV, JL-WIS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.second_moment_error(5, n=1000, epsilon=1.0), 4)
+    0.019
     """
     d, per_record = whole(d, "d"), positive(epsilon, "epsilon") * whole(n, "n")
     return min((d + 1) * math.sqrt(2 * d) / per_record, math.sqrt((4 * d + 3) / per_record))
@@ -185,6 +268,12 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
     min{(d + 1) sqrt(2 d) / (alpha eps), (4 d + 3) / (alpha^2 eps)}.
 
     Source: Nikolov 2022, Lemma 22; JL-WIS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.second_moments(5, epsilon=1.0, alpha=0.05))
+    379
     """
     d = whole(d, "d")
     scale = _scale(1.0, epsilon, alpha)
@@ -194,10 +283,16 @@ def second_moments(d: int, *, epsilon: float, alpha: float) -> float:
 def covariance_error(d: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 3: bound on E ||S(X) - Sigma||_F for n draws on the unit ball of R^d.
 
-    The sum of 3 / sqrt n for sampling, the error of second moments with eps / 2, and twice the
-    error 4 d / (n eps) of the mean with the other eps / 2.
+    It is the sum of three errors: 3 / sqrt n of sampling, the error of the second moments at
+    eps / 2, and twice the error 2 d / (n eps / 2) of the mean at eps / 2.
 
     Source: Nikolov 2022, Theorem 3; JL-T3.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.covariance_error(5, n=10_000, epsilon=1.0), 4)
+    0.0378
     """
     half = positive(epsilon, "epsilon") / 2
     mean = 2 * whole(d, "d") / (whole(n, "n") * half)
@@ -207,9 +302,16 @@ def covariance_error(d: int, *, n: int, epsilon: float) -> float:
 def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float:
     """Explicit Theorem 23, in root mean square: sqrt(d / (d - 1)) `second_moment_error`.
 
-    All conjunctions of two of d attributes, from the second moments of x / sqrt d.
+    It holds for all conjunctions of two of d attributes, which are computed from the second moments
+    of x / sqrt d.
 
     Source: Nikolov 2022, Theorem 23; JL-T23.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.two_way_marginals_error(10, n=10_000, epsilon=1.0), 4)
+    0.0052
     """
     d = whole(attributes, "attributes", minimum=2)
     return math.sqrt(d / (d - 1)) * second_moment_error(d, n=n, epsilon=epsilon)
@@ -218,9 +320,15 @@ def two_way_marginals_error(attributes: int, *, n: int, epsilon: float) -> float
 def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float:
     """Explicit sample size for `two_way_marginals_error` <= alpha, in root mean square.
 
-    `second_moments` at accuracy alpha sqrt((d - 1) / d).
+    It is `second_moments` at accuracy alpha sqrt((d - 1) / d).
 
     Source: Nikolov 2022, Theorem 23; JL-T23.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.two_way_marginals(10, epsilon=1.0, alpha=0.01))
+    5185
     """
     d = whole(attributes, "attributes", minimum=2)
     inner = positive(alpha, "alpha") * math.sqrt((d - 1) / d)
@@ -228,6 +336,6 @@ def two_way_marginals(attributes: int, *, epsilon: float, alpha: float) -> float
 
 
 def _scale(constant: float, epsilon: float, alpha: float) -> float:
-    """C / (alpha epsilon), each factor checked."""
+    """C / (alpha epsilon), after a check that all three are above 0."""
     product = positive(alpha, "alpha") * positive(epsilon, "epsilon")
     return positive(constant, "constant") / product

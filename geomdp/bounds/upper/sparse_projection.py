@@ -1,6 +1,6 @@
 """Sizes and error bounds of sparse projection: rows, independence of the signs, error.
 
-All logarithms are natural except where Corollary 4.7 needs base 2 (DISC-4).
+Logarithms are natural, except those to base 2 in Corollary 4.7 and Theorem 4.9 (DISC-4).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from geomdp._validation import positive, probability, whole
 from geomdp.privacy import ApproxDP
 from geomdp.privacy.definitions import check_privacy
 
-#: Constant of the limited-independence Johnson-Lindenstrauss lemma: T >= 4 * 64^2 ln(1/tau) / s^2.
+#: Constant of the Johnson-Lindenstrauss lemma for signs of limited independence, which needs
+#: T >= 4 * 64^2 ln(1/tau) / s^2 rows for distortion s.
 JL_CONSTANT = 4 * 64**2
-#: Least number of rows: one 64-bit word of signs.
+#: Least number of rows: the signs of one column then fill one 64-bit word.
 MIN_ROWS = 64
 #: Largest number of rows of a summary: 2^24 numbers are 128 MB.
 MAX_ROWS = 1 << 24
@@ -27,13 +28,22 @@ class PaperSizes:
     Parameters
     ----------
     failure : float
-        tau = beta / (4k), the failure probability per inner product.
+        tau = beta / (4k), the failure probability allowed for each inner product.
     distortion : float
         2 sqrt(m) / (m + n^2).
     rows : int
-        T = ceil(4 * 64^2 ln(1/tau) / distortion^2), as the proof needs it.
+        T = ceil(4 * 64^2 ln(1/tau) / distortion^2), which is enough for the proof.
     boxed_rows : int
-        The larger T printed in the algorithm's box, by a factor 2 sqrt(m) (DISC-2).
+        The T printed in the box of the algorithm, larger by a factor 2 sqrt(m) (DISC-2).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sizes = gd.bounds.upper.paper_sizes(n=4, sparsity=4, queries=10, beta=0.05)
+    >>> sizes.rows, sizes.runnable_rows
+    (2738017, 4194304)
+    >>> sizes.boxed_rows
+    10952068
     """
 
     failure: float
@@ -43,20 +53,30 @@ class PaperSizes:
 
     @property
     def runnable_rows(self) -> int:
-        """The least power of two from `rows` on, for `SparseProject`: more rows distort less.
+        """The least power of two that is at least `rows` and 64.
+
+        `SparseProject` needs a power of two, and more rows distort less.
 
         Raises
         ------
         ValueError
-            If it is above 2^24.
+            If `rows` is above 2^24.
         """
         if self.rows > MAX_ROWS:
-            raise ValueError(f"rows must be at most 2^24 to be run, the paper's are {self.rows}")
+            raise ValueError(f"rows must be at most 2^24 to be run, the paper needs {self.rows}")
         return max(MIN_ROWS, 1 << (self.rows - 1).bit_length())
 
 
 def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSizes:
-    """Sizes for n records, k queries of sparsity m, and failure probability beta (BR-PROJ)."""
+    """Sizes for n records, k queries of sparsity m, and failure probability beta (BR-PROJ).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sizes = gd.bounds.upper.paper_sizes(n=4, sparsity=4, queries=10, beta=0.05)
+    >>> sizes.failure, sizes.distortion
+    (0.00125, 0.2)
+    """
     n, m, k = whole(n, "n"), whole(sparsity, "sparsity"), whole(queries, "queries")
     tau = probability(beta, "beta") / (4 * k)
     distortion = 2 * math.sqrt(m) / (m + n**2)
@@ -65,34 +85,68 @@ def paper_sizes(*, n: int, sparsity: int, queries: int, beta: float) -> PaperSiz
 
 
 def independence(*, rows: int, queries: int, beta: float) -> int:
-    """The even r >= 2 log2(k T / (2 beta)) of Corollary 4.7, at least 4 (BR-PROJ)."""
-    # The quotient itself may overflow for a tiny beta.
+    """The least even r >= 2 log2(k T / (2 beta)) of Corollary 4.7, at least 4 (BR-PROJ).
+
+    The signs of the projection are r-wise independent. k is `queries` and T is `rows`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.bounds.upper.independence(rows=1024, queries=100, beta=0.05)
+    40
+    """
+    # For a tiny beta the quotient overflows, but its logarithm does not.
     log_failures = math.log2(2 * probability(beta, "beta"))
     needed = 2 * (math.log2(whole(queries, "queries") * rows) - log_failures)
     return max(4, 2 * math.ceil(needed / 2))
 
 
 def feasible_rows(*, n: int, epsilon: float) -> int:
-    """A power of two T near eps^2 n^2, where the distortion balances the noise, within limits.
+    """A power of two T near (eps n)^2, from 2^6 to 2^16, for which distortion and noise are equal.
 
-    The noise in an answer does not depend on T while the distortion falls as 1 / sqrt(T), so more
-    rows than (eps n)^2 gain nothing (BR-PROJ). At least 2^6 and at most 2^16; pass `rows`
-    explicitly for more.
+    The noise in an answer does not depend on T, and the distortion falls as 1 / sqrt(T). So more
+    rows than (eps n)^2 gain nothing (BR-PROJ). If more than 2^16 rows are needed, pass `rows` to
+    the mechanism.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.bounds.upper.feasible_rows(n=1000, epsilon=0.1)
+    16384
     """
     target = math.log2(positive(epsilon, "epsilon") * whole(n, "n")) * 2
     return 1 << min(max(math.ceil(target), MIN_ROWS.bit_length() - 1), 16)
 
 
 def coefficient_bound(*, sparsity: int, rows: int, queries: int, beta: float) -> float:
-    """4 sqrt(m log2(k T / (2 beta)) / T), which no |Qhat_i| exceeds w.p. 1 - beta (C4.7)."""
+    """4 sqrt(m log2(k T / (2 beta)) / T), a bound on the coefficients of all projected queries.
+
+    With probability 1 - beta no coefficient of any of the k = `queries` exceeds it in modulus
+    (Corollary 4.7). m is `sparsity` and T is `rows`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> bound = gd.bounds.upper.coefficient_bound(sparsity=9, rows=1024, queries=100, beta=0.05)
+    >>> round(bound, 3)
+    1.676
+    """
     logs = math.log2(whole(queries, "queries") * rows / (2 * probability(beta, "beta")))
     return 4 * math.sqrt(whole(sparsity, "sparsity") * logs / rows)
 
 
 def laplace_sum_tail(*, bound: float, scale: float, rows: int, deviation: float) -> float:
-    """Bound on Pr[|sum q_i Y_i| >= deviation], Y_i ~ Lap(scale) iid, |q_i| <= bound (L4.8).
+    """Bound on Pr[|q_1 Y_1 + ... + q_T Y_T| >= deviation] for independent Y_i ~ Lap(b) (L4.8).
 
-    With a = deviation / bound: exp(-a^2 / (6 T b^2)) for a <= T b, else exp(-a / (6 b)).
+    T is `rows`, b is `scale`, and all |q_i| are at most `bound`. With a = deviation / bound the
+    result is exp(-a^2 / (6 T b^2)) if a <= T b, and exp(-a / (6 b)) otherwise.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> tail = gd.bounds.upper.laplace_sum_tail(bound=0.1, scale=2.0, rows=1024, deviation=60.0)
+    >>> print(f"{tail:.2e}")
+    4.35e-07
     """
     a = positive(deviation, "deviation") / positive(bound, "bound")
     if a <= rows * scale:
@@ -101,10 +155,19 @@ def laplace_sum_tail(*, bound: float, scale: float, rows: int, deviation: float)
 
 
 def paper_accuracy(privacy: ApproxDP, *, n: int, sparsity: int, queries: int, beta: float) -> float:
-    """Theorem 4.9 with its constant: the error of all k answers w.p. 1 - beta, add/remove.
+    """Theorem 4.9 with its constant: a bound on the errors of all k answers, under add/remove.
 
-    (1/n) (sqrt(m) + (16 sqrt(3) / eps) sqrt(m ln(4k/beta) ln(1/delta)
-    (log2(2k/beta) + log2 T))), with Laplace noise and the paper's T.
+    It holds with probability 1 - beta for Laplace noise and the T rows of the paper, and is
+    (1/n) (sqrt(m) + (16 sqrt(3) / eps) sqrt(m ln(4k/beta) ln(1/delta) (log2(2k/beta) + log2 T))).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> accuracy = gd.bounds.upper.paper_accuracy(
+    ...     gd.ApproxDP(1.0, 1e-6), n=10**6, sparsity=100, queries=1000, beta=0.05
+    ... )
+    >>> round(accuracy, 4)
+    0.0353
     """
     check_privacy(privacy, ApproxDP)
     rows = paper_sizes(n=n, sparsity=sparsity, queries=queries, beta=beta).rows

@@ -1,9 +1,11 @@
 """Accuracy theorems of the sparse vector technique, for queries of sensitivity 1.
 
-(alpha, beta)-accurate: with probability 1 - beta, every query found above is at least T - alpha
-and every other one at most T + alpha; a released value is within alpha of the truth. Each theorem
-assumes that the mechanism does not halt early: at most `cutoff` of the k queries reach T - alpha
-(for `above_threshold`, at most the last). For sensitivity D multiply by D.
+A mechanism with threshold T is (alpha, beta)-accurate if the following holds with probability
+1 - beta. Every query that is reported above the threshold has a true answer of at least T - alpha,
+every other query has one of at most T + alpha, and each released value is within alpha of its true
+answer. Each theorem assumes that the mechanism does not halt early: at most `cutoff` of the k
+queries reach T - alpha (for `above_threshold`, only the last one can). For queries of sensitivity
+D, multiply alpha by D.
 """
 
 from __future__ import annotations
@@ -22,15 +24,29 @@ def _logs(queries: int, beta: float, multiple: float) -> float:
 
 
 def above_threshold(epsilon: float, *, queries: int, beta: float) -> float:
-    """alpha = 8 (ln k + ln(2/beta)) / eps (Dwork-Roth, Theorem 3.24; SV-AT)."""
+    """alpha = 8 (ln k + ln(2/beta)) / eps (Dwork-Roth, Theorem 3.24; SV-AT).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.bounds.upper.above_threshold(1.0, queries=100, beta=0.05), 2)
+    66.35
+    """
     return 8 * _logs(queries, beta, 2) / positive(epsilon, "epsilon")
 
 
 def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
-    """Accuracy of `Sparse` with a redrawn threshold (Dwork-Roth, Theorem 3.26; SV-SP).
+    """Accuracy of `Sparse` that redraws its threshold noise (Dwork-Roth, Theorem 3.26; SV-SP).
 
     alpha = 8 c (ln k + ln(2c/beta)) / eps for pure DP, with sqrt(512 c ln(1/delta)) in place of
     8 c for approximate DP.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> alpha = gd.bounds.upper.sparse(gd.PureDP(1.0), cutoff=5, queries=100, beta=0.05)
+    >>> round(alpha, 1)
+    396.1
     """
     check_privacy(privacy, PureDP, ApproxDP)
     cutoff = whole(cutoff, "cutoff")
@@ -45,9 +61,17 @@ def sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, beta: float
 def sparse_kept(*, threshold: float, query: float, queries: int, beta: float) -> float:
     """Accuracy of a mechanism that draws its threshold noise once (SV-LSL).
 
-    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), from the Laplace scales `threshold` and
-    `query`: with probability 1 - beta neither the one threshold draw nor any of the k query draws
-    exceeds its share (GEN-3, union bound).
+    alpha = s_threshold ln(2/beta) + s_query ln(2k/beta), where `threshold` and `query` are the
+    scales of the Laplace noise. By a union bound (GEN-3), with probability 1 - beta the noise on
+    the threshold is at most the first term and the noise on each of the k queries at most the
+    second.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> alpha = gd.bounds.upper.sparse_kept(threshold=2.0, query=20.0, queries=100, beta=0.05)
+    >>> round(alpha, 1)
+    173.3
     """
     share = positive(threshold, "threshold") * _logs(1, beta, 2)
     return share + positive(query, "query") * _logs(queries, beta, 2)
@@ -58,6 +82,13 @@ def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, bet
 
     alpha = 9 c (ln k + ln(4c/beta)) / eps for pure DP (Dwork-Roth, Theorem 3.28), with
     sqrt(8 c ln(2/delta)) in place of c for approximate DP.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> alpha = gd.bounds.upper.numeric_sparse(gd.PureDP(1.0), cutoff=5, queries=100, beta=0.05)
+    >>> round(alpha, 1)
+    476.8
     """
     check_privacy(privacy, PureDP, ApproxDP)
     cutoff = whole(cutoff, "cutoff")
@@ -70,11 +101,20 @@ def numeric_sparse(privacy: PureDP | ApproxDP, *, cutoff: int, queries: int, bet
 
 
 def numeric_sparse_printed(privacy: ApproxDP, *, cutoff: int, queries: int, beta: float) -> float:
-    """Accuracy printed for NumericSparse at delta > 0, which its printed scales can miss.
+    """The accuracy that Dwork and Roth print for NumericSparse at delta > 0; it can be false.
 
-    alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Dwork-Roth, Theorem
-    3.28). False for few queries: at c = k = 10, beta = 0.05, delta = 1e-6 the noise on the
-    answers alone exceeds it with probability 0.347 (DISC-11).
+    alpha = (ln k + ln(4c/beta)) sqrt(c ln(2/delta)) (sqrt(512) + 1) / eps (Theorem 3.28). For few
+    queries the printed noise scales do not give it: at c = k = 10, beta = 0.05 and delta = 1e-6
+    the noise on the answers alone exceeds it with probability 0.347 (DISC-11).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> privacy = gd.ApproxDP(1.0, 1e-6)
+    >>> printed = gd.bounds.upper.numeric_sparse_printed(privacy, cutoff=10, queries=10, beta=0.05)
+    >>> proved = gd.bounds.upper.numeric_sparse(privacy, cutoff=10, queries=10, beta=0.05)
+    >>> round(printed), round(proved)
+    (2558, 2756)
     """
     check_privacy(privacy, ApproxDP)
     cutoff = whole(cutoff, "cutoff")
