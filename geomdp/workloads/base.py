@@ -22,7 +22,19 @@ MAX_ENTRIES = 1 << 26
 
 
 class WorkloadSizeError(ValueError):
-    """A workload is too large for an operation. The message states the limit."""
+    """A workload is too large for an operation. The message states the limit.
+
+    Examples
+    --------
+    >>> import textwrap
+    >>> import geomdp as gd
+    >>> try:
+    ...     gd.workloads.explicit_answers(gd.workloads.Marginals(30, 2))
+    ... except gd.workloads.WorkloadSizeError as reason:
+    ...     print(textwrap.fill(str(reason), 80))
+    workload must have at most 2^26 answers over all elements, got Marginals(d=30,
+    k=2) with 435 queries on 1073741824 elements
+    """
 
 
 @dataclass(frozen=True)
@@ -38,6 +50,15 @@ class Block:
         A proved upper bound on max over x, x' of ||basis^T (Q(x) - Q(x'))||_2.
     radius : float
         A proved upper bound on max over x of ||basis^T Q(x)||_2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> block = gd.workloads.Marginals(4, 2).blocks()[0]
+    >>> block
+    Block(diameter=1.0, radius=1.0)
+    >>> block.basis.shape
+    (6, 1)
     """
 
     basis: FloatArray = field(repr=False)
@@ -47,7 +68,18 @@ class Block:
 
 @dataclass(frozen=True)
 class Totals:
-    """The number of records, and the sum of their answer vectors."""
+    """The number of records, and the sum of their answer vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> totals = gd.workloads.Histogram(3).totals(np.array([0, 2, 2, 2]))
+    >>> totals
+    Totals(count=4)
+    >>> totals.sums
+    array([1., 0., 3.])
+    """
 
     count: int
     sums: FloatArray = field(repr=False)
@@ -59,6 +91,23 @@ class Workload(abc.ABC):
     Q(x) = (q_1(x), ..., q_m(x)) for one record x, and Q(X) = (1/n) sum over x in X of Q(x).
     Implementations are immutable. Only `evaluate`, `totals` and `answers` read records. Everything
     else depends on the workload alone and is public.
+
+    Examples
+    --------
+    Every workload has the same methods, here those of the thresholds 1[x <= 0], ..., 1[x <= 3]:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Prefixes(4)
+    >>> workload.n_queries, workload.universe
+    (4, FiniteUniverse(4))
+    >>> workload.evaluate(np.array([1, 3]))
+    array([[0., 1., 1., 1.],
+           [0., 0., 0., 1.]])
+    >>> workload.answers(np.array([0, 1, 3, 3]))
+    array([0.25, 0.5 , 0.5 , 1.  ])
+    >>> workload.l1_diameter()
+    3.0
     """
 
     def __repr__(self) -> str:

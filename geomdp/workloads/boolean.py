@@ -19,17 +19,17 @@ from geomdp._validation import batch, whole
 from geomdp.workloads.base import MAX_SCORES, Block, Totals, Workload, WorkloadSizeError
 from geomdp.workloads.universe.universes import BooleanCube, Records
 
-#: Records packed into bits at a time, 64 to a machine word.
+#: Number of records packed into bits at a time, 64 to a machine word.
 PACKED_ROWS = 1 << 16
-#: Queries evaluated at a time on packed columns: 2^10 queries of 2^16 bits are 8 MB.
+#: Number of queries evaluated at a time on packed columns: 2^10 queries of 2^16 bits are 8 MB.
 PACKED_QUERIES = 1 << 10
 
 
 class _SubsetQueries(Workload):
-    """One query for each set S of k among d attributes: the product over S of one factor each.
+    """One query for each set S of k of the d attributes: a product with one factor for each i in S.
 
-    The factor of attribute i is `_values[x_i]`. A product of the two values is again one of them,
-    so a query is `_values[bit]` for a single bit: the bits of x_S combined by `_word_operation`.
+    The factor of attribute i is `_values[x_i]`. Every product of the two values is again one of
+    them. So a query is `_values[bit]`, where `_word_operation` combines the bits of x_S to one bit.
     """
 
     whole_answers: ClassVar[bool] = True
@@ -54,7 +54,7 @@ class _SubsetQueries(Workload):
 
     @cached_property
     def subsets(self) -> IntArray:
-        """The attribute sets S as rows (m, k) of ascending attribute numbers, lexicographic."""
+        """The sets S in lexicographic order: rows (m, k) of ascending attribute numbers."""
         flat = itertools.chain.from_iterable(itertools.combinations(range(self.d), self.k))
         return np.fromiter(flat, np.int64, self.n_queries * self.k).reshape(-1, self.k)
 
@@ -73,7 +73,7 @@ class _SubsetQueries(Workload):
         return answers
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """Sum of Q(x) over all records, on bit-packed columns: n m k / 64 word operations."""
+        """Number of records and sum of Q(x), from packed bits: n m k / 64 word operations."""
         count, ones = 0, np.zeros(self.n_queries, dtype=np.int64)
         for chunk in self.universe.chunks(records, PACKED_ROWS):
             count += len(chunk)
@@ -92,9 +92,9 @@ class _SubsetQueries(Workload):
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
         """Answer vectors (b, m) at a best element of each direction (b, m).
 
-        For k = 1 the signs of the direction decide, O(d); for k = 2 all elements are scored,
-        O(2^d); for larger k one fast transform of length 2^d scores them, O(d 2^d). Ties go to the
-        lowest element number, up to rounding.
+        For k = 1 the signs of the direction determine it, O(d). For k = 2 all elements are scored,
+        O(2^d). For larger k, one fast transform of length 2^d computes all scores, O(d 2^d). Up to
+        rounding, the element of lowest number wins a tie.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class _SubsetQueries(Workload):
     def breadth(self, directions: FloatArray) -> FloatArray:
         """max - min over elements of <u, Q(x)>, for each row of (b, m): (b,), in one pass.
 
-        Costs as `extreme_answers`, and fails where that does.
+        It has the cost of `extreme_answers` and raises the same error.
         """
         from geomdp.workloads.closed_forms import quadratic_forms  # compiled, so slow to import
 
@@ -159,9 +159,9 @@ class _SubsetQueries(Workload):
         return np.asarray(quadratic_forms.quadratic_maximisers(*self._quadratic_forms(directions)))
 
     def _quadratic_forms(self, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """For k = 2: the scores, up to a constant, as quadratic forms in the bits of the element.
+        """For k = 2, the scores up to a constant, as quadratic forms in the bits of an element.
 
-        Linear (b, d) and pair (b, d, d) coefficients.
+        Returns the linear coefficients (b, d) and those of pairs (b, d, d).
         """
         low, high = self._values
         rise = high - low
@@ -172,22 +172,22 @@ class _SubsetQueries(Workload):
 
     @abc.abstractmethod
     def _transform(self, scores: FloatArray) -> None:
-        """Turn weights of sets (b, 2^d) into scores of elements, in place."""
+        """Replace the weights of sets (b, 2^d) by the scores of elements, in place."""
 
     def affine_hull(self) -> AffineHull:
         """All of R^m: 1 and the queries are linearly independent functions."""
         return AffineHull.whole_space(self.n_queries)
 
     def l1_radius(self) -> float:
-        """C(d, k), at a corner where every answer has modulus 1."""
+        """C(d, k): at some corner every answer has modulus 1."""
         return float(self.n_queries)
 
     def l2_radius(self) -> float:
-        """sqrt(C(d, k)), at a corner where every answer has modulus 1."""
+        """sqrt(C(d, k)): at some corner every answer has modulus 1."""
         return math.sqrt(self.n_queries)
 
     def blocks(self) -> tuple[Block, ...]:
-        """The m axes, each with the distance of the two values of a query as diameter."""
+        """The m axes. The diameter of each is the distance between the two values of a query."""
         low, high = self._values
         diameter, radius = abs(high - low), max(abs(low), abs(high))
         eye = np.eye(self.n_queries)
@@ -196,7 +196,7 @@ class _SubsetQueries(Workload):
 
 @dataclass(frozen=True)
 class Marginals(_SubsetQueries):
-    """Monotone conjunctions q_S(x) = prod over i in S of x_i on {0, 1}^d, all S with |S| = k.
+    """Monotone conjunctions q_S(x) = prod over i in S of x_i on {0, 1}^d, for all S with |S| = k.
 
     Sets S are in lexicographic order.
 
@@ -210,6 +210,16 @@ class Marginals(_SubsetQueries):
     References
     ----------
     Nikolov 2022, equation (2): JL-MARG.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Marginals(3, 2)
+    >>> workload.labels()
+    ['x0&x1', 'x0&x2', 'x1&x2']
+    >>> workload.answers(np.array([[1, 1, 0], [1, 1, 1]]))
+    array([1. , 0.5, 0.5])
     """
 
     d: int
@@ -223,11 +233,11 @@ class Marginals(_SubsetQueries):
         corner_sum(scores, np.full(self.d, 2, dtype=np.int64))
 
     def l1_diameter(self) -> float:
-        """C(d, k), between all zeros and all ones."""
+        """C(d, k), attained by all zeros and all ones."""
         return float(self.n_queries)
 
     def l2_diameter(self) -> float:
-        """sqrt(C(d, k)), between all zeros and all ones."""
+        """sqrt(C(d, k)), attained by all zeros and all ones."""
         return math.sqrt(self.n_queries)
 
     def labels(self) -> list[str]:
@@ -237,7 +247,7 @@ class Marginals(_SubsetQueries):
 
 @dataclass(frozen=True)
 class Parities(_SubsetQueries):
-    """Parities q_S(x) = (-1)^(sum over i in S of x_i) on {0, 1}^d, all S with |S| = k.
+    """Parities q_S(x) = (-1)^(sum over i in S of x_i) on {0, 1}^d, for all S with |S| = k.
 
     Sets S are in lexicographic order.
 
@@ -247,6 +257,16 @@ class Parities(_SubsetQueries):
         Number of attributes.
     k : int
         Number of attributes in a parity, from 1 to d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Parities(3, 2)
+    >>> workload.labels()
+    ['parity(x0,x1)', 'parity(x0,x2)', 'parity(x1,x2)']
+    >>> workload.answers(np.array([[1, 1, 0], [1, 1, 1]]))
+    array([1., 0., 0.])
     """
 
     d: int
@@ -261,10 +281,10 @@ class Parities(_SubsetQueries):
 
     @cached_property
     def _most_changes(self) -> int:
-        """Largest number of parities two records can disagree on.
+        """Largest number of parities that differ between two records.
 
-        The parity of S differs between x and y iff |S & (x xor y)| is odd, so the number of such S
-        depends on the weight w of x xor y alone.
+        The parity of S differs between x and y if and only if |S & (x xor y)| is odd. So the number
+        of such S depends only on the weight w of x xor y.
         """
         d, k = self.d, self.k
         return max(
@@ -273,11 +293,11 @@ class Parities(_SubsetQueries):
         )
 
     def l1_diameter(self) -> float:
-        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j): attained."""
+        """2 max over w of sum over odd j of C(w, j) C(d - w, k - j), which is attained."""
         return 2.0 * self._most_changes
 
     def l2_diameter(self) -> float:
-        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)): attained."""
+        """2 sqrt(max over w of sum over odd j of C(w, j) C(d - w, k - j)), which is attained."""
         return 2.0 * math.sqrt(self._most_changes)
 
     def labels(self) -> list[str]:

@@ -15,25 +15,39 @@ from geomdp.workloads.universe.universes import CategoricalProduct
 class ChosenTables(TableQueries):
     """Weighted cells of chosen tables: q_(T,a)(x) = w_T 1[x_T = a] for all level codes a.
 
-    The error of a mechanism counts the cells of table T times w_T, so tables of larger weight
-    become more accurate at the cost of the others. Divide the answers by `weights` for shares.
-    Tables are in the order given, each with its columns in the order of `columns` and its cells in
-    row-major order (the last column changes fastest). For all tables of one order with equal
-    weights, `MarginalTables` knows more mechanisms.
+    The error of a mechanism is that of the weighted cells, so tables of larger weight become more
+    accurate at the cost of the others. To get shares of records, divide the answers of a table by
+    its weight. Tables are in the order given. The columns of a table are in the order of `columns`,
+    and its cells in row-major order (the last column changes fastest). For all tables of one order
+    with equal weights, use `MarginalTables`, to which more mechanisms apply.
 
     Parameters
     ----------
     columns : mapping of column name to number of levels
         The columns of a record.
     tables : sequence of sequence of str
-        The columns that each table crosses; at least 1 table, none twice.
+        The columns of each table. There is at least one table, and no two are equal.
     weights : sequence of float, optional
-        One positive weight per table; by default 1. With whole weights sums over records are whole.
+        One positive weight per table; by default 1. If all weights are whole numbers, sums over
+        records are, too.
 
     Raises
     ------
     ValueError
-        No table, a table twice, a column that is unknown or twice in a table, or wrong weights.
+        If there is no table, a table occurs twice, a table has an unknown column or one column
+        twice, or weights are not one positive number per table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.ChosenTables(
+    ...     {"region": 3, "smoker": 2}, [["region"], ["region", "smoker"]], weights=[2, 1]
+    ... )
+    >>> workload
+    ChosenTables(2 tables of 2 columns; 9 queries)
+    >>> workload.answers(np.array([[0, 1], [2, 0]]))
+    array([1. , 0. , 1. , 0. , 0.5, 0. , 0. , 0.5, 0. ])
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Coarsened workloads: every answer vector replaced by the nearest of a few centres."""
+"""Coarsened workloads: each answer vector is replaced by the nearest of a few centres."""
 
 from __future__ import annotations
 
@@ -15,32 +15,48 @@ from geomdp.workloads.explicit import Explicit, ListedAnswers
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records
 
-#: Elements compared with all centres at a time.
+#: Number of elements that are compared with all centres at a time.
 BLOCK_ELEMENTS = 1024
 
 
 class Coarsened(ListedAnswers):
-    """The workload x -> the centre nearest to Q(x), in Euclidean norm, the first among ties.
+    """The workload that maps x to the centre nearest to Q(x), in Euclidean norm.
+
+    If several centres are nearest, the first of them is taken.
 
     Parameters
     ----------
     workload : Workload
         Q, with m queries on a finite universe of N elements with N m <= 2^26.
     centres : (s, m) array
-        Points of the answer space; finite; copied.
+        Points of the answer space, finite. The array is copied.
 
     Attributes
     ----------
     centres : (s, m) array
         The centres that are nearest to some Q(x).
     distance : float
-        max over x of ||Q(x) - its centre||_2; it also bounds the error of mean answers.
+        The largest Euclidean distance from Q(x) to its centre, over all x. It also bounds the
+        error that the centres cause in mean answers.
 
     Notes
     -----
-    The centre of every element is found once, and records are looked up by their element number.
-    Searching the centre of each record anew would let rounding make it depend on the other records
-    of its chunk.
+    The centre of every element is computed once, and records are looked up by their element number.
+    If the centre of each record were computed again, rounding could make it depend on the other
+    records of its chunk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> inner = gd.workloads.Prefixes(3)
+    >>> workload = gd.workloads.Coarsened(inner, np.array([[1.0, 1.0, 1.0], [0.0, 0.5, 1.0]]))
+    >>> workload.evaluate(np.array([0, 1, 2]))
+    array([[1. , 1. , 1. ],
+           [0. , 0.5, 1. ],
+           [0. , 0.5, 1. ]])
+    >>> workload.distance
+    0.5
     """
 
     def __init__(self, workload: Workload, centres: npt.ArrayLike) -> None:
@@ -52,7 +68,8 @@ class Coarsened(ListedAnswers):
             raise ValueError("centres must have at least one row, got none")
         nearest, distances = _nearest(explicit_answers(workload), places)
         used, first, assignment = np.unique(nearest, return_index=True, return_inverse=True)
-        # Centres are ordered by their first element, so that ties go to the lowest element number.
+        # Order the centres by the first element of each. `extreme_answers` takes the first centre
+        # in a tie, so it takes the one with the lowest element number.
         order = np.argsort(first)
         self.centres = places[used[order]]
         self._assignment = np.argsort(order)[assignment]
@@ -69,11 +86,11 @@ class Coarsened(ListedAnswers):
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The centres as columns."""
+        """The workload whose columns are the centres."""
         return Explicit(self.centres.T)
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Centres (n, m) of the records."""
+        """The centre of each record: (n, m)."""
         return np.asarray(self.centres[self._assignment[self.universe.numbers(records)]])
 
 

@@ -21,7 +21,7 @@ from geomdp.workloads.universe.universes import FiniteUniverse, Records
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Scores held at a time: 2^22 float64 are 32 MB.
+#: Number of scores in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
@@ -31,24 +31,37 @@ class Explicit(FiniteWorkload):
     Parameters
     ----------
     matrix : (m, N) array, DataFrame, or scipy.sparse matrix or array
-        Finite values; copied. A sparse matrix stays sparse. The index of a DataFrame names the
-        queries.
+        Finite values. The matrix is copied; a sparse one stays sparse. The index of a DataFrame
+        gives the names of the queries.
 
     Raises
     ------
     ValueError
-        Not numeric, not two axes, empty, NaN or infinite.
+        If the matrix is empty, does not have two axes, or has entries that are not finite numbers.
 
     Notes
     -----
-    Diameters are exact for N^2 m <= 2^32 (l1) and N <= 2^14 (l2), upper bounds above that. A
-    sparse matrix is made dense for its diameters and affine hull if N m <= 2^26; above that the
-    diameters are bounds and there is no affine hull.
+    The l1 diameter is exact for N^2 m <= 2^32, and the Euclidean one for N <= 2^14. Above, they are
+    upper bounds. For N m <= 2^26, diameters and affine hull of a sparse matrix are computed from a
+    dense copy. For a larger sparse matrix the diameters are upper bounds, and `affine_hull` raises
+    ``ValueError``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Explicit(np.array([[1, 1, 0], [0, 1, 1]]))
+    >>> workload
+    Explicit(2 queries on 3 elements)
+    >>> workload.answers(np.array([0, 1, 1, 2]))
+    array([0.75, 0.75])
+    >>> round(workload.l2_diameter(), 4)
+    1.4142
     """
 
     def __init__(self, matrix: npt.ArrayLike | pd.DataFrame | sp.sparray | sp.spmatrix) -> None:
-        # Held as (N, m): taking answer vectors of elements is then a contiguous read.
-        # Pandas is not imported for this: what has columns and an index is a frame.
+        # The transpose (N, m) is stored, so that the answer vector of an element is contiguous.
+        # An object with columns and an index is a DataFrame; so pandas need not be imported.
         index: Any = getattr(matrix, "index", ()) if hasattr(matrix, "columns") else ()
         self._labels = [str(label) for label in index]
         self._rows: Any = _sparse_rows(matrix) if sp.issparse(matrix) else _dense_rows(matrix)
@@ -61,7 +74,7 @@ class Explicit(FiniteWorkload):
         return self._rows.T
 
     def labels(self) -> list[str]:
-        """The index of the DataFrame it was made from; else q0, q1, ..."""
+        """The index of the DataFrame that the workload was made from, or else q0, q1, ..."""
         return list(self._labels) or super().labels()
 
     @property
@@ -77,11 +90,11 @@ class Explicit(FiniteWorkload):
     @property
     def whole_answers(self) -> bool:
         """Whether all entries of the matrix are whole numbers."""
-        entries = sp.find(self.matrix)[2]  # those that are not 0
+        entries = sp.find(self.matrix)[2]  # the entries that are not 0
         return bool((entries == np.rint(entries)).all())
 
     def evaluate(self, records: Records) -> FloatArray:
-        """Columns of the matrix at the records, as rows (n, m)."""
+        """The column of the matrix for each record, as a row: (n, m)."""
         return self._take(self.universe.validate(records))
 
     def _take(self, codes: IntArray | slice) -> FloatArray:
@@ -93,10 +106,10 @@ class Explicit(FiniteWorkload):
         return np.asarray(counts @ self._rows)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best columns (b, m) for directions (b, m), the first among ties.
+        """Best columns (b, m) for directions (b, m); of equally good ones the first.
 
-        One matrix product, O(b m N) or O(b) times the number of non-zeros, in blocks of at most
-        2^22 scores.
+        The cost is that of one matrix product: O(b m N), or for a sparse matrix b times its number
+        of entries that are not 0. It is done in blocks of at most 2^22 scores.
         """
         directions = batch(directions, self.n_queries, "directions")
         size = self._rows.shape[0]
@@ -114,7 +127,7 @@ class Explicit(FiniteWorkload):
 
     @property
     def _small(self) -> bool:
-        """Whether all answers are dense or few enough to be made dense."""
+        """Whether the matrix is dense, or has few enough entries for a dense copy."""
         return isinstance(self._rows, np.ndarray) or self._rows.shape[0] * self.n_queries <= (
             MAX_ENTRIES
         )
@@ -159,12 +172,12 @@ class Explicit(FiniteWorkload):
 
 
 class ListedAnswers(Workload):
-    """A workload with the answer vectors of an explicit one, which computes its geometry."""
+    """A workload with the same set of answer vectors as an explicit one, which has its geometry."""
 
     @property
     @abc.abstractmethod
     def explicit(self) -> Explicit:
-        """A workload whose columns are the different answer vectors."""
+        """The workload whose columns are the different answer vectors."""
 
     @property
     def n_queries(self) -> int:
@@ -172,7 +185,7 @@ class ListedAnswers(Workload):
         return self.explicit.n_queries
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """Best answer vectors (b, m) for directions (b, m), the first listed among ties."""
+        """Best answer vectors (b, m) for directions (b, m); of equally good ones the first."""
         return self.explicit.extreme_answers(directions)
 
     def affine_hull(self) -> AffineHull:
@@ -206,7 +219,19 @@ class RandomSigns(Explicit):
     N : int
         Size of the universe.
     rng : Generator, int or None
-        Draws the (public) queries.
+        Draws the values, which are public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.RandomSigns(3, 5, rng=0)
+    >>> workload.matrix
+    array([[ 1.,  1.,  1., -1., -1.],
+           [-1., -1., -1., -1.,  1.],
+           [ 1.,  1.,  1.,  1.,  1.]])
+    >>> workload.answers(np.array([0, 0, 1]))
+    array([ 1., -1.,  1.])
     """
 
     def __init__(self, m: int, N: int, rng: RandomState = None) -> None:
@@ -215,14 +240,14 @@ class RandomSigns(Explicit):
 
 
 def _dense_rows(matrix: Any) -> FloatArray:
-    """Read-only contiguous copy of the transpose."""
+    """A read-only contiguous copy of the transpose."""
     rows = np.array(finite_array(matrix, "matrix", ndim=2).T, order="C")
     rows.setflags(write=False)
     return rows
 
 
 def _sparse_rows(matrix: Any) -> Any:
-    """Copy of the transpose in compressed row form, without duplicate entries."""
+    """A copy of the transpose in compressed row format, without duplicate entries."""
     try:
         rows = sp.csr_array(matrix.T, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:

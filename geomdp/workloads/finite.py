@@ -75,6 +75,16 @@ class Histogram(_OnCodes):
     ----------
     N : int
         Size of the universe and number of queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Histogram(4)
+    >>> workload.answers(np.array([0, 2, 2, 3]))
+    array([0.25, 0.  , 0.5 , 0.25])
+    >>> workload.l1_diameter()
+    2.0
     """
 
     N: int
@@ -129,6 +139,13 @@ class Prefixes(_OnCodes):
     ----------
     N : int
         Size of the universe and number of queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> gd.workloads.Prefixes(4).answers(np.array([0, 2, 2, 3]))
+    array([0.25, 0.25, 0.75, 1.  ])
     """
 
     N: int
@@ -184,6 +201,16 @@ class Ranges(_OnCodes):
     ----------
     N : int
         Size of the universe.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Ranges(3)
+    >>> workload.labels()
+    ['0<=x<=0', '0<=x<=1', '0<=x<=2', '1<=x<=1', '1<=x<=2', '2<=x<=2']
+    >>> workload.answers(np.array([0, 1, 1, 2]))
+    array([0.25, 0.75, 1.  , 0.5 , 0.75, 0.25])
     """
 
     N: int

@@ -1,4 +1,4 @@
-"""Linear images of workloads: the queries A Q."""
+"""Linear images of workloads: the queries are linear combinations A Q of other queries."""
 
 from __future__ import annotations
 
@@ -18,20 +18,33 @@ from geomdp.workloads.universe.universes import Records, Universe
 
 
 class LinearMap(Workload):
-    """The workload x -> matrix @ Q(x), written A Q.
+    """The workload that maps x to A Q(x), for a matrix A.
 
     Parameters
     ----------
     workload : Workload
         Q, with m queries.
     matrix : (p, m) array
-        A; finite; copied.
+        A, finite. The array is copied.
 
     Notes
     -----
-    Radii and diameters are exact where Q(x) of all elements fits in 2^26 numbers and the image is
-    within the limits of `Explicit`; otherwise they are bounds through the operator norms of A on
-    the affine hull and on the blocks of Q.
+    If the answers of all elements, before and after A, are at most 2^26 numbers, radii are exact,
+    and so are diameters within the limits of `Explicit`. Otherwise they are upper bounds from the
+    operator norms of A on the affine hull and on the blocks of Q.
+
+    Examples
+    --------
+    The share of records in each half of a histogram:
+
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> halves = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
+    >>> workload = gd.workloads.LinearMap(gd.workloads.Histogram(4), halves)
+    >>> workload
+    LinearMap(2 combinations of Histogram(N=4))
+    >>> workload.answers(np.array([0, 2, 2, 3]))
+    array([0.25, 0.75])
     """
 
     def __init__(self, workload: Workload, matrix: npt.ArrayLike) -> None:
@@ -73,24 +86,25 @@ class LinearMap(Workload):
         return self.workload.extreme_answers(directions @ self.matrix) @ self.matrix.T
 
     def breadth(self, directions: FloatArray) -> FloatArray:
-        """That of the inner workload along matrix^T u."""
+        """max - min of <u, A Q(x)>, which is the breadth of Q in direction A^T u: (b,)."""
         return self.workload.breadth(batch(directions, self.n_queries, "directions") @ self.matrix)
 
     @cached_property
     def _hull(self) -> AffineHull:
         inner = self.workload.affine_hull()
-        # The affine hull of the columns of A B, their negatives and 0 is the span of the columns.
+        # A maps the directions of the inner hull, the columns of B, to the columns of A B. Their
+        # span is the affine hull of the columns, their negatives and 0.
         spread = (self.matrix @ inner.basis).T
         span = AffineHull.of_points(np.vstack([spread, -spread, np.zeros((1, len(self.matrix)))]))
         return AffineHull(self.matrix @ inner.offset, span.basis)
 
     def affine_hull(self) -> AffineHull:
-        """Image of the inner affine hull, by a singular value decomposition."""
+        """The image of the inner affine hull under A, by a singular value decomposition."""
         return self._hull
 
     @cached_property
     def _points(self) -> FloatArray | None:
-        """Answers of all elements (N, p), if those and the inner ones fit in memory; else None."""
+        """Answers (N, p) of all elements; None if there are too many, before or after A."""
         size = self.universe.size
         if size is None or size * max(self.matrix.shape) > MAX_ENTRIES:
             return None

@@ -20,7 +20,7 @@ from geomdp.workloads.universe.universes import CategoricalProduct
 class MarginalTables(TableQueries):
     """Cells of all k-way tables: q_(T,a)(x) = 1[x_T = a] for |T| = k and all level codes a.
 
-    Tables are in lexicographic order of their columns, the cells of a table in row-major order
+    Tables are in lexicographic order of their columns. The cells of a table are in row-major order
     (its last column changes fastest).
 
     Parameters
@@ -29,6 +29,17 @@ class MarginalTables(TableQueries):
         Columns of a sequence are named c0, c1, ...
     k : int
         Number of columns in a table, from 1 to the number of columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.MarginalTables({"region": 3, "smoker": 2}, k=1)
+    >>> records = pd.DataFrame({"region": [0, 2, 2, 1], "smoker": [1, 0, 0, 0]})
+    >>> workload.answers(records)
+    array([0.25, 0.25, 0.5 , 0.75, 0.25])
+    >>> workload.labels()
+    ['region=0', 'region=1', 'region=2', 'smoker=0', 'smoker=1']
     """
 
     whole_answers: ClassVar[bool] = True
@@ -66,21 +77,21 @@ class MarginalTables(TableQueries):
         return np.ones(len(self.tables))
 
     def _counts(self, codes: IntArray) -> FloatArray:
-        """How many records (n, c) fall in each cell: (m,).
+        """The number of records (n, c) in each cell: (m,).
 
-        For k = 2 one matrix product of indicators gives all tables at once.
+        For k = 2 one matrix product of indicators counts all tables at once.
         """
         return self._pair_counts(codes) if self.k == 2 else super()._counts(codes)
 
     @cached_property
     def _first_levels(self) -> IntArray:
-        """Number of the first level of each column among the levels of all columns."""
+        """The position of the first level of each column in a list of the levels of all columns."""
         levels = np.array(self.levels)
         return np.asarray(np.cumsum(levels) - levels)
 
     @cached_property
     def _pair_places(self) -> tuple[IntArray, IntArray]:
-        """For k = 2, both levels of each cell, as numbers among the levels of all columns."""
+        """For k = 2, both levels of each cell, as positions in a list of all levels."""
         starts = self._first_levels
         first, second = [], []
         for i, j in self.tables:
@@ -90,14 +101,14 @@ class MarginalTables(TableQueries):
         return np.concatenate(first), np.concatenate(second)
 
     def _pair_counts(self, codes: IntArray) -> FloatArray:
-        """For k = 2, how many records (n, c) fall in each cell: (m,)."""
-        # float32 counts exactly up to 2^24, far above the rows of one chunk.
+        """For k = 2, the number of records (n, c) in each cell: (m,)."""
+        # Sums in float32 are exact up to 2^24, far above the number of rows of a chunk.
         indicators = np.zeros((len(codes), sum(self.levels)), dtype=np.float32)
         np.put_along_axis(indicators, codes + self._first_levels, 1, axis=1)
         first, second = self._pair_places
         return (indicators.T @ indicators)[first, second].astype(np.float64)
 
     def _interacting(self) -> Sequence[tuple[int, ...]]:
-        """All sets of 1 to k columns: the same as those of the tables, listed in less time."""
+        """All sets of 1 to k columns, which are the subsets of the tables."""
         columns = range(len(self.levels))
         return [S for order in range(1, self.k + 1) for S in itertools.combinations(columns, order)]

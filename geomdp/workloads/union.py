@@ -41,6 +41,17 @@ class Union(Workload):
     Oracles, hull and diameters are computed from the list of all answers. For N elements and m
     queries in all, N m must be at most 2^26. For tables of many columns, `ChosenTables` has closed
     forms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> parts = [gd.workloads.Marginals(2, 1), gd.workloads.Marginals(2, 2)]
+    >>> workload = gd.workloads.Union(parts, weights=[1, 3])
+    >>> workload
+    Union(Marginals(d=2, k=1), Marginals(d=2, k=2))
+    >>> workload.answers(np.array([[1, 1], [1, 0]]))
+    array([1. , 0.5, 1.5])
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Diameters of finite point sets: the exact pairwise maximum where affordable, else a bound."""
+"""Diameters of finite sets of points: exact for small sets, upper bounds for large ones."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: Largest N^2 m of an exact l1 diameter: about 2 seconds of one core.
+#: Largest N^2 m for which the l1 diameter is computed exactly, in about 2 seconds on one core.
 L1_WORK = 1 << 32
-#: Largest number of points N of an exact l2 diameter, which is a matrix product.
+#: Largest number of points N for which the l2 diameter is computed exactly, by a matrix product.
 L2_POINTS = 1 << 14
-#: Rows compared with all others at a time.
+#: Number of rows that are compared with all others at a time.
 BLOCK_ROWS = 512
 
 
 def l1_diameter(points: FloatArray) -> float:
     """Upper bound on the largest l1 distance between rows of `points` (N, m).
 
-    The maximum itself for N^2 m <= 2^32; otherwise the smaller of the sum of the coordinate ranges
-    and twice the radius around the middle of the bounding box.
+    For N^2 m <= 2^32 it is the maximum itself. Otherwise it is the smaller of two bounds: the sum
+    of the ranges of all coordinates, and twice the largest distance from the middle of the bounding
+    box.
     """
     from scipy.spatial.distance import cdist
 
@@ -38,8 +39,8 @@ def l1_diameter(points: FloatArray) -> float:
 def l2_diameter(points: FloatArray) -> float:
     """Upper bound on the largest Euclidean distance between rows of `points` (N, m).
 
-    The maximum itself for N <= 2^14; otherwise the smaller of the diagonal of the bounding box and
-    twice the radius around its middle.
+    For N <= 2^14 it is the maximum itself. Otherwise it is the smaller of two bounds: the diagonal
+    of the bounding box, and twice the largest distance from its middle.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2
@@ -52,7 +53,8 @@ def l2_diameter(points: FloatArray) -> float:
     for start in range(0, len(points), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
         distances = squares[rows, None] + squares[start:] - 2 * (centred[rows] @ centred[start:].T)
-        # Expanded squares lose digits: they only find the pair, whose distance is then computed.
+        # The expanded square of a distance loses digits, so it is only used to find the farthest
+        # pair. The distance of this pair is then computed directly.
         i, j = np.unravel_index(distances.argmax(), distances.shape)
         best = max(best, float(np.linalg.norm(points[start + i] - points[start + j])))
     return best

@@ -1,4 +1,4 @@
-"""Answers of every element of a small finite universe."""
+"""The answers of all elements of a small finite universe."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from geomdp.workloads.base import CHUNK_ROWS, MAX_ENTRIES, Workload, WorkloadSiz
 
 
 def explicit_answers(workload: Workload) -> FloatArray:
-    """Q(x) for all elements of a finite universe, in the universe's order: (N, m).
+    """Q(x) for all elements of a finite universe, in the order of the universe: (N, m).
 
     Raises
     ------
-    ValueError
-        For an infinite universe, or N m > 2^26.
+    WorkloadSizeError
+        For an infinite universe, or if N m > 2^26.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.workloads.explicit_answers(gd.workloads.Marginals(2, 1))
+    array([[0., 0.],
+           [0., 1.],
+           [1., 0.],
+           [1., 1.]])
     """
     size, m = workload.universe.size, workload.n_queries
     if size is None or size * m > MAX_ENTRIES:

@@ -1,15 +1,17 @@
 """Interactions of columns (analysis of variance): orthogonal blocks of marginal tables.
 
-For a set S of columns, the part of Q(x) that depends on x_S alone and on no smaller set is, in
-every table T that holds S, the tensor of e_(x_i) - 1/l_i over i in S and of the constants 1/l_i
-over T - S, times the weight w_T of the table. These parts are orthogonal for different S. That of
-S has dimension prod (l_i - 1), and with c_S^2 = sum over T of w_T^2 prod over T - S of 1/l_i
+Q(x) is the sum over sets S of columns of a part that depends on the columns in S together. This
+part of S is 0 in a table T that does not contain S. In any other table it is the weight w_T times a
+tensor product over the columns i of T: of e_(x_i) - 1/l_i if i is in S, and of the constant vector
+1/l_i if not, where l_i is the number of levels. The parts of different sets are orthogonal, and
+the part of S has dimension prod (l_i - 1). Let
+c_S^2 = sum over tables T that contain S of w_T^2 prod over i in T - S of 1/l_i. Then
 
     ||part(x) - part(x')||^2 = 2 c_S^2 (prod (1 - 1/l_i) - prod (1[x_i = x'_i] - 1/l_i)),
     ||part(x)||^2 = c_S^2 prod (1 - 1/l_i)   for all x.
 
-The first depends only on which columns of S agree in x and x', so its maximum is found among the
-2^|S| patterns of agreement.
+The first expression depends only on which columns of S agree in x and x'. So its maximum is found
+by trying the 2^|S| patterns of agreement.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ def interaction_block(
     weights: FloatArray,
     S: tuple[int, ...],
 ) -> Block:
-    """The block of the columns numbered S, with its exact diameter and radius.
+    """The block of the columns with the numbers S, with its exact diameter and radius.
 
-    `levels` are the numbers of levels l_i of all columns, at least 2 for those of S. `places` maps
-    the column numbers of each table to the slice of its cells, in row-major order, among the cells
-    of all tables; `weights` are w_T of these tables, in the same order.
+    `levels` are the numbers of levels l_i of all columns; columns in S have at least 2. `places`
+    maps the column numbers of each table to a slice: the places of its cells, in row-major order,
+    among the cells of all tables. `weights` holds w_T for these tables, in the same order.
     """
     contrasts: FloatArray = np.ones((1, 1))
     for i in S:
@@ -47,7 +49,8 @@ def interaction_block(
         if not set(S) <= set(table):
             continue
         constant = 1 / math.prod(levels[i] for i in table if i not in S)
-        # Columns of the table outside S become axes of length 1, then are repeated.
+        # Columns of the table that are not in S become axes of length 1, along which the values
+        # are repeated.
         axes = [levels[i] if i in S else 1 for i in table]
         spread = np.broadcast_to(
             contrasts.reshape(*axes, rank), (*(levels[i] for i in table), rank)

@@ -7,21 +7,22 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray, IntArray
 
-#: Coordinates of an inner cube: a table of its 2^12 points, 32 KB, stays in the fastest cache.
+#: Number of coordinates of the inner cube. A table of its 2^12 points, 32 KB, fits in the fastest
+#: cache.
 INNER = 12
-#: Coordinates of a row of that table: 2^6 running extremes, one per column.
+#: The table is a grid with 2^LINE columns. For each column a running extreme is kept.
 LINE = 6
-#: Rows compared at a time, so that the running extremes are loaded and stored less often.
+#: Number of rows compared at a time, so that running extremes are loaded and stored less often.
 ROWS = 4
-#: Maxima may be taken in any order, which lets the loops be vectorised.
+#: Flags of the compiler that allow it to take maxima in any order, so that it can vectorise loops.
 FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 
 @numba.njit(cache=True)
 def _doubled(linear, table):  # type: ignore[no-untyped-def]
-    """Fill `table` (2^k,) with <linear, x> for all x, the first coordinate being the highest bit.
+    """Fill `table` (2^k,) with <linear, x> for all x; the first coordinate is the highest bit.
 
-    The table of the last j coordinates gives that of the last j + 1 by one addition per point.
+    From the table of the last j coordinates, that of the last j + 1 takes one addition per point.
     """
     table[0] = 0.0
     half = 1
@@ -75,9 +76,10 @@ def _ends(sums, high, low, least, best):  # type: ignore[no-untyped-def]
 def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
     """Range (b,) of the values of each form, and the outer point (b,) with the largest value.
 
-    The last coordinates form an inner cube, whose pair terms are tabulated once. Fixing the other
-    coordinates to a point y of the outer cube changes only the linear part of the form on the inner
-    cube. So each point of the whole cube takes one addition and two comparisons.
+    The last coordinates form an inner cube, the others an outer cube. The pair terms on the inner
+    cube are tabulated once. If the other coordinates are fixed to a point y of the outer cube, only
+    the linear part of the form on the inner cube changes. So each point of the whole cube takes one
+    addition and two comparisons.
     """
     forms, size = linear.shape
     inner = min(size, INNER)
@@ -106,8 +108,8 @@ def _by_outer_points(linear, pairs):  # type: ignore[no-untyped-def]
 def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
     """Largest minus smallest value over x in {0, 1}^d of sum_i l_i x_i + sum_{i<j} q_ij x_i x_j.
 
-    In one pass over the cube for each of b forms, with coefficients l = `linear` (b, d) and
-    q = `pairs` (b, d, d), of which only those with i < j are read: (b,).
+    The coefficients of b forms are l = `linear` (b, d) and q = `pairs` (b, d, d), of which only
+    entries with i < j are read. The result (b,) takes one pass over the cube for each form.
     """
     ranges, _ = _by_outer_points(linear, pairs)
     return np.asarray(ranges)
@@ -117,7 +119,7 @@ def quadratic_ranges(linear: FloatArray, pairs: FloatArray) -> FloatArray:
 def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
     """Numbers (b,) of maximisers over {0, 1}^d of the forms of `quadratic_ranges`.
 
-    The first coordinate is the highest bit; ties go to the lowest number, up to rounding.
+    The first coordinate is the highest bit. Up to rounding, the lowest number wins a tie.
     """
     forms, size = linear.shape
     inner = min(size, INNER)
@@ -135,7 +137,7 @@ def quadratic_maximisers(linear: FloatArray, pairs: FloatArray) -> IntArray:
 
 @numba.njit(cache=True)
 def _restrict(linear, pairs, y, point, slopes):  # type: ignore[no-untyped-def]
-    """The form on the inner cube at outer point number y: returns its constant, fills `slopes`."""
+    """Return the constant, and fill `slopes` with the linear part, of the form at outer point y."""
     outer = len(point)
     for i in range(outer):
         point[i] = (y >> (outer - 1 - i)) & 1

@@ -30,6 +30,16 @@ class BoxSecondMoment(OuterProducts):
     References
     ----------
     X-PSDBOX.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.BoxSecondMoment(2)
+    >>> answers = workload.answers(np.array([[1.0, -1.0], [0.5, 0.5]]))
+    >>> workload.matrix(answers)
+    array([[ 0.625, -0.375],
+           [-0.375,  0.625]])
     """
 
     d: int

@@ -18,13 +18,23 @@ from geomdp.workloads.universe.universes import Records, UnitBall
 class Means(Workload):
     """Q(x) = x for x in the unit ball of R^d: the d coordinates of the mean.
 
-    conv {Q(x)} is the unit ball; the ball mechanism on this workload is the mean mechanism of
-    covariance estimation (JL-L15 with Delta = 2, JL-T3).
+    The convex hull of {Q(x)} is the unit ball. The ball mechanism for this workload is the
+    mechanism that covariance estimation uses for the mean (JL-L15 with Delta = 2, JL-T3).
 
     Parameters
     ----------
     d : int
         Dimension of the records.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Means(2)
+    >>> workload.answers(np.array([[0.6, 0.8], [0.0, -1.0]]))
+    array([ 0.3, -0.1])
+    >>> workload.l2_diameter()
+    2.0
     """
 
     d: int
@@ -47,9 +57,9 @@ class Means(Workload):
         return np.array(self.universe.validate(records), dtype=np.float64)
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """u / ||u||_2, or the first axis for u = 0, where every record is extreme."""
+        """u / ||u||_2. For u = 0 every record is extreme, and the first axis is returned."""
         directions = batch(directions, self.d, "directions")
-        # Scaling by the largest entry first keeps tiny and huge directions from losing their norm.
+        # Divide by the largest entry first: the squares of tiny or huge entries are beyond float64.
         largest = np.abs(directions).max(axis=1, keepdims=True, initial=0.0)
         unit = np.divide(directions, largest, out=np.zeros_like(directions), where=largest > 0)
         unit[largest[:, 0] == 0, 0] = 1.0

@@ -1,4 +1,4 @@
-"""What second-moment workloads share: their answers are the entries of x x^T."""
+"""The base class of second-moment workloads, whose answers are the entries of x x^T."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OuterProducts(Workload):
         return self.d * (self.d + 1) // 2
 
     def matrix(self, answers: FloatArray) -> FloatArray:
-        """Symmetric matrices (..., d, d) of answer vectors (..., m)."""
+        """The symmetric matrices (..., d, d) for answer vectors (..., m)."""
         return unsvec(answers)
 
     def evaluate(self, records: Records) -> FloatArray:
@@ -36,7 +36,7 @@ class OuterProducts(Workload):
         return _outer_products(self.universe.validate(records))
 
     def totals(self, records: Records | Iterable[Records]) -> Totals:
-        """svec(X^T X) with the number of records: one matrix product per chunk."""
+        """Number of records and svec(X^T X), by one matrix product per chunk."""
         count, total = 0, np.zeros((self.d, self.d))
         for chunk in self.universe.chunks(records, CHUNK_ROWS):
             count += len(chunk)
@@ -44,7 +44,7 @@ class OuterProducts(Workload):
         return Totals(count, svec(total))
 
     def extreme_answers(self, directions: FloatArray) -> FloatArray:
-        """svec(x x^T) for a maximiser x of <x, G x> over the universe, G the direction."""
+        """svec(x x^T) for a maximiser x of <x, G x>, where G is the matrix of the direction."""
         directions = batch(directions, self.n_queries, "directions")
         return _outer_products(self._maximisers(unsvec(directions)))
 
@@ -53,7 +53,7 @@ class OuterProducts(Workload):
         """A maximiser of <x, G x> over the universe for each symmetric G of (b, d, d): (b, d)."""
 
     def affine_hull(self) -> AffineHull:
-        """All of R^m: the hull holds 0 and the x x^T span the symmetric matrices."""
+        """All of R^m, because the hull contains 0, and the x x^T span the symmetric matrices."""
         return AffineHull.whole_space(self.n_queries)
 
     def labels(self) -> list[str]:

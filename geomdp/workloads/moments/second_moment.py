@@ -28,6 +28,18 @@ class SecondMoment(OuterProducts):
     References
     ----------
     Nikolov 2022, Lemma 22: JL-COV.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.SecondMoment(2)
+    >>> answers = workload.answers(np.array([[0.6, 0.8], [1.0, 0.0]]))
+    >>> answers.shape
+    (3,)
+    >>> np.round(workload.matrix(answers), 4)
+    array([[0.68, 0.24],
+           [0.24, 0.32]])
     """
 
     d: int

@@ -1,6 +1,7 @@
-"""One linear query with values in [0, 1]: dense on a finite universe, or sparse on any universe.
+"""Single linear queries with values in [0, 1], which users ask interactive mechanisms one by one.
 
-Interactive mechanisms are asked such queries one at a time.
+A dense query lists its values on a finite universe. A sparse query lists the elements of any
+universe on which it is not 0.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from geomdp._validation import finite_array, whole
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.universes import FiniteUniverse, Records
 
-#: Largest number of free bits of a conjunction: its support is enumerated, 2^20 elements.
+#: Largest number of free bits of a conjunction, whose support of up to 2^20 elements is listed.
 MAX_FREE_BITS = 20
-#: Bits of the whole number in a float64, and of its lower half in exact sums.
+#: A float64 is a whole number of FLOAT_BITS bits times a power of two. Exact sums split this number
+#: into a lower part of LOW_BITS bits and an upper part.
 FLOAT_BITS, LOW_BITS = 53, 27
-#: Exact sums are for fewer records.
+#: Exact sums are possible for fewer records than this.
 MAX_RECORDS = 1 << 36
-#: Records counted at a time.
+#: Number of records counted at a time.
 COUNT_ROWS = 1 << 16
 
 
@@ -46,12 +48,12 @@ class LinearQuery(Protocol):
         """Sum of the query's values over the counted records."""
 
     def exact_total(self, tally: Any) -> Fraction:
-        """The same sum as an exact rational number; each value stands for its exact float."""
+        """The same sum as an exact rational number, in which each value is its float64 exactly."""
 
 
 @dataclass(frozen=True, eq=False)
 class DenseQuery:
-    """The query x -> values[x] on {0, ..., N - 1}.
+    """The query q(x) = values[x] on {0, ..., N - 1}.
 
     Parameters
     ----------
@@ -61,7 +63,18 @@ class DenseQuery:
     Raises
     ------
     ValueError
-        For a value that is not a number in [0, 1], or none at all.
+        For a value that is not a number in [0, 1], or if there are no values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.DenseQuery(np.array([0.0, 0.5, 1.0]))
+    >>> counts = query.tally(np.array([0, 1, 1, 2]))
+    >>> counts
+    array([1, 2, 1])
+    >>> query.total(counts)
+    2.0
     """
 
     values: FloatArray
@@ -76,43 +89,52 @@ class DenseQuery:
         return f"DenseQuery({len(self.values)} values)"
 
     def tally(self, records: Records) -> IntArray:
-        """Histogram (N,) of `records` (n,), codes 0..N-1; ``ValueError`` for other codes."""
+        """Histogram (N,) of `records` (n,); ``ValueError`` for records other than 0..N-1."""
         codes = FiniteUniverse(len(self.values)).validate(records)
         return np.bincount(codes, minlength=len(self.values))
 
     def total(self, tally: IntArray) -> float:
-        """Sum of the query's values over a histogram (N,); ``ValueError`` for another tally."""
+        """Sum of the values over a histogram (N,); ``ValueError`` for a tally of another form."""
         return float(self.values @ self._checked(tally))
 
     def exact_total(self, tally: IntArray) -> Fraction:
-        """See `LinearQuery`; O(N), as `total`."""
+        """The same sum as an exact rational number; O(N), as `total`."""
         return exact_product(self.values, self._checked(tally))
 
     def _checked(self, tally: IntArray) -> IntArray:
         if not isinstance(tally, np.ndarray) or len(tally) != len(self.values):
-            # Other tallies may be as long as the records have distinct elements: say no length.
+            # The length of another tally can be the number of distinct records, which is private,
+            # so the message does not state it.
             raise ValueError(
                 f"a query with {len(self.values)} values must be summed over a histogram of as "
-                "many elements"
+                "many elements, from `tally`"
             )
         return tally
 
 
 @dataclass(frozen=True, eq=False)
 class SparseQuery:
-    """A query on hashable elements that is 0 off a listed support.
+    """A query on hashable elements that is 0 for all elements that it does not list.
 
     Parameters
     ----------
     support : tuple of hashable
-        The elements, each once.
+        The listed elements, each once.
     values : (m,) array
-        The query's values on them, numbers in [0, 1].
+        The values of the query on these elements, numbers in [0, 1].
 
     Raises
     ------
     ValueError
         For an empty support, an element listed twice, or a value that is not in [0, 1].
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.SparseQuery.from_mapping({"north": 1.0, "south": 0.5})
+    >>> counts = query.tally(["north", "south", "west", "north"])
+    >>> query.total(counts)
+    2.5
     """
 
     support: tuple[Hashable, ...]
@@ -136,12 +158,12 @@ class SparseQuery:
 
     @classmethod
     def from_mapping(cls, values: Mapping[Hashable, float]) -> SparseQuery:
-        """The query with `values` by element."""
+        """The query with the given `values`, a mapping from elements to numbers."""
         return cls(tuple(values), np.array(list(values.values()), dtype=np.float64))
 
     @classmethod
     def counting(cls, support: Iterable[Hashable]) -> SparseQuery:
-        """The query that is 1 on `support`; its answer is the share of records in it."""
+        """The query that is 1 on `support`. Its answer is the share of records in `support`."""
         elements = tuple(support)
         return cls(elements, np.ones(len(elements)))
 
@@ -152,23 +174,23 @@ class SparseQuery:
 
     @cached_property
     def by_element(self) -> dict[Hashable, float]:
-        """Values by element."""
+        """A dictionary from listed elements to values."""
         return dict(zip(self.support, self.values.tolist(), strict=True))
 
     def tally(self, records: Elements) -> Counter[Hashable]:
-        """How often each element occurs in `records`, read once; see `OpenUniverse`."""
+        """How often each element occurs in `records`, which are read once; see `OpenUniverse`."""
         counts: Counter[Hashable] = Counter()
         for chunk in OpenUniverse().chunks(records, COUNT_ROWS):
             counts.update(chunk.tolist())
         return counts
 
     def total(self, tally: Mapping[Hashable, int]) -> float:
-        """Sum of the query's values over counted elements: O(m); ``ValueError`` for a histogram."""
+        """Sum of the values over counted elements, O(m); ``ValueError`` for a histogram."""
         counts = self._checked(tally)
         return math.fsum(value * counts.get(x, 0) for x, value in self.by_element.items())
 
     def exact_total(self, tally: Mapping[Hashable, int]) -> Fraction:
-        """See `LinearQuery`; O(m), as `total`."""
+        """The same sum as an exact rational number; O(m), as `total`."""
         counts = self._checked(tally)
         found = [(value, counts[x]) for x, value in self.by_element.items() if x in counts]
         values = np.array([value for value, _ in found], dtype=np.float64)
@@ -176,28 +198,37 @@ class SparseQuery:
 
     def _checked(self, tally: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
         if not isinstance(tally, Mapping):
-            raise ValueError("a sparse query must be summed over counts by element")
+            raise ValueError("a sparse query must be summed over counts by element, from `tally`")
         return tally
 
 
 def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
     """The conjunction of the bits `literals` on {0, 1}^d, as a 2^k-sparse query (BR-CONJ).
 
-    Q_S(x) = product over i in S of x_i with |S| = d - k. Elements are Python integers whose bit
-    i is x_i, so d has no limit of its own; the support fixes the bits of S to 1 and runs over
-    all values of the k others.
+    Q_S(x) is the product of x_i over i in S, with |S| = d - k. Elements are Python integers whose
+    bit i is x_i, so d can be any number. In the elements of the support, the bits of S are 1, and
+    the k other bits take all values.
 
     Parameters
     ----------
     d : int
         Number of bits.
     literals : iterable of int
-        The set S, distinct numbers 0..d-1.
+        The set S: distinct numbers from 0 to d - 1.
 
     Raises
     ------
     ValueError
         For a literal out of range or repeated, or more than 20 free bits.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.conjunction(4, [0, 1, 3])
+    >>> query.support
+    (11, 15)
+    >>> query.total(query.tally([0b1011, 0b1111, 0b0001]))
+    2.0
     """
     d = whole(d, "d")
     fixed = [whole(i, "literal", minimum=0, maximum=d - 1) for i in literals]
@@ -213,7 +244,15 @@ def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
 
 
 def conjunctions(d: int, k: int) -> list[SparseQuery]:
-    """All C(d, k) conjunctions of d - k of d bits, in lexicographic order of the free bits."""
+    """All C(d, k) conjunctions of d - k of d bits, in lexicographic order of the free bits.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> queries = gd.workloads.conjunctions(4, 1)
+    >>> len(queries), queries[0]
+    (4, SparseQuery(2 elements))
+    """
     d = whole(d, "d")
     k = whole(k, "k", minimum=0, maximum=min(d, MAX_FREE_BITS))
     return [conjunction(d, sorted(set(range(d)) - set(free))) for free in combinations(range(d), k)]
@@ -222,8 +261,9 @@ def conjunctions(d: int, k: int) -> list[SparseQuery]:
 def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
     """Sum of values[i] counts[i] as an exact rational number.
 
-    Floats are whole multiples of powers of two. Those with one exponent are summed as whole
-    numbers, in two halves of 27 and 26 bits, so that no sum of 2^36 records exceeds 2^63.
+    A float64 is a whole number of 53 bits times a power of two. Values with the same power are
+    summed as whole numbers. The 53 bits are split into 27 lower and 26 upper bits, so that a sum
+    over 2^36 records is below 2^63.
 
     Raises
     ------
@@ -231,7 +271,7 @@ def exact_product(values: FloatArray, counts: IntArray) -> Fraction:
         For 2^36 records or more.
     """
     if int(counts.sum()) >= MAX_RECORDS:
-        raise ValueError("exact sums of queries are limited to 2^36 - 1 records")
+        raise ValueError("an exact sum of a query must be over fewer than 2^36 records")
     present = (counts > 0) & (values > 0)
     fractions, exponents = np.frexp(values[present])
     whole_parts = np.ldexp(fractions, FLOAT_BITS).astype(np.int64)

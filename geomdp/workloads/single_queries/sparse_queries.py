@@ -1,4 +1,4 @@
-"""Sparse queries on an open universe as a workload."""
+"""A workload of sparse queries on an open universe."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from geomdp.workloads.single_queries.single_query import SparseQuery
 from geomdp.workloads.universe.open_universe import Elements, OpenUniverse
 from geomdp.workloads.universe.records import Records
 
-#: Elements counted at a time.
+#: Number of elements counted at a time.
 COUNT_ROWS = 1 << 16
 
 
 class SparseQueries(ListedAnswers):
-    """A list of m sparse queries on all hashable elements, of no declared number.
+    """A list of m sparse queries on the open universe of all hashable elements.
 
     Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
-    queries on u + 1 elements, one of which stands for all the others: see `explicit`. Memory and
-    time are O(u + sum of sparsities) for a universe of any size.
+    queries on u + 1 elements, where the last element stands for all that are not listed: see
+    `explicit`. Memory and time are O(u + sum of sparsities), whatever the size of the universe.
 
     Parameters
     ----------
@@ -35,7 +35,15 @@ class SparseQueries(ListedAnswers):
     Raises
     ------
     ValueError
-        For no queries, or an item that is no SparseQuery.
+        If there are no queries, or one of them is not a `SparseQuery`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> count = gd.workloads.SparseQuery.counting
+    >>> workload = gd.workloads.SparseQueries([count(["north"]), count(["north", "south"])])
+    >>> workload.answers(["north", "south", "west", "north"])
+    array([0.5 , 0.75])
     """
 
     def __init__(self, queries: Iterable[SparseQuery]) -> None:
@@ -65,12 +73,12 @@ class SparseQueries(ListedAnswers):
 
     @property
     def support(self) -> tuple[Hashable, ...]:
-        """The union of the supports, in the order of first mention: (u,)."""
+        """The union of the supports (u,), in the order in which elements are first listed."""
         return tuple(self._number_of)
 
     @cached_property
     def explicit(self) -> Explicit:
-        """The same queries on {0, ..., u}: `support` in order, then one element of answer 0."""
+        """The same queries on {0, ..., u}: the elements of `support`, then one with answers 0."""
         columns = [self._number_of[x] for query in self.queries for x in query.support]
         rows = np.repeat(np.arange(self.n_queries), [query.sparsity for query in self.queries])
         values = np.concatenate([query.values for query in self.queries])
@@ -78,17 +86,17 @@ class SparseQueries(ListedAnswers):
         return Explicit(sp.coo_array((values, (rows, columns)), shape=shape))
 
     def _codes(self, elements: Sequence[Hashable]) -> IntArray:
-        """Element numbers in `explicit`, u for all that no query mentions."""
+        """Element numbers in `explicit`; u for every element that no query lists."""
         other = len(self._number_of)
         find = self._number_of.get
         return np.array([find(element, other) for element in elements], dtype=np.int64)
 
     def evaluate(self, records: Elements) -> FloatArray:
-        """Answer vectors (n, m); rows of zeros for elements that no query mentions."""
+        """Answer vectors (n, m), which are 0 for elements that no query lists."""
         return self.explicit.evaluate(self._codes(self.universe.validate(records).tolist()))
 
     def totals(self, records: Elements) -> Totals:
-        """Sum of Q(x) over all records, through the count of each element: O(n) and one product."""
+        """Number of records and sum of Q(x), from counts of elements: O(n) and one product."""
         counts = np.zeros(len(self._number_of) + 1, dtype=np.int64)
         for chunk in self.universe.chunks(records, COUNT_ROWS):
             counts += np.bincount(self._codes(chunk.tolist()), minlength=len(counts))

@@ -1,4 +1,4 @@
-"""Smooth queries with derivatives bounded in closed form."""
+"""Smooth queries with closed-form bounds on their derivatives."""
 
 from __future__ import annotations
 
@@ -23,9 +23,19 @@ from geomdp.workloads.smooth.queries import SmoothQuery
 
 
 class ClosedForm(SmoothQuery):
-    """A smooth query, a frozen dataclass of numbers and arrays, that can be written to a file.
+    """A smooth query that is given by numbers and arrays, and can be written to a file.
 
-    The last axis of its first parameter runs over the d variables.
+    Subclasses are frozen dataclasses. The last axis of the first parameter has length d, the
+    number of variables.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.Logistic([3.0, 0.0], bias=-0.5)
+    >>> query.dimension
+    2
+    >>> query.to_dict()
+    {'kind': 'Logistic', 'weights': [3.0, 0.0], 'bias': -0.5}
     """
 
     def __repr__(self) -> str:
@@ -37,13 +47,13 @@ class ClosedForm(SmoothQuery):
         return int(getattr(self, _parameters(type(self))[0]).shape[-1])
 
     def to_dict(self) -> dict[str, Any]:
-        """The name of the class under ``"kind"`` and the parameters, as JSON values."""
+        """The parameters as JSON values, and the name of the class under ``"kind"``."""
         values = {name: getattr(self, name) for name in _parameters(type(self))}
         plain = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
         return {"kind": type(self).__name__, **plain}
 
     def _store(self, **arrays: FloatArray) -> None:
-        """Keep read-only copies of parameters."""
+        """Store read-only copies of the arrays as parameters."""
         for name, array in arrays.items():
             array = array.copy()
             array.setflags(write=False)
@@ -55,7 +65,7 @@ def _parameters(kind: type[Any]) -> list[str]:
 
 
 def _not_empty(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
-    """A finite array of which no axis is empty."""
+    """`values` as a finite array with at least one entry along each axis."""
     array = finite_array(values, name, ndim)
     if 0 in array.shape:
         raise ValueError(f"{name} must not be empty, got shape {array.shape}")
@@ -66,17 +76,27 @@ def _not_empty(values: npt.ArrayLike, name: str, ndim: int) -> FloatArray:
 class GaussianMixture(ClosedForm):
     """Gaussian kernels f(x) = sum_j w_j exp(-||x - c_j||^2 / (2 h^2)).
 
-    |D^k f| <= sum_j |w_j| h^-|k| prod_i s_{k_i} with s_j the largest j-th derivative of
-    exp(-u^2 / 2).
+    |D^k f| <= sum_j |w_j| h^-|k| prod_i s_{k_i}, where s_j is the largest modulus of the j-th
+    derivative of exp(-u^2 / 2).
 
     Parameters
     ----------
     centres : (c, d) array
-        c_j; they may lie outside the cube.
+        c_j. They can lie outside the cube.
     weights : (c,) array
         w_j, of any sign.
     bandwidth : float
         h > 0, in the units of the cube.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.GaussianMixture([[0.2, -0.5]], [1.0], bandwidth=0.4)
+    >>> np.round(query([[0.2, -0.5], [0.6, -0.5]]), 4)
+    array([1.    , 0.6065])
+    >>> round(query.derivative_bound(1), 4)
+    1.5163
     """
 
     centres: FloatArray
@@ -89,7 +109,8 @@ class GaussianMixture(ClosedForm):
         object.__setattr__(self, "bandwidth", positive(self.bandwidth, "bandwidth"))
 
     def _values(self, points: FloatArray) -> FloatArray:
-        # ||x - c||^2 as a product of matrices, about the centres' mean against cancellation.
+        # Compute ||x - c||^2 by a product of matrices. Subtracting the mean of the centres first
+        # reduces cancellation.
         middle = self.centres.mean(axis=0)
         near, far = points - middle, self.centres - middle
         squares = (near**2).sum(axis=1)[:, None] - 2 * near @ far.T + (far**2).sum(axis=1)
@@ -115,6 +136,15 @@ class Polynomial(ClosedForm):
         e_j, whole numbers, at least 0.
     coefficients : (c,) array
         a_j.
+
+    Examples
+    --------
+    The mean of x1^2 x2 over records:
+
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.Polynomial([[2, 1]], [1.0])
+    >>> query([[0.5, 1.0], [1.0, -1.0]])
+    array([ 0.25, -1.  ])
     """
 
     exponents: FloatArray
@@ -142,8 +172,8 @@ class Polynomial(ClosedForm):
 class Logistic(ClosedForm):
     """A logistic score f(x) = 1 / (1 + exp(-<w, x> - b)).
 
-    |D^k f| <= (max_i |w_i|)^|k| s_|k| with s_j a bound on the j-th derivative of the logistic
-    function.
+    |D^k f| <= (max_i |w_i|)^|k| s_|k|, where s_j is a bound on the modulus of the j-th derivative
+    of the logistic function.
 
     Parameters
     ----------
@@ -151,6 +181,14 @@ class Logistic(ClosedForm):
         w.
     bias : float
         b.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.Logistic([3.0, 0.0], bias=-0.5)
+    >>> np.round(query([[0.0, 1.0], [1.0, 0.0]]), 4)
+    array([0.3775, 0.9241])
     """
 
     weights: FloatArray
@@ -170,9 +208,10 @@ class Logistic(ClosedForm):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Waves(ClosedForm):
-    """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j): characteristic functions, random features.
+    """Plane waves f(x) = sum_j a_j cos(<w_j, x> + p_j).
 
-    |D^k f| <= sum_j |a_j| (max_i |w_ji|)^|k|.
+    Their means give characteristic functions and random features. |D^k f| is at most
+    sum_j |a_j| (max_i |w_ji|)^|k|.
 
     Parameters
     ----------
@@ -180,6 +219,14 @@ class Waves(ClosedForm):
         w_j, in radians per unit length.
     amplitudes, phases : (c,) array
         a_j, and p_j in radians.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.Waves([[np.pi, 0.0]], [1.0], [0.0])
+    >>> np.round(query([[0.0, 0.5], [1.0, 0.5]]), 4)
+    array([ 1., -1.])
     """
 
     frequencies: FloatArray
@@ -204,15 +251,24 @@ class Waves(ClosedForm):
 class SoftRange(ClosedForm):
     """A range with soft edges, f(x) = prod_i (s((x_i - l_i) / h) - s((x_i - u_i) / h)).
 
-    s is the logistic function, so the answer is nearly the share of records in the box of sides
-    [l_i, u_i] once h is small. A factor and its derivatives are at most 1 and 2 s_j / h^j.
+    s is the logistic function. For small h the answer is nearly the share of records in the box
+    with sides [l_i, u_i]. A factor is at most 1, and its j-th derivative at most 2 s_j / h^j, where
+    s_j bounds the j-th derivative of s.
 
     Parameters
     ----------
     low, high : (d,) array
-        l_i < u_i; sides may end outside the cube.
+        l_i < u_i. They can lie outside the cube.
     width : float
         h > 0, the width of the edges in the units of the cube.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.SoftRange(low=[-0.5], high=[0.5], width=0.05)
+    >>> np.round(query([[0.0], [0.5], [1.0]]), 3)
+    array([1. , 0.5, 0. ])
     """
 
     low: FloatArray
@@ -238,16 +294,31 @@ class SoftRange(ClosedForm):
         return largest_product(np.repeat(factors[:, None], self.dimension, axis=1))
 
 
-#: The kinds of query that a file may hold, by name.
+#: The kinds of query that can be read from a file, by name.
 KINDS: dict[str, type[ClosedForm]] = {
     kind.__name__: kind for kind in (GaussianMixture, Polynomial, Logistic, Waves, SoftRange)
 }
 
 
 def query_from_dict(description: object) -> ClosedForm:
-    """The query that `ClosedForm.to_dict` described, as read from JSON.
+    """The query with a given description, the inverse of `ClosedForm.to_dict`.
 
-    Raises ``ValueError`` for anything else, naming the kinds or parameters there are.
+    Parameters
+    ----------
+    description : dict
+        The name of the class under ``"kind"``, and its parameters, as read from JSON.
+
+    Raises
+    ------
+    ValueError
+        For any other object. The message names the known kinds, or the parameters of the kind.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> smooth = gd.workloads.smooth
+    >>> smooth.query_from_dict({"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5})
+    Logistic(2 variables)
     """
     if not isinstance(description, dict):
         raise ValueError(f"a query must be an object, got {type(description).__name__}")

@@ -1,4 +1,4 @@
-"""Largest derivatives of the univariate functions that smooth queries are built from."""
+"""Bounds on the derivatives of the univariate functions that smooth queries consist of."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import scipy.special
 
 from geomdp._typing import FloatArray
 
-#: Highest order of derivatives that queries bound: noisy answers gain nothing from higher ones, and
-#: 60! squared is within float64.
+#: Highest order of derivatives for which queries have bounds. Higher orders do not improve noisy
+#: answers, and the square of 60! is still within float64.
 MAX_ORDER = 60
 
 
@@ -19,12 +19,12 @@ MAX_ORDER = 60
 def gaussian_derivative(order: int) -> float:
     """Largest |(d/du)^j exp(-u^2 / 2)| over all u, for j = `order`.
 
-    The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2). Its own derivative vanishes where He_{j+1}
-    does, so the maximum is at one of the nodes of Gauss-Hermite quadrature. The rounding of the
-    nodes changes a maximum in second order only.
+    The j-th derivative is (-1)^j He_j(u) exp(-u^2 / 2). At its extremes the next derivative is 0,
+    so He_{j+1} is 0. These points are the nodes of Gauss-Hermite quadrature. Their rounding errors
+    change the value at an extreme only to second order.
     """
     nodes, _ = scipy.special.roots_hermitenorm(order + 1)
-    # He_k / sqrt(k!) by its recurrence stays within float64 for all orders.
+    # The recurrence is for He_k / sqrt(k!), which is within float64 for all orders.
     before, now = np.zeros_like(nodes), np.exp(-(nodes**2) / 2)
     for k in range(order):
         before, now = now, (nodes * now - math.sqrt(k) * before) / math.sqrt(k + 1)
@@ -35,9 +35,9 @@ def gaussian_derivative(order: int) -> float:
 def logistic_derivative(order: int) -> float:
     """A bound on |(d/du)^j 1 / (1 + exp(-u))| over all u, for j = `order`.
 
-    Equality for j = 0 and odd j. The first derivative has the positive Fourier transform
-    pi w / sinh(pi w), so the j-th is at most int_0^inf w^j / sinh(pi w) dw
-    = 2 (1 - 2^-s) Gamma(s) zeta(s) / pi^s with s = j + 1.
+    It is the maximum for j = 0 and for odd j. The Fourier transform of the first derivative is
+    pi w / sinh(pi w), which is positive. So the j-th derivative is at most
+    int_0^inf w^j / sinh(pi w) dw = 2 (1 - 2^-s) Gamma(s) zeta(s) / pi^s with s = j + 1.
     """
     if order == 0:
         return 1.0
@@ -47,7 +47,7 @@ def logistic_derivative(order: int) -> float:
 
 
 def powers(base: float | FloatArray, order: int) -> FloatArray:
-    """Powers 0..`order` of numbers (...) >= 0 as an array (order + 1, ...)."""
+    """Powers 0..`order` of an array (...) of numbers >= 0: (order + 1, ...)."""
     base = np.asarray(base, dtype=np.float64)
     return np.asarray(base ** np.arange(order + 1).reshape(-1, *[1] * base.ndim))
 
@@ -55,7 +55,8 @@ def powers(base: float | FloatArray, order: int) -> FloatArray:
 def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
     """Largest |(d/du)^j u^e| over [-1, 1], e (e - 1) ... (e - j + 1), for j = 0..`order`.
 
-    (order + 1, ...) for whole exponents e (...) of at least 0; zero where j exceeds e.
+    For an array (...) of whole exponents e >= 0 the result has the shape (order + 1, ...). It is 0
+    if j is above e.
     """
     factors = exponents - np.arange(order).reshape(-1, *[1] * exponents.ndim)
     ones = np.ones((1, *exponents.shape))
@@ -65,8 +66,9 @@ def falling_factorials(exponents: FloatArray, order: int) -> FloatArray:
 def largest_product(factors: FloatArray) -> FloatArray:
     """Largest prod_i factors[k_i, i] over all k with k_1 + ... + k_d = j, for each j.
 
-    Given bounds (order + 1, d, ...) on the derivatives of each factor of a product, each factor a
-    function of its own variable, these (order + 1, ...) bound all mixed derivatives of order j.
+    Take a product of d functions, each of its own variable. If `factors` (order + 1, d, ...) bounds
+    the derivatives of each function, the result (order + 1, ...) bounds all mixed derivatives of
+    order j of the product.
     """
     best = factors[:, 0]
     for i in range(1, factors.shape[1]):

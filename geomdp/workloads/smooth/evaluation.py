@@ -1,4 +1,4 @@
-"""Chebyshev coefficients of smooth queries, with which moments answer them, and their error."""
+"""Chebyshev coefficients of smooth queries, which turn moments into answers, and their errors."""
 
 from __future__ import annotations
 
@@ -17,34 +17,46 @@ from geomdp.workloads.smooth.filters import Filter
 from geomdp.workloads.smooth.grids import MAX_NODES, grid_coefficients, nodes_per_axis
 from geomdp.workloads.smooth.queries import Function, SmoothQuery, values_of
 
-#: Public points, besides the corners, at which the error of an approximation is measured.
+#: Number of public points, besides the corners, at which the error of an approximation is measured.
 PROBE_POINTS = 1024
 #: Largest d for which the error is also measured at all 2^d corners of the cube.
 MAX_CORNER_DIMENSION = 8
-#: Products of polynomials held at a time: 2^22 float64 are 32 MB.
+#: Number of products of polynomials in memory at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Two values of a query at one point, computed in different batches, may differ by this share of
-#: its largest value: more is not rounding.
+#: Two values of a query at one point, computed in different batches, differ by rounding only. A
+#: difference above this share of the largest value is no rounding, and the query is refused.
 ROW_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) in place of a query f.
+    """A polynomial p(x) = sum_m c_m prod_i T_{m_i}(x_i) that approximates a query f.
 
-    The answer from Chebyshev product moments M_m is sum_m c_m M_m, the mean of p over the records,
-    so it errs by at most max |f - p| besides the noise on the moments.
+    From Chebyshev product moments M_m the answer is sum_m c_m M_m, the mean of p over the records.
+    Apart from noise on the moments, its error is at most max |f - p|.
 
     Parameters
     ----------
     values : (t,) * d array
         c_m.
     approximation_error : float
-        Largest |f - p| at 1024 public points and, for d <= 8, the corners of the cube: a lower
-        bound on the maximum.
+        Largest |f - p| at 1024 public points and, for d <= 8, at the corners of the cube. It is a
+        lower bound on the maximum.
     error_bound : float
-        Proved upper bound on max |f - p| in real arithmetic; infinite where the query states no
+        Proved upper bound on max |f - p| in real arithmetic. It is infinite if the query has no
         bounds on its derivatives.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> smooth = gd.workloads.smooth
+    >>> query = smooth.Polynomial([[2]], [1.0])
+    >>> found = smooth.approximate(query, degree=4, dimension=1, filter=smooth.Truncation())
+    >>> np.round(found.values, 6) + 0.0
+    array([0.5, 0. , 0.5, 0. ])
+    >>> np.round(found([[0.5]]), 6)
+    array([0.25])
     """
 
     values: FloatArray
@@ -59,7 +71,7 @@ class Coefficients:
 
     @property
     def degree(self) -> int:
-        """Number t of degrees 0..t-1 in each variable."""
+        """The number t of degrees 0..t-1 in each variable."""
         return len(self.values)
 
     @property
@@ -75,11 +87,14 @@ class Coefficients:
         return np.asarray(_polynomial_values(self.values[None], np.arccos(points))[0])
 
     def answer(self, moments: npt.ArrayLike) -> float:
-        """The answer sum_m c_m M_m from moments (t,) * d, noisy or not."""
+        """The answer sum_m c_m M_m from moments (t,) * d, with or without noise."""
         return float(np.vdot(self.values, self._like(moments, "moments")))
 
     def noise_std(self, deviations: npt.ArrayLike) -> float:
-        """Standard deviation of the answer for independent noise of these deviations (t,) * d."""
+        """Standard deviation of the answer, if each moment has independent noise.
+
+        `deviations` (t,) * d are the standard deviations of this noise.
+        """
         return float(np.linalg.norm(self.values * self._like(deviations, "deviations")))
 
     def _like(self, array: npt.ArrayLike, name: str) -> FloatArray:
@@ -90,7 +105,25 @@ class Coefficients:
 
 
 def approximate(query: Function, degree: int, dimension: int, filter: Filter) -> Coefficients:
-    """Coefficients of one query; see `approximate_many`."""
+    """Coefficients of one query; see `approximate_many`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> smooth = gd.workloads.smooth
+    >>> query = smooth.Logistic([2.0], bias=0.0)
+    >>> found = smooth.approximate(query, degree=8, dimension=1, filter=smooth.Truncation())
+    >>> found
+    Coefficients(1 variables, degree 8; error at most 0.00061, 1.8e-05 at public points)
+
+    Moments of the records give the answer, here the value at the only record 0.3:
+
+    >>> workload = gd.workloads.SmoothQueries(1, 8)
+    >>> moments = np.concatenate([[1.0], workload.evaluate(np.array([[0.3]]))[0]])
+    >>> round(found.answer(moments), 3), round(float(query([[0.3]])[0]), 3)
+    (0.646, 0.646)
+    """
     return approximate_many([query], degree, dimension, filter)[0]
 
 
@@ -102,14 +135,14 @@ def approximate_many(
     Parameters
     ----------
     queries : sequence of callable
-        Functions f of points (n, d) in [-1, 1]^d with values (n,); a `SmoothQuery` states bounds
-        on its derivatives and gets a proved bound on the error.
+        Functions f that take points (n, d) in [-1, 1]^d and return values (n,). For a
+        `SmoothQuery`, which has bounds on its derivatives, the error gets a proved bound, too.
     degree : int
         t, the number of degrees 0..t-1 of the moments in each variable.
     dimension : int
         d.
     filter : Filter
-        `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
+        Factors of the coefficients: `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
 
     Returns
     -------
@@ -119,19 +152,29 @@ def approximate_many(
     Raises
     ------
     ValueError
-        For t or d out of range or more than 2^24 coefficients; for queries that are not callable
-        on arrays of points, return another shape than (n,), values that are not finite real
-        numbers, or values that depend on the other points of the array; for a SmoothQuery in
-        another number of variables.
+        If t or d is out of range, or there are more than 2^24 coefficients. If a query does not
+        take arrays of points, returns another shape than (n,) or values that are not finite real
+        numbers, or returns values that depend on the other points of the array. If a `SmoothQuery`
+        does not have d variables.
 
     Notes
     -----
-    Cost: (2 t)^d evaluations of each query, or t^d where these are more than 2^24; one cosine
-    transform; and 1024 t^d operations to measure the error.
+    Cost: (2 t)^d evaluations of each query, or t^d if that is more than 2^24; one cosine transform;
+    and 1024 t^d operations to measure the error.
 
     References
     ----------
     Wang, Fan, Zhang and Wang 2013, Algorithm 2; formula sheet SM-A2, SM-JK, DISC-16.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> smooth = gd.workloads.smooth
+    >>> queries = [smooth.Logistic([scale], bias=0.0) for scale in (1.0, 4.0)]
+    >>> for found in smooth.approximate_many(queries, 8, 1, smooth.Truncation()):
+    ...     print(found)
+    Coefficients(1 variables, degree 8; error at most 2.4e-06, 6.5e-08 at public points)
+    Coefficients(1 variables, degree 8; error at most 0.16, 0.0015 at public points)
     """
     size, dimension = whole(degree, "degree"), whole(dimension, "dimension")
     if size**dimension > MAX_NODES:
@@ -158,10 +201,10 @@ def approximate_many(
 
 
 def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, lost: float) -> float:
-    """Proved bound on the error of a filtered polynomial: the least of three.
+    """Proved bound on the error of a filtered polynomial: the least of three bounds.
 
-    The bound on truncation plus `lost`, the sum of |c_m| |1 - weight|; the filter's own bound; and
-    max |f| plus the sum of |c_m| after filtering.
+    The first is the bound on truncation plus `lost`, the sum of |c_m| |1 - weight|. The second is
+    the bound that the filter states. The third is max |f| plus the sum of |c_m| after filtering.
     """
     if not isinstance(query, SmoothQuery):
         return math.inf
@@ -175,7 +218,7 @@ def _proved(query: Function, filter: Filter, nodes: int, values: FloatArray, los
 
 
 def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
-    """Values of a query at the public points, after checks that it treats each point by itself."""
+    """Values of a query at the public points, after a check that points do not affect others."""
     if not callable(query):
         raise ValueError(f"queries must be callable, number {position} is a {type(query).__name__}")
     if isinstance(query, SmoothQuery) and query.dimension != points.shape[1]:
@@ -195,12 +238,13 @@ def _probed(query: Function, points: FloatArray, position: int) -> FloatArray:
 
 
 def _probe_angles(dimension: int) -> FloatArray:
-    """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread, and the corners.
+    """Public points of the cube, as angles (p, d) in [0, pi]: evenly spread points, and corners.
 
-    A Kronecker sequence with the powers of 1 / phi, phi^(d+1) = phi + 1, as steps.
+    The points are a Kronecker sequence, whose steps are the powers of 1 / phi for
+    phi^(d+1) = phi + 1.
     """
     root = 2.0
-    for _ in range(64):  # a contraction by more than 2 at each step
+    for _ in range(64):  # each step reduces the error by a factor above 2
         root = (1 + root) ** (1 / (dimension + 1))
     steps = root ** -np.arange(1, dimension + 1)
     spread = math.pi * ((0.5 + np.outer(np.arange(PROBE_POINTS), steps)) % 1)
@@ -211,9 +255,9 @@ def _probe_angles(dimension: int) -> FloatArray:
 
 
 def _polynomial_values(coefficients: FloatArray, angles: FloatArray) -> FloatArray:
-    """Values (q, n) at angles (n, d) of the sums of c_m prod_i cos(m_i a_i), c (q, t, ..., t).
+    """Values (q, n) at angles a (n, d) of sum_m c_m prod_i cos(m_i a_i), for c (q, t, ..., t).
 
-    One variable at a time, O(q n t^d).
+    Variables are summed one at a time, O(q n t^d).
     """
     count, size = coefficients.shape[:2]
     tail = coefficients.size // (count * size)

@@ -23,6 +23,16 @@ class Filter(ABC):
     """A factor for each Chebyshev coefficient of degree < t in each of d variables.
 
     In the methods `size` is t, `nodes` is N, and `dimension` is d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> smooth = gd.workloads.smooth
+    >>> for kind in (smooth.Truncation(), smooth.Jackson(2)):
+    ...     print(np.round(kind.weights(5, 1), 4))
+    [1. 1. 1. 1. 1.]
+    [1.   1.4  0.9  0.15 0.  ]
     """
 
     @abstractmethod
@@ -41,7 +51,16 @@ class Filter(ABC):
 
 @dataclass(frozen=True)
 class Truncation(Filter):
-    """All factors are 1: the truncated Chebyshev series, most accurate for very smooth queries."""
+    """All factors are 1: the truncated Chebyshev series, most accurate for very smooth queries.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.workloads.smooth.Truncation().weights(3, 2)
+    array([[1., 1., 1.],
+           [1., 1., 1.],
+           [1., 1., 1.]])
+    """
 
     def weights(self, size: int, dimension: int) -> FloatArray:
         """An array of ones, of shape (t,) * d."""
@@ -64,6 +83,13 @@ class Jackson(Filter):
     References
     ----------
     Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> np.round(gd.workloads.smooth.Jackson(2).weights(5, 1), 4)
+    array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
     """
 
     smoothness: int
@@ -116,6 +142,15 @@ class Shrinkage(Filter):
         Public number of records.
     decay : float
         a >= 0, the assumed smoothness of the density; 0 for arbitrary data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noise = np.full(5, 0.1)
+    >>> shrinkage = gd.workloads.smooth.Shrinkage(noise, n=1000)
+    >>> np.round(shrinkage.weights(5, 1), 4)
+    array([0.9901, 0.9804, 0.9804, 0.9804, 0.9804])
     """
 
     noise_std: FloatArray = field(repr=False)

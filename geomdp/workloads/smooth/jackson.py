@@ -1,4 +1,4 @@
-"""The Jackson-type operator as a multiplier on Chebyshev coefficients."""
+"""A Jackson-type approximation operator, as factors of Chebyshev coefficients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.special
 from geomdp._typing import FloatArray
 from geomdp._validation import whole
 
-#: Highest K: cancellation in the alternating sums of binomials below costs K + 1 binary digits.
+#: Largest K. Cancellation in the alternating sums of binomials below loses K + 1 binary digits.
 MAX_SMOOTHNESS = 30
 
 
@@ -18,15 +18,15 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     """Factors (t,) by which the operator multiplies the Chebyshev coefficients 0..t-1.
 
     The operator replaces g by I(g)(a) = int H(s) sum_{k=1}^{K+1} (-1)^(k+1) C(K+1, k) g(a + k s) ds
-    in each variable. H is the kernel of `kernel_coefficients`; on cos(n a) that is multiplication
-    by lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}, with lambda_0 = 1 and |lambda_n| <= 2^K.
+    in each variable, where H is the kernel of `kernel_coefficients`. It multiplies cos(n a) by
+    lambda_n = sum_k (-1)^(k+1) C(K+1, k) rho_{k n}. Here lambda_0 = 1 and |lambda_n| <= 2^K.
 
     Parameters
     ----------
     smoothness : int
         K, from 1 to 30.
     size : int
-        t, the number of degrees; all degrees are at most t - 1.
+        t, the number of degrees 0..t-1.
 
     Raises
     ------
@@ -36,6 +36,13 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     References
     ----------
     Wang, Fan, Zhang and Wang 2013, Theorem 3.2; formula sheet SM-JK, DISC-16, DISC-18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> np.round(gd.workloads.smooth.jackson_multiplier(2, 5), 4)
+    array([1.  , 1.4 , 0.9 , 0.15, 0.  ])
     """
     rho = kernel_coefficients(smoothness, size)
     padded = np.concatenate([rho, np.zeros((smoothness + 1) * size)])
@@ -43,20 +50,22 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     multiplier = np.zeros(size)
     for k in range(1, smoothness + 2):
         multiplier -= (-1) ** k * math.comb(smoothness + 1, k) * padded[k * degrees]
-    multiplier[0] = 1.0  # the sum of the signed binomials
+    multiplier[0] = 1.0  # the exact sum of the signed binomials
     return multiplier
 
 
 def kernel_coefficients(smoothness: int, size: int) -> FloatArray:
-    """Cosine moments rho_l = int H(s) cos(l s) ds in [0, 1] of the kernel, l = 0..t-1.
+    """Cosine moments rho_l = int H(s) cos(l s) ds of the kernel, in [0, 1], for l = 0..t-1.
 
-    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi], of integral 1, with
-    r = ceil((K + 3) / 2) and t' = floor((t - 1) / r) + 1: a cosine polynomial of degree
-    r (t' - 1) <= t - 1, whose coefficients are those of (1 + z + ... + z^(t'-1))^(2 r).
+    H(s) = (sin(t' s / 2) / sin(s / 2))^(2 r) / gamma on [-pi, pi] with r = ceil((K + 3) / 2) and
+    t' = floor((t - 1) / r) + 1, where gamma is such that the integral of H is 1. H is a cosine
+    polynomial of degree r (t' - 1) <= t - 1, whose coefficients are proportional to those of
+    (1 + z + ... + z^(t'-1))^(2 r).
     """
     half_power, terms = kernel_orders(smoothness, size)
-    # The coefficients are proportional to the law of a sum of 2 r independent variables, uniform on
-    # 0..t'-1. Convolving probabilities neither overflows nor cancels.
+    # These coefficients are proportional to the probabilities of a sum of 2 r independent
+    # variables that are uniform on 0..t'-1. Convolving probabilities causes neither overflow nor
+    # cancellation.
     uniform = np.full(terms, 1.0 / terms)
     law = np.ones(1)
     for _ in range(2 * half_power):
@@ -78,7 +87,7 @@ def kernel_orders(smoothness: int, size: int) -> tuple[int, int]:
 def kernel_moment(smoothness: int, size: int) -> float:
     """The absolute moment mu_K = int H(s) |s|^K ds, in radians^K; mu_K t^K tends to a constant.
 
-    By Gauss-Legendre quadrature, to rounding; O(t).
+    It is computed by Gauss-Legendre quadrature, up to rounding, in O(t).
     """
     half_power, terms = kernel_orders(smoothness, size)
     # One panel for each half period of the numerator. This many nodes integrate it up to rounding.

@@ -1,15 +1,16 @@
-"""Chebyshev moments in up to three variables by expansions about the cells of a fine grid.
+"""Chebyshev moments in up to three variables, by expansions about the cells of a fine grid.
 
-Angles a in [0, pi]^d are put into cells of side h = pi / M. In each cell only the moments of total
-degree < P of the offsets u in [-1/2, 1/2]^d from its centre are summed: a few additions a record.
-All Chebyshev moments then follow from that table at once, because with z = sum_i s_i r_i h u_i
+The cube of angles a in [0, pi]^d is divided into cells of side h = pi / M. For each cell, a table
+holds sums over its records of the monomials of total degree < P in the offsets u in
+[-1/2, 1/2]^d from the centre of the cell. So a record costs a few additions. All Chebyshev moments
+are then computed from the table, because with z = sum_i s_i r_i h u_i
 
-    prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)),
+    prod_i cos(r_i a_i) = mean over signs s of Re(exp(i sum_i s_i r_i centre_i) exp(i z)).
 
-and exp(i z) is a polynomial of degree < P in z up to 2 (S / 2)^P / P!, the error of interpolation
-at the P Chebyshev nodes of [-S, S], S = (sum_i r_i) h / 2 >= |z|. This error grows as the P-th
-power of the degrees, faster than noise does, so the highest degrees decide how many cells are
-needed.
+On |z| <= S = (sum_i r_i) h / 2, exp(i z) is approximated by the polynomial of degree < P that
+interpolates it at the P Chebyshev nodes of [-S, S]. The error is at most 2 (S / 2)^P / P!. It grows
+as the P-th power of the degrees, faster than the noise does, so the highest degrees determine how
+many cells are needed.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ import numpy as np
 from geomdp._numerics.compilation import numba
 from geomdp._typing import FloatArray
 
-#: P by number of variables. More terms need fewer cells, but a smaller table stays in the cache.
-#: These were measured to be fastest at tolerances of 1e-6 to 1e-8.
+#: P for each number of variables. With more terms fewer cells are needed, but with fewer terms the
+#: table fits in the cache. These values were the fastest measured at tolerances of 1e-6 to 1e-8.
 ORDERS = {1: 5, 2: 8, 3: 8}
 _ORDER_1, _ORDER_2, _ORDER_3 = ORDERS[1], ORDERS[2], ORDERS[3]
-#: Largest S. The terms of an expansion then sum to at most e^2 in absolute value.
+#: Largest S. The absolute values of the terms of an expansion then sum to at most e^2.
 LARGEST_REACH = 2.0
 
 
 def expansion_errors(d: int, size: int, cells: int) -> FloatArray:
-    """2 (S / 2)^P / P! for each moment, (t,) * d, and the rounding of coefficients.
+    """Bounds (t,) * d on the error of each moment: 2 (S / 2)^P / P!, and rounding of coefficients.
 
-    The coefficients of T_j sum to at most (1 + sqrt 2)^j in absolute value.
+    The absolute values of the coefficients of T_j sum to at most (1 + sqrt 2)^j.
     """
     order = ORDERS[d]
     rounding = (1 + math.sqrt(2)) ** order * 2.0**-53
@@ -46,7 +47,7 @@ def reaches(d: int, size: int, cells: int) -> FloatArray:
 
 
 def cells_needed(tolerances: FloatArray) -> int:
-    """Least number M of cells in each variable with errors of at most `tolerances` (t,) * d."""
+    """Least number M of cells in each variable for which errors are at most `tolerances`."""
     d, size = tolerances.ndim, len(tolerances)
     order = ORDERS[d]
     allowed = 2 * (tolerances * math.factorial(order) / 2) ** (1 / order)
@@ -60,33 +61,33 @@ def table_entries(d: int, cells: int) -> int:
 
 
 def amplification(d: int, size: int, cells: int) -> float:
-    """e^S, rounded up: the absolute values of the terms of an expansion sum to at most this."""
+    """e^S, rounded up. The absolute values of the terms of an expansion sum to at most e^S."""
     return 1.01 * math.exp(d * (size - 1) * math.pi / (2 * cells))
 
 
 def empty_table(d: int, cells: int) -> FloatArray:
-    """A table of zeros, (M + 1,) * d + (number of monomials,): the angle pi has a cell of its own.
+    """A table of zeros: (M + 1,) * d + (number of monomials,). The angle pi has its own cell.
 
-    Monomials of several variables are ordered by the first exponent, then by the second, ...
+    Monomials of several variables are ordered by their first exponent, then by the second, ...
     """
     return np.zeros((cells + 1,) * d + (math.comb(ORDERS[d] + d - 1, d),))
 
 
 def sorted_by_cell(angles: FloatArray, cells: int) -> FloatArray:
-    """Angles (3, n) in the order of their first two cells.
+    """Angles (3, n), sorted by their cells along the first two variables.
 
-    Successive records then add to neighbouring entries of the table, which is larger than the
-    cache: 98 nanoseconds per record were measured instead of 260 at M = 41.
+    The table is larger than the cache. After sorting, successive records add to neighbouring
+    entries of it: at M = 41 a record took 98 nanoseconds, in place of 260 without sorting.
     """
     first, second = (angles[:2] * (cells / math.pi)).astype(np.int64)
-    # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 254 keys overflow,
-    # which makes the order worse but nothing wrong.
+    # Numbers of 16 bits are sorted digit by digit, which is fast. For M above 254 they overflow.
+    # Then the order is worse, but the result is still right.
     keys = (first * (cells + 1) + second).astype(np.uint16)
     return np.take(angles, np.argsort(keys, kind="stable"), axis=1)
 
 
 def add_records(table: FloatArray, angles: FloatArray) -> None:
-    """Add the offsets of angles (d, n) to the table: 5, 36 or 120 additions a record."""
+    """Add the monomials of angles (d, n) to the table: 5, 36 or 120 additions per record."""
     side = table.shape[0]
     scale = (side - 1) / math.pi
     match len(angles):
@@ -99,10 +100,10 @@ def add_records(table: FloatArray, angles: FloatArray) -> None:
 
 
 def moments_of(table: FloatArray, size: int) -> FloatArray:
-    """Sums of products of cosines (t,) * d from a table, no records.
+    """Sums of products of cosines (t,) * d, from a table alone.
 
-    By a fast Fourier transform over the cells for d = 1, where t and M reach thousands, and by
-    products of matrices above.
+    For d = 1, where t and M reach thousands, a fast Fourier transform over the cells is used; for
+    d > 1, products of matrices.
     """
     d, cells = table.ndim - 1, table.shape[0] - 1
     order = ORDERS[d]
@@ -114,9 +115,10 @@ def moments_of(table: FloatArray, size: int) -> FloatArray:
 
 
 def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
-    """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d), axis by axis.
+    """Terms of total degree q = 0..P-1 of all moments, times q!: (P, L t^d).
 
-    `table` (L, M + 1, ..., M + 1, number of monomials) holds L tables of d variables.
+    `table` (L, M + 1, ..., M + 1, number of monomials) holds L tables of d variables. The axes are
+    summed one by one, by recursion.
     """
     order, size, side = derivatives.shape
     d, tables = table.ndim - 2, len(table)
@@ -136,11 +138,13 @@ def _by_degree(table: FloatArray, derivatives: FloatArray) -> FloatArray:
 
 
 def _by_transform(table: FloatArray, size: int) -> FloatArray:
-    """Terms of degree p of all moments of one variable, times p!, as `_by_degree`: (P, t).
+    """The result (P, t) of `_by_degree` for one variable, by a fast Fourier transform.
 
-    (r h)^p / p! times the real part of i^p sum_c table[c, p] exp(i r centre_c). Centres lie h / 2
-    past the multiples of h = 2 pi / (2 M), and frequencies r stay below 2 M, as S is at most 2. The
-    matrices of `_by_degree` would take 30 seconds and 4 GB at t = 2760 and M = 33073.
+    The term of degree p is (r h)^p / p! times the real part of
+    i^p sum_c table[c, p] exp(i r centre_c). The centres are the multiples of h = 2 pi / (2 M) plus
+    h / 2, and the frequencies r are below 2 M because S is at most 2. So the sum over c is a
+    transform of length 2 M. At t = 2760 and M = 33073 the matrices of `_by_degree` would take 30
+    seconds and 4 GB.
     """
     cells, order = table.shape[0] - 1, table.shape[1]
     h, frequencies = math.pi / cells, np.arange(size)
@@ -153,7 +157,7 @@ def _by_transform(table: FloatArray, size: int) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _derivatives(order: int, size: int, cells: int) -> FloatArray:
-    """(r h)^p / p! times the p-th derivative of cos at r times a cell's centre: (P, t, M + 1)."""
+    """(r h)^p / p! times the p-th derivative of cos at r times each centre: (P, t, M + 1)."""
     h = math.pi / cells
     frequencies = np.arange(size)
     phases = np.multiply.outer(frequencies * h, np.arange(cells + 1) + 0.5)
@@ -171,16 +175,17 @@ def _weights(d: int, size: int, cells: int) -> FloatArray:
 
 
 def _economised(order: int, reach: FloatArray) -> FloatArray:
-    """q! e_q (P, b), near 1: sum_q e_q (i z)^q is the interpolant of exp(i z) on [-S, S].
+    """Numbers q! e_q (P, b), where sum_q e_q (i z)^q interpolates exp(i z) on [-S, S].
 
-    One column for each S of `reach` (b,); where S is 0, q! e_q = 1.
+    Each S of `reach` (b,) has a column. The numbers are near 1, and equal to 1 if S is 0.
     """
     q = np.arange(order)
     factorials = np.array([math.factorial(power) for power in q], dtype=np.float64)
     nodes = np.polynomial.chebyshev.chebpts1(order)
     vandermonde = np.polynomial.chebyshev.chebvander(nodes, order - 1)
     series = np.linalg.solve(vandermonde, np.exp(1j * np.multiply.outer(nodes, reach)))
-    # By symmetry of the nodes e_q is real: even powers are the cosine's, odd ones the sine's.
+    # The nodes are symmetric, so e_q is real: even powers come from the cosine, odd ones from the
+    # sine.
     scales = (1j * np.where(reach > 0, reach, 1.0)) ** q[:, None]
     economised = (_to_powers(order) @ series / scales).real * factorials[:, None]
     return np.where(reach > 0, economised, 1.0)
@@ -188,7 +193,7 @@ def _economised(order: int, reach: FloatArray) -> FloatArray:
 
 @cache
 def _to_powers(order: int) -> FloatArray:
-    """Coefficients of powers in T_0..T_{P-1}, a column each: (P, P)."""
+    """Coefficients (P, P) of the powers of x in T_0..T_{P-1}, one polynomial per column."""
     found = np.zeros((order, order))
     for degree in range(order):
         powers = np.polynomial.chebyshev.cheb2poly(np.eye(order)[degree])
@@ -198,7 +203,7 @@ def _to_powers(order: int) -> FloatArray:
 
 @numba.njit(cache=True, nogil=True)
 def _add_1(table: FloatArray, angles: FloatArray, scale: float) -> None:
-    """Add powers 0..P-1 of the offsets. Indices are unsigned, so that none is checked for sign."""
+    """Add powers 0..P-1 of the offsets. With unsigned indices, Numba skips a check of the sign."""
     for i in range(len(angles)):
         position = angles[i] * scale
         cell = np.int64(position)
@@ -214,7 +219,7 @@ def _add_1(table: FloatArray, angles: FloatArray, scale: float) -> None:
 def _add_2(
     table: FloatArray, first: FloatArray, second: FloatArray, scale: float, side: int
 ) -> None:
-    """Add monomials u^a v^b, a + b < P. Loop bounds are constants, so that loops are unrolled."""
+    """Add monomials u^a v^b, a + b < P. Loop bounds are constants, so loops are unrolled."""
     v_powers = np.empty(_ORDER_2)
     terms = np.uint64(_ORDER_2 * (_ORDER_2 + 1) // 2)
     for i in range(len(first)):

@@ -18,11 +18,23 @@ class MomentTransform(abc.ABC):
 
     It sums a fixed function Q' instead, which differs from Q by at most `errors`. Floating-point
     summation adds an error of at most `rounding`. Both bounds are public and hold for all records.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> transform = gd.workloads.smooth.moment_transform(2, 2, tolerance=1e-6)
+    >>> count, sums = transform.sums([np.array([[0.5, 1.0], [0.5, 0.0]])])
+    >>> count
+    2
+    >>> np.round(sums, 4)
+    array([[2. , 1. ],
+           [1. , 0.5]])
     """
 
     #: Number of records in one block.
     rows: int
-    #: Whether `errors` are proved for all points. If not, they hold at the points that were tried.
+    #: Whether `errors` is proved for all points. If not, it was only tested at public points.
     proved = True
 
     def __init__(self, d: int, size: int) -> None:
@@ -56,10 +68,10 @@ class MomentTransform(abc.ABC):
     def rounding(self, n: int) -> float:
         """Bound on the rounding of the sums over n records, divided by n.
 
-        A recursive sum of N terms of size at most 1 has an error of at most N u times N, u = 2^-53.
-        Such sums occur twice: over the records of one table, and over the entries of a table when
-        it is turned into moments. Tables are added with compensation (Kahan 1965), which adds 2 u
-        and a multiple of n u^2 to the bound.
+        If N terms of modulus at most 1 are added one after the other, the error of their mean is at
+        most N u, u = 2^-53. Such sums occur twice: over the records of one table, and over the
+        entries of a table when moments are computed from it. Tables are added with compensation
+        (Kahan 1965), which adds 2 u and a multiple of n u^2 to the bound.
         """
         steps = min(n, self.rows * self.blocks) + sum(self._empty().shape) + 4
         return (1 + n * ROUNDOFF) * steps * ROUNDOFF * self.amplification
@@ -67,12 +79,12 @@ class MomentTransform(abc.ABC):
     def sums(self, chunks: Iterable[FloatArray]) -> tuple[int, FloatArray]:
         """Return the number of records and the sums of moments (t,) * d; records are read once.
 
-        Each chunk (b, d) holds records in the cube [-1, 1]^d; they are not checked here. The result
-        does not depend on how the records are cut into chunks, not even in its rounding.
+        Each chunk (b, d) holds records in the cube [-1, 1]^d, which are not checked here. The
+        result is the same, to the last bit, for all ways of cutting the records into chunks.
         """
         count, held, table = 0, 0, self._empty()
-        # Tables of three variables take as long to add up as the records of many blocks: the first
-        # sum is the first table, and nothing is added if there is no second one.
+        # Adding a table of three variables takes as long as adding many blocks of records. So the
+        # first table becomes the total, and a single table is never added.
         total: FloatArray | None = None
         lost = np.zeros(0)
         for block in equal_blocks(chunks, self.rows, self.d):
@@ -93,7 +105,7 @@ class MomentTransform(abc.ABC):
 
 
 def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> None:
-    """Add `table` to `total` in place, compensated: `lost` holds the rounding error so far."""
+    """Add `table` to `total` in place, and correct the rounding error so far, kept in `lost`."""
     table -= lost
     new = total + table
     np.subtract(new, total, out=lost)
@@ -102,10 +114,11 @@ def _add_compensated(total: FloatArray, table: FloatArray, lost: FloatArray) -> 
 
 
 def equal_blocks(chunks: Iterable[FloatArray], rows: int, d: int) -> Iterator[FloatArray]:
-    """Cut records into blocks of `rows`; the last one may be shorter.
+    """Cut records into blocks of `rows` records; only the last block can be shorter.
 
-    Blocks are views of the chunks (b, d), to be used before the next one is asked for. What spans
-    several chunks is copied: whoever makes the chunks may write all of them to the same memory.
+    A block is a view of a chunk (b, d), and must be used before the next block is taken, because
+    the source of the chunks can write all of them to the same memory. A block that spans several
+    chunks is a copy.
     """
     rest = np.empty((0, d))
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Three ways to sum Chebyshev product moments over records, and the choice between them."""
+"""Three algorithms that sum Chebyshev product moments over records, and the choice among them."""
 
 from __future__ import annotations
 
@@ -15,37 +15,39 @@ from geomdp.workloads.smooth.moment_sums import ROUNDOFF, MomentTransform
 
 #: Largest number of moments of a summary: 2^22 float64 are 32 MB.
 MAX_MOMENTS = 1 << 22
-#: Largest table of a grid: 96 MB of float64, of which three are held.
+#: Largest number of entries of a table of expansions: 96 MB of float64. Three such tables are in
+#: memory at a time.
 MAX_TABLE = 12_000_000
-#: Least t for which expansions or transforms are faster than recurrences, by d. Nanoseconds a
-#: record, measured: for d = 2 recurrences 21, 34, 172 at t = 6, 8, 32 and expansions 28, 26, 38;
-#: for d = 3 recurrences 203, 314, 533 at t = 10, 12, 16 and transforms 214, 236, 239.
+#: For each d, the least t for which expansions or transforms are faster than recurrences. Measured
+#: nanoseconds per record: for d = 2 and t = 6, 8, 32, recurrences 21, 34, 172 and expansions 28,
+#: 26, 38; for d = 3 and t = 10, 12, 16, recurrences 203, 314, 533 and transforms 214, 236, 239.
 LEAST_SIZE = {1: 2, 2: 7, 3: 11}
 
 
 class LocalExpansions(MomentTransform):
     """Expansions about the cells of a grid, for up to three variables: `local_moments`.
 
-    A record takes a few additions, for any t. The largest error of each moment is given by
-    `tolerances` (t,) * d; the bounds on errors are proved (Chebyshev interpolation).
+    A record takes a few additions, for any t. The number of cells is chosen such that the error of
+    each moment is at most its entry in `tolerances` (t,) * d. The bounds on errors are proved, by
+    the theory of Chebyshev interpolation.
     """
 
     def __init__(self, tolerances: FloatArray) -> None:
         self.cells = local_moments.cells_needed(tolerances)
-        # Small blocks keep their angles in the cache. For d = 3 the angles are sorted by cell, and
-        # in larger blocks more of them share a cell.
+        # The angles of a small block fit in the cache. For d = 3 the angles are sorted by cell, and
+        # larger blocks are better because more angles share a cell.
         self.rows = 1 << 18 if tolerances.ndim == 3 else 1 << 13
         super().__init__(tolerances.ndim, len(tolerances))
 
     @property
     def errors(self) -> FloatArray:
-        """Error of the expansions plus that of angles rounded in float64."""
+        """The error of the expansions, plus the error of angles that are rounded to float64."""
         expansions = local_moments.expansion_errors(self.d, self.size, self.cells)
         return expansions + angle_error(self.d, self.size)
 
     @property
     def amplification(self) -> float:
-        """e^S, the sum of the terms |z|^q / q!."""
+        """e^S, which bounds the sum of the terms |z|^q / q!."""
         return local_moments.amplification(self.d, self.size, self.cells)
 
     def _empty(self) -> FloatArray:
@@ -64,17 +66,18 @@ class LocalExpansions(MomentTransform):
 class NonUniformFFT(MomentTransform):
     """A non-uniform fast Fourier transform of type 1, for three variables (X-NUFFT).
 
-    sum_x exp(i <k, a(x)>) for |k_i| < t; the moments are its real parts averaged over the signs
-    of each k_i. O(n w^3 + t^3 log t), w the width of the kernel; little memory.
+    It computes sum_x exp(i <k, a(x)>) for all |k_i| < t. The moments are the real parts, averaged
+    over the signs of each k_i. The cost is O(n w^3 + t^3 log t) for a kernel of width w, and it
+    needs little memory.
 
-    The error asked for, `tolerance`, is at least `FINEST`. The library promises its tolerance only
-    on average, so it is given a tenth of that. Each moment of each record is then within
-    `tolerance` at the public points that the tests try; this is not proved.
+    `tolerance` is the error allowed, at least `FINEST`. The FINUFFT library promises its tolerance
+    only on average, so it is called with a tenth of `tolerance`. At the public points of the tests,
+    each moment of each record is then within `tolerance`, but this is not proved.
     """
 
     rows = 1 << 18
     proved = False
-    #: Least tolerance: kernels in float64 reach about 1e-14.
+    #: Least tolerance. With a kernel in float64, errors of about 1e-14 are the best possible.
     FINEST: ClassVar[float] = 1e-12
 
     def __init__(self, size: int, tolerance: float) -> None:
@@ -83,12 +86,12 @@ class NonUniformFFT(MomentTransform):
 
     @property
     def errors(self) -> FloatArray:
-        """The tolerance, and that of angles rounded in float64."""
+        """The tolerance, plus the error of angles that are rounded to float64."""
         return np.full((self.size,) * 3, self.tolerance + angle_error(3, self.size))
 
     @property
     def amplification(self) -> float:
-        """About 2.5 per axis: the largest factor that undoes the damping by the kernel."""
+        """The largest factor that undoes the damping by the kernel, about 2.5 per axis."""
         return 16.0
 
     def _empty(self) -> FloatArray:
@@ -119,17 +122,17 @@ class NonUniformFFT(MomentTransform):
 
 
 class Recurrences(MomentTransform):
-    """Chebyshev recurrences in blocks of records, then products of matrices; any d.
+    """Chebyshev recurrences for blocks of records, and then products of matrices, for any d.
 
-    Half of the variables make the rows of one matrix, the rest those of another: 2 n t^d
-    operations, all in matrix products.
+    The polynomials of half of the variables are the rows of one matrix, those of the other half
+    the rows of another. The product of the two matrices takes 2 n t^d operations.
     """
 
     rows = 1 << 11
 
     @property
     def errors(self) -> FloatArray:
-        """Rounding of the recurrences: each step adds 2 u, later multiplied by up to t."""
+        """Rounding of the recurrences: a step adds 2 u, which later steps multiply by up to t."""
         return np.full((self.size,) * self.d, self.d * 2 * self.size**2 * ROUNDOFF)
 
     def _empty(self) -> FloatArray:
@@ -148,7 +151,7 @@ class Recurrences(MomentTransform):
 def moment_transform(
     d: int, size: int, tolerance: float | FloatArray, n: int = 1
 ) -> MomentTransform:
-    """The fastest transform with errors of at most `tolerance`, as far as float64 allows.
+    """The fastest algorithm whose errors are at most `tolerance`, if float64 allows that.
 
     Parameters
     ----------
@@ -157,21 +160,31 @@ def moment_transform(
     size : int
         t >= 2, with t^d at most 2^22.
     tolerance : float or (t,) * d array
-        Largest error of each moment of one record, and of the mean of n, rounding included.
+        Largest error of each moment of one record, and of the mean over n records, both including
+        rounding.
     n : int
         Number of records.
 
     Returns
     -------
     MomentTransform
-        For d <= 3 and t from `LEAST_SIZE` on `LocalExpansions`, where their table stays below
-        96 MB, else `NonUniformFFT` for d = 3; `Recurrences` where these are not precise enough,
-        and otherwise.
+        For d <= 3 and t of at least `LEAST_SIZE[d]`, `LocalExpansions` if their table is at most
+        96 MB, and otherwise `NonUniformFFT` if d = 3. In all other cases, and if these are not
+        precise enough, `Recurrences`, which are the most precise.
 
     Raises
     ------
     ValueError
         For parameters out of range.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> transform = gd.workloads.smooth.moment_transform(2, 16, tolerance=1e-6, n=1000)
+    >>> type(transform).__name__, transform.proved
+    ('LocalExpansions', True)
+    >>> bool((transform.errors + transform.rounding(1000) <= 1e-6).all())
+    True
     """
     d, size, n = whole(d, "d"), whole(size, "degree", minimum=2), whole(n, "n")
     if size**d > MAX_MOMENTS:
@@ -189,7 +202,7 @@ def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
     d, size = wanted.ndim, len(wanted)
     if d > 3 or size < LEAST_SIZE[d]:
         return
-    # Half of the tolerance is for the rounding.
+    # Half of the tolerance is left for rounding.
     rest = wanted / 2 - angle_error(d, size)
     if (rest <= 0).any():
         return
@@ -201,11 +214,11 @@ def _candidates(wanted: FloatArray) -> Iterator[MomentTransform]:
 
 
 def angle_error(d: int, size: int) -> float:
-    """Bound on what rounded angles change in a product of cosines.
+    """Bound on the error that rounded angles cause in a product of cosines.
 
-    Three roundings matter: of arccos, of its place in the grid, and of the phase r a. Each is at
-    most 4 units 2^-53 of pi, together 12 pi 2^-53 in an angle. A factor cos(r a) with r < t changes
-    by at most t times as much, and there are d factors.
+    Three numbers are rounded: arccos, its position in the grid, and the phase r a. Each error is at
+    most 4 pi 2^-53, together 12 pi 2^-53 in an angle. A factor cos(r a) with r < t changes by at
+    most t times as much, and there are d factors.
     """
     return d * size * 12 * math.pi * ROUNDOFF
 
@@ -223,7 +236,7 @@ def chebyshev_polynomials(points: FloatArray, size: int) -> FloatArray:
 
 
 def products(polynomials: FloatArray) -> FloatArray:
-    """All products over variables, (t^d, n) of (d, t, n), in row-major order."""
+    """All products of one polynomial per variable, in row-major order: (t^d, n) from (d, t, n)."""
     d, size, n = polynomials.shape
     found = polynomials[0]
     for i in range(1, d):

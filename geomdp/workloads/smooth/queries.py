@@ -26,6 +26,17 @@ class SmoothQuery(ABC):
 
     f is in the class C^K_B if |D^k f| <= B on the cube for all k with |k| = k_1 + ... + k_d <= K.
     Here this holds for every K with B = `derivative_bound(K)`.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.Waves([[1.0]], [1.0], [0.0])
+    >>> query.dimension
+    1
+    >>> query.order_bounds(2)
+    array([1., 1., 1.])
+    >>> query.derivative_bound(2)
+    1.0
     """
 
     @property
@@ -75,6 +86,16 @@ class StatedSmoothness(SmoothQuery):
         K, from 1 to 60.
     bound : float
         B. It is not checked, and error bounds are valid only if it is right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> query = gd.workloads.smooth.StatedSmoothness(
+    ...     lambda points: np.sin(points[:, 0]), d=1, smoothness=4, bound=1.0
+    ... )
+    >>> query.derivative_bound(4), query.derivative_bound(5)
+    (1.0, inf)
     """
 
     function: Function

@@ -1,4 +1,4 @@
-"""Workloads whose answers are linear in pairwise products of signs, with the linear map."""
+"""Workloads whose answers are linear in the products of pairs of signs, with the linear map."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from geomdp.workloads.tables import MarginalTables
 
 @dataclass(frozen=True)
 class SignProducts:
-    """Q(x) = constant + matrix @ (s_i s_j for i < j), s in {-1, 1}^p a function of the record.
+    """Q(x) = constant + matrix @ (s_i s_j for i < j), where x determines signs s in {-1, 1}^p.
 
     Parameters
     ----------
     order : int
         Number of signs p.
     matrix : (m, p (p - 1) / 2) sparse array
-        The map from products, pairs i < j in row-major order, to answers.
+        The map from products to answers. Pairs i < j are in row-major order.
     constant : (m,) array
         The part of the answers that does not depend on the record.
     """
@@ -43,7 +43,10 @@ def _pairs(first: IntArray, second: IntArray, order: int) -> IntArray:
 def _assemble(
     order: int, entries: list[tuple[IntArray, FloatArray]], constant: FloatArray
 ) -> SignProducts:
-    """The map with, for each item (positions, coefficients) of `entries`, one entry per query."""
+    """The map with one entry per query for each item (positions, coefficients) of `entries`.
+
+    The entry of query q is coefficients[q], in the column positions[q].
+    """
     m = len(constant)
     rows = np.tile(np.arange(m), len(entries))
     columns = np.concatenate([positions for positions, _ in entries])
@@ -55,10 +58,11 @@ def _assemble(
 
 @functools.singledispatch
 def sign_products(workload: Workload) -> SignProducts | None:
-    """The map of a workload that is linear in pairwise sign products; None for any other.
+    """The map of a workload that is linear in products of pairs of signs; None for any other.
 
-    Known: `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2 and
-    `Parities` with k = 2. A constant sign s_0 = 1 stands in front where single signs occur.
+    It is known for `MarginalTables` of two-level columns with k <= 2, `Marginals` with k <= 2 and
+    `Parities` with k = 2. If single signs occur, a constant sign s_0 = 1 is the first sign, so that
+    a single sign is the product s_0 s_i.
     """
     del workload
     return None
@@ -104,7 +108,7 @@ def _(workload: MarginalTables) -> SignProducts | None:
 
 def record_signs(workload: Workload, records: IntArray) -> IntArray:
     """The signs s (n, p) of valid records (n, d) for a workload that `sign_products` knows."""
-    # An attribute of `Marginals` counts where it is 1, one of the others is +1 where it is 0.
+    # For `Marginals` a sign is +1 if the attribute is 1. For the others it is +1 if it is 0.
     signs = 2 * records - 1 if isinstance(workload, Marginals) else 1 - 2 * records
     if isinstance(workload, Parities):
         return signs
@@ -116,11 +120,12 @@ def product_sums(
     table: Callable[[Sequence[int]], IntArray],
     places: npt.NDArray[np.bool_],
 ) -> FloatArray:
-    """Sums over records of the products at `places` among all pairs of signs, from counts.
+    """Sums over records of the products of some pairs of signs, computed from counts.
 
-    `table` gives the counts of the table of one or two attributes. The sums are those of the signs
-    of `record_signs`: level 0 counts as +1 and level 1 as -1, and the other way round in a single
-    sign of `Marginals`.
+    `places` selects the pairs among all pairs in row-major order. `table` returns the counts of the
+    table of one or two attributes. The signs are those of `record_signs`. They are first taken to
+    be +1 for level 0 and -1 for level 1. For `Marginals` they are the opposite, which changes only
+    products with the constant sign.
     """
     leading = 0 if isinstance(workload, Parities) else 1
     order = len(workload.universe.elements(0, 1)[0]) + leading

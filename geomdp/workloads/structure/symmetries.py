@@ -1,8 +1,8 @@
 """Symmetries of a workload: orthogonal maps of the answer space that permute its answer vectors.
 
-Relabelling the universe permutes the queries of some workloads and may change their signs. Such a
-map carries the sensitivity polytope, its difference body and its symmetric hull onto themselves. So
-what is found for a direction, such as a slab, holds for every image of it.
+For some workloads, relabelling the universe permutes the queries and possibly changes their signs.
+Such a map of the answer space maps the sensitivity polytope, its difference body and its symmetric
+hull onto themselves. So if a slab contains one of these bodies, its image contains this body, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ RandomSymmetry = Callable[[FloatArray, np.random.Generator], FloatArray]
 
 @singledispatch
 def random_symmetry(workload: Workload) -> RandomSymmetry | None:
-    """Uniformly random symmetries from the known group of `workload`, or None if none is known.
+    """A function that applies random symmetries of `workload`, or None if none is known.
+
+    Each call draws one symmetry uniformly from a known group.
 
     Parameters
     ----------
@@ -33,7 +35,24 @@ def random_symmetry(workload: Workload) -> RandomSymmetry | None:
     Returns
     -------
     callable or None
-        (directions (b, m), generator) -> images (b, m), all rows under the same symmetry.
+        It takes directions (b, m) and a generator, and returns the images (b, m) of all directions
+        under the same random symmetry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> workload = gd.workloads.Parities(4, 1)
+    >>> symmetry = gd.workloads.random_symmetry(workload)
+    >>> direction = np.array([[1.0, 2.0, 3.0, 4.0]])
+    >>> image = symmetry(direction, np.random.default_rng(0))
+    >>> image
+    array([[-4.,  3.,  2.,  1.]])
+
+    The sensitivity polytope has the same breadth in both directions:
+
+    >>> workload.breadth(np.vstack([direction, image]))
+    array([20., 20.])
     """
     del workload
     return None
@@ -64,7 +83,7 @@ def _(workload: MarginalTables) -> RandomSymmetry | None:
 @random_symmetry.register(Marginals)
 @random_symmetry.register(Parities)
 def _(workload: Marginals | Parities) -> RandomSymmetry | None:
-    """Permute the attributes. For parities, also flip some: S changes sign with each flip in it."""
+    """Permute the attributes. For parities, also flip some; each flip in S changes its sign."""
 
     def image(directions: FloatArray, rng: np.random.Generator) -> FloatArray:
         images = np.empty_like(directions)
@@ -88,7 +107,7 @@ def _permuted_within(levels: tuple[int, ...], rng: np.random.Generator) -> IntAr
 
 
 def _subset_images(subsets: IntArray, target: IntArray) -> IntArray:
-    """Number of the subset to which each row of `subsets` (m, k) goes."""
+    """Number of the subset to which `target` maps each row of `subsets` (m, k)."""
     number = {tuple(row): i for i, row in enumerate(subsets.tolist())}
     moved = np.sort(target[subsets], axis=1).tolist()
     return np.array([number[tuple(row)] for row in moved], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Workloads on tables of at most two columns as linear functions of contrasts of levels."""
+"""Workloads on tables of at most two columns, as linear functions of contrasts of levels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class TableContrasts:
     Parameters
     ----------
     levels : tuple of int
-        Numbers of levels of some columns, each a function of the record. e_i(x) is the unit vector
-        of the level of column i.
+        Numbers of levels of some columns, whose levels the record determines. e_i(x) is the unit
+        vector of the level of column i.
     matrix : (m, r) sparse array
-        The map from contrasts to answers: those of single columns first, then those of pairs, row
-        by row. The columns of H_i are `zero_sum_basis`.
+        The map from contrasts to answers. Contrasts of single columns come first, then those of
+        pairs, row by row. H_i is the matrix of `zero_sum_basis`.
     constant : (m,) array
         The part of the answers that does not depend on the record.
     """
@@ -42,9 +42,10 @@ class TableContrasts:
 def table_contrasts(workload: Workload) -> TableContrasts | None:
     """The map of a workload that is linear in tables of two columns; None for any other.
 
-    Known: `MarginalTables` and `Marginals` with k <= 2, on their columns of two or more levels; and
-    `Parities` with k = 2. There the columns of two levels are the d - 1 products s_1 s_i of the
-    first sign with another one; every other product s_i s_j is the product of two of these.
+    It is known for `MarginalTables` and `Marginals` with k <= 2, on their columns of two or more
+    levels, and for `Parities` with k = 2. For parities, the d - 1 columns have two levels: they are
+    the products s_1 s_i of the first sign with another one. Every other product s_i s_j is the
+    product of two of these.
     """
     del workload
     return None
@@ -55,7 +56,8 @@ def _(workload: Parities) -> TableContrasts | None:
     if workload.k != 2:
         return None
     d, m = workload.d, workload.n_queries
-    # A sign s has contrast s / sqrt(2), level 0 being +1; pairs of the first sign come first.
+    # Level 0 is the sign +1, so a sign s has the contrast s / sqrt(2). The pairs with the first
+    # sign come first.
     stretch = np.repeat([math.sqrt(2), 2.0], [d - 1, m - d + 1])
     return TableContrasts((2,) * (d - 1), sp.csr_array(sp.diags_array(stretch)), np.zeros(m))
 
@@ -77,7 +79,7 @@ def _(workload: MarginalTables) -> TableContrasts | None:
 
 
 def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
-    """The map of tables of at most two columns; `varying` lists the columns of several levels."""
+    """The map of tables of at most two columns; `varying` lists columns of two or more levels."""
     levels = tuple(workload.levels[i] for i in varying)
     order = sum(levels) - len(levels)
     singles = np.cumsum([0, *(count - 1 for count in levels)])
@@ -108,7 +110,7 @@ def _of_tables(workload: MarginalTables, varying: list[int]) -> TableContrasts:
 
 @functools.cache
 def _cell_contrasts(shape: tuple[int, ...]) -> list[FloatArray]:
-    """Contrasts in the cells of a table of up to two columns: of each column, then of the pair."""
+    """Contrasts of each column, then of the pair, in the cells of a table of one or two columns."""
     found = []
     for place in range(len(shape)):
         factors = [np.full((count, 1), 1 / count) for count in shape]

@@ -1,4 +1,4 @@
-"""The universe: what one record may be, how records are checked, and how elements are numbered."""
+"""The universe: the possible values of a record, their numbering, and the check of records."""
 
 from __future__ import annotations
 
@@ -13,12 +13,28 @@ from geomdp._typing import IntArray, RandomState
 from geomdp._validation import whole
 from geomdp.workloads.universe.records import Records, chunk_arrays, numeric_array
 
-#: Largest element number. Numbers are int64, and 2^62 leaves room for sums of two of them.
+#: Largest element number. Numbers are int64, and so is the sum of two numbers up to 2^62.
 MAX_ELEMENT_NUMBER = 1 << 62
 
 
 class Universe(abc.ABC):
-    """The set X that one record comes from. Implementations are frozen and hashable."""
+    """The set X of possible values of a record. Implementations are frozen and hashable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> universe = gd.workloads.CategoricalProduct([2, 3])
+    >>> universe.elements(0, 4)
+    array([[0, 0],
+           [0, 1],
+           [0, 2],
+           [1, 0]])
+    >>> universe.numbers(np.array([[1, 2]]))
+    array([5])
+    >>> universe.sample(2, 0).shape
+    (2, 2)
+    """
 
     @property
     @abc.abstractmethod
@@ -32,11 +48,11 @@ class Universe(abc.ABC):
 
     @property
     def column_names(self) -> tuple[str, ...] | None:
-        """Columns by which a DataFrame is read; None if it is read by position."""
+        """Names of the columns taken from a DataFrame; None if columns are taken by position."""
         return None
 
     def validate(self, records: Records, first_row: int = 0) -> npt.NDArray[Any]:
-        """Records as an array of the universe's own type: int64 codes or float64 reals.
+        """Records as an array of the type that the universe uses: int64 codes or float64 reals.
 
         Parameters
         ----------
@@ -53,24 +69,26 @@ class Universe(abc.ABC):
         Raises
         ------
         ValueError
-            Not numeric, wrong shape, NaN, or outside the universe; names row and column.
+            For records that are not numeric, of another shape, NaN, or outside the universe. The
+            message names the row and the column.
         """
         return self._check(numeric_array(records, self.record_shape, self.column_names), first_row)
 
     def chunks(self, records: Records | Iterable[Records], rows: int) -> Iterator[npt.NDArray[Any]]:
-        """Chunks of at most `rows` records, as from `validate`, read lazily and only once.
+        """Checked chunks of at most `rows` records, read lazily and only once.
 
-        Raises as `validate`; row numbers run on across chunks.
+        Chunks are as `validate` returns them, and the errors are those of `validate`. Row numbers
+        in messages count the rows of all chunks.
 
         Parameters
         ----------
         records : array, DataFrame, or iterable of chunks of one
-            A list or tuple is an iterable of chunks if it is not empty and all its items are
-            DataFrames or arrays with one axis per axis of a record array; any other list or tuple
-            is one array, as `numpy.asarray` reads it. Every other iterable (a generator, a reader)
-            is an iterable of chunks and is never materialised.
+            A list or tuple is an iterable of chunks if it is not empty, and all its items are
+            DataFrames or arrays with as many axes as a record array. Any other list or tuple is one
+            array, as `numpy.asarray` reads it. Every other iterable, such as a generator, is an
+            iterable of chunks, and one chunk is in memory at a time.
         rows : int
-            Largest number of rows of a yielded chunk; larger chunks are split.
+            Largest number of rows of a yielded chunk. Larger chunks are split.
         """
         rows = whole(rows, "rows")
         first_row = 0
@@ -79,7 +97,7 @@ class Universe(abc.ABC):
             first_row += len(array)
 
     def elements(self, start: int = 0, stop: int | None = None) -> IntArray:
-        """Elements number `start` to `stop` - 1 of a finite universe, as a record array.
+        """The elements with numbers `start` to `stop` - 1 of a finite universe, as a record array.
 
         Products are enumerated in row-major order: the last column changes fastest. Raises
         ``ValueError`` for an infinite universe, a range outside 0..|X|, or numbers above 2^62.
@@ -105,20 +123,21 @@ class Universe(abc.ABC):
     def numbers(self, records: Records) -> IntArray:
         """Numbers (n,) of records in the order of `elements`: the inverse of `elements_at`.
 
-        Raises as `validate`, and for an infinite universe or one of more than 2^62 elements.
+        Raises the errors of `validate`, and ``ValueError`` for an infinite universe or one of more
+        than 2^62 elements.
         """
         if self._finite_size() != self.size:
             raise ValueError(f"{self!r} has more than 2^62 elements, too many to number")
         return self._numbers(self.validate(records))
 
     def _finite_size(self) -> int:
-        """Number of elements that have an int64 number."""
+        """How many elements have a number: all, but at most 2^62."""
         if self.size is None:
             raise ValueError(f"{self!r} is infinite and has no list of elements")
         return min(self.size, MAX_ELEMENT_NUMBER)
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
-        """Elements with the given numbers, known to be in range; only for finite universes."""
+        """Elements with the given numbers, which are in range; only for finite universes."""
         raise NotImplementedError
 
     def _numbers(self, records: IntArray) -> IntArray:
@@ -131,7 +150,7 @@ class Universe(abc.ABC):
 
     @abc.abstractmethod
     def _check(self, array: npt.NDArray[Any], first_row: int) -> npt.NDArray[Any]:
-        """`array` in the universe's own type, or ``ValueError`` naming row and column."""
+        """`array` in the type of the universe; ``ValueError`` with row and column if outside."""
 
     @abc.abstractmethod
     def _sample(self, n: int, rng: np.random.Generator) -> npt.NDArray[Any]:

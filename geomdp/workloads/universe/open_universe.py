@@ -14,20 +14,31 @@ from geomdp._validation import whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records
 
-#: Records of the open universe: an iterable of elements, or of arrays, Series or lists of them.
+#: Records of the open universe: an iterable of elements, or of arrays, Series or lists of elements.
 Elements: TypeAlias = "Iterable[Hashable] | Records | Iterable[Records]"
 
 
 @dataclass(frozen=True)
 class OpenUniverse(Universe):
-    """All hashable Python objects: strings, whole numbers, tuples; the size is not declared.
+    """All hashable Python objects, such as strings, whole numbers and tuples.
 
-    Records are any iterable of elements: a list, a tuple, a Series, a one-dimensional array or a
-    generator. `chunks` reads a generator once, in pieces, and never holds all of its elements. An
-    item that is itself an array, a Series or a list is a chunk of records; an item that is a tuple
-    is one element. Two elements are the same if Python calls them equal (``1 == 1.0 == True``). An
-    element must equal itself, so NaN and ``pandas.NA`` are refused, also within tuples; None is an
-    element.
+    The size is not declared. Records are any iterable of elements: a list, a tuple, a Series, a
+    one-dimensional array or a generator. `chunks` reads a generator once and holds one chunk of its
+    elements at a time. An item that is an array, a Series or a list is a chunk of records, but an
+    item that is a tuple is one element. Two elements are the same if Python calls them equal
+    (``1 == 1.0 == True``). An element must equal itself, so NaN and ``pandas.NA`` are refused, also
+    within tuples. None is an element.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> universe = gd.workloads.OpenUniverse()
+    >>> universe.validate(["north", ("south", 3)])
+    array(['north', ('south', 3)], dtype=object)
+    >>> for chunk in universe.chunks((word for word in ["a", "b", "c"]), rows=2):
+    ...     print(chunk)
+    ['a' 'b']
+    ['c']
     """
 
     @property
@@ -46,8 +57,8 @@ class OpenUniverse(Universe):
         Raises
         ------
         ValueError
-            If `records` is no iterable of elements, or if an element is not hashable or does not
-            equal itself; the message names the row of the first such element.
+            If `records` is not an iterable of elements, or if an element is not hashable or does
+            not equal itself. The message names the row of the first such element.
         """
         chunk = list(_elements(records))
         array = np.empty(len(chunk), dtype=object)
@@ -84,19 +95,18 @@ class OpenUniverse(Universe):
 
 
 def _equals_itself(element: Hashable) -> bool:
-    """Whether `element` equals itself; of a tuple, whether all its parts do."""
+    """Whether `element` equals itself; for a tuple, whether all its parts equal themselves."""
     if isinstance(element, tuple):
-        # Python takes a tuple for equal to itself without a look at parts that are the same object.
+        # Tuples compare equal if their parts are the same objects, even if a part is NaN.
         return all(map(_equals_itself, element))
     same = element == element
     return isinstance(same, bool | np.bool_) and bool(same)
 
 
 def _elements(records: object) -> Iterator[Hashable]:
-    """The elements one by one, from records that may consist of chunks.
+    """The elements one by one, from records that can consist of chunks.
 
-    Elements of arrays and Series, and NumPy scalars wherever they stand alone, become Python
-    objects.
+    Elements of arrays and Series become Python objects, and so do NumPy scalars.
     """
     if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
         raise ValueError(f"records must be an iterable of elements, got {type(records).__name__}")
@@ -112,7 +122,7 @@ def _as_list(chunk: Any) -> list[Hashable]:
     """The elements of one array, Series or list; a NumPy scalar becomes a list of one element."""
     if isinstance(chunk, list):
         return [item.item() if isinstance(item, np.generic) else item for item in chunk]
-    if getattr(chunk, "ndim", None) == 0:  # a NumPy scalar is an element, not a chunk
+    if getattr(chunk, "ndim", None) == 0:  # A NumPy scalar is an element, not a chunk.
         return [chunk.item()]
     if getattr(chunk, "ndim", None) != 1:
         shape = getattr(chunk, "shape", None)

@@ -1,4 +1,4 @@
-"""Reading records: arrays, DataFrames and lazy chunks of them, as checked NumPy arrays."""
+"""Reading records from arrays, DataFrames or chunks of them, as checked NumPy arrays."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What holds records: an array with a row per record, or a DataFrame.
+#: Records: an array or a DataFrame with one row per record.
 Records: TypeAlias = "npt.NDArray[Any] | pd.DataFrame"
 
 #: Unit roundoff u of float64.
 ROUNDOFF = 2.0**-53
-#: Entries are split into multiples of 2^-26, whose squares add up exactly, and a rest.
+#: An entry is split into a multiple of 2^-26, whose square is exact in float64, and a rest.
 SPLIT = 2.0**26
 
 
 def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
-    """Whether `records` is a DataFrame, without importing pandas for it."""
+    """Whether `records` is a DataFrame.
+
+    If nobody has imported pandas, there is no DataFrame. So this does not import pandas.
+    """
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(records, pandas.DataFrame)
 
@@ -32,11 +35,12 @@ def _is_frame(records: object) -> TypeGuard[pd.DataFrame]:
 def numeric_array(
     records: object, record_shape: tuple[int, ...], column_names: tuple[str, ...] | None
 ) -> npt.NDArray[Any]:
-    """One chunk of records as a numeric array (n,) + `record_shape`, values unchecked.
+    """One chunk of records as a numeric array (n,) + `record_shape`, without a check of the values.
 
-    A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. From a
-    DataFrame `column_names` are taken; None takes all columns, by position. Raises ``ValueError``
-    for what is not numeric, not rectangular, masked or of another shape, or if a column is missing.
+    A chunk is an array, a DataFrame or a list of rows, of booleans, integers or floats. The columns
+    `column_names` of a DataFrame are taken; if that is None, all columns by position. Raises
+    ``ValueError`` if the chunk is not numeric, not rectangular, masked or of another shape, or if a
+    column is missing.
     """
     if _is_frame(records):
         array = _frame_array(records, column_names)
@@ -75,7 +79,7 @@ def _frame_array(frame: pd.DataFrame, column_names: tuple[str, ...] | None) -> n
             raise ValueError(f"records must be numeric, column {name!r} has dtype {series.dtype}")
         if isinstance(series.dtype, np.dtype):
             columns.append(series.to_numpy())
-        else:  # nullable and Arrow types; codes stay far below 2^53, so float64 holds them exactly
+        else:  # Nullable and Arrow types. Codes are far below 2^53, so they are exact in float64.
             columns.append(series.to_numpy(np.float64, na_value=np.nan))
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -88,11 +92,11 @@ def chunk_arrays(
 ) -> Iterator[npt.NDArray[Any]]:
     """Chunks of at most `rows` records as numeric arrays; an iterable is read once, lazily.
 
-    See `Universe.chunks` for which lists are one array and which are chunks.
+    `Universe.chunks` explains which lists are one array and which are lists of chunks.
     """
     for chunk in _as_chunks(records, axes=1 + len(record_shape)):
         if _is_frame(chunk):
-            # Converted part by part, so that no second copy of a large DataFrame is made.
+            # Convert part by part, so that there is never a second copy of a large DataFrame.
             for start in range(0, max(len(chunk), 1), rows):
                 part = chunk.iloc[start : start + rows]
                 yield numeric_array(part, record_shape, column_names)
@@ -103,7 +107,7 @@ def chunk_arrays(
 
 
 def _as_chunks(records: object, axes: int) -> Iterable[object]:
-    """The chunks `records` consists of: itself, or its items."""
+    """The chunks of `records`: its items, or `records` itself as the only chunk."""
     if _is_frame(records) or hasattr(records, "__array__"):
         return [records]
     if isinstance(records, list | tuple):
@@ -121,7 +125,7 @@ def _as_chunks(records: object, axes: int) -> Iterable[object]:
 
 
 def _place(bad: BoolArray, first_row: int, names: tuple[str, ...] | None) -> tuple[str, int]:
-    """Row and column of the first True of `bad` (n, c) in words, and the column's number."""
+    """Row and column of the first True in `bad` (n, c), in words, and the number of the column."""
     row, column = (int(i) for i in np.argwhere(bad)[0])
     label = str(column) if names is None else f"{names[column]!r}"
     return f"row {first_row + row}, column {label}", column
@@ -133,9 +137,9 @@ def level_codes(
     names: tuple[str, ...] | None,
     first_row: int,
 ) -> IntArray:
-    """`array` (n, c) as int64 codes below `levels`, or ``ValueError`` naming row and column."""
+    """`array` (n, c) as int64 codes below `levels`; ``ValueError`` with row and column if not."""
     if array.dtype.kind == "f":
-        broken = array != np.floor(array)  # True for NaN; an infinity is out of range below
+        broken = array != np.floor(array)  # True for NaN. An infinity fails the next check.
         if broken.any():
             place, _ = _place(broken, first_row, names)
             raise ValueError(f"records must be whole numbers: {place} is not")
@@ -148,7 +152,7 @@ def level_codes(
 
 
 def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as finite float64, or ``ValueError`` naming row and column."""
+    """`array` (n, d) as finite float64; otherwise ``ValueError`` with row and column."""
     reals = np.ascontiguousarray(array, dtype=np.float64)
     broken = ~np.isfinite(reals)
     if broken.any():
@@ -157,22 +161,25 @@ def _finite(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 
 
 def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as rows of exact Euclidean norm at most 1, or ``ValueError`` naming the row.
+    """`array` (n, d) as rows of exact Euclidean norm at most 1; ``ValueError`` with row if longer.
 
-    A row x / ||x|| computed in float64 may have a norm above 1 by rounding. Rows whose computed
-    norm is at most 1 + t, t = (d + 8) u with u = 2^-53, are therefore accepted. Those whose exact
-    norm is above 1, or too close to 1 to tell, are multiplied by 1 - 2 t. Every row returned then
-    lies in the unit ball, so that bodies and sensitivities hold for it without slack.
+    By rounding, a row x / ||x|| computed in float64 can have a norm above 1. Therefore rows are
+    accepted if their computed norm is at most 1 + t, where t = (d + 8) u and u = 2^-53. If the
+    exact norm of an accepted row is above 1, or too close to 1 to tell, the row is multiplied by
+    1 - 2 t. So every row returned lies in the unit ball, and claims about records of norm at most 1
+    hold for it exactly.
 
-    Proof, up to terms of order (d u)^2. A computed norm errs by a share of at most (d / 2 + 2) u:
-    products, sums in any order, and the root. So x / ||x||, each entry rounded once, has exact norm
-    at most 1 + (d / 2 + 3) u and computed norm at most 1 + (d + 5) u: it is accepted. An accepted
-    row has exact norm at most 1 + (d + 9) u + (d / 2 + 2) u; times 1 - 2 t, with one more rounding
-    of each entry, at most 1 - (d / 2 + 4) u. A row of computed norm up to 1 - t is below 1.
+    Proof, up to terms of order (d u)^2. The relative error of a computed norm is at most
+    (d / 2 + 2) u, from the products, the sums in any order, and the root. In x / ||x|| each entry
+    is rounded once more. So its exact norm is at most 1 + (d / 2 + 3) u and its computed norm at
+    most 1 + (d + 5) u, and it is accepted. An accepted row has an exact norm of at most
+    1 + (d + 9) u + (d / 2 + 2) u. After multiplication by 1 - 2 t, which rounds each entry once
+    more, it is at most 1 - (d / 2 + 4) u. A row whose computed norm is at most 1 - t has an exact
+    norm below 1.
     """
     reals = _finite(array, first_row)
     tolerance = (reals.shape[1] + 8) * ROUNDOFF
-    # Squares of entries above 1e154 overflow to infinity, which is outside as it should be.
+    # The squares of entries above 1e154 overflow to infinity, and the row is rejected, rightly.
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(reals, axis=1)
     outside = norms > 1 + tolerance
@@ -182,7 +189,7 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
     near = np.flatnonzero(norms > 1 - tolerance)
     above = near[_above_one(reals[near])]
     if len(above):
-        reals = reals.copy()  # the caller's array stays as it is
+        reals = reals.copy()  # The array of the caller is not changed.
         reals[above] *= 1 - 2 * tolerance
     return reals
 
@@ -190,9 +197,10 @@ def reals_in_ball(array: npt.NDArray[Any], first_row: int) -> FloatArray:
 def _above_one(rows: FloatArray) -> BoolArray:
     """Whether rows (n, d) of norm near 1 have exact norm above 1, or too close to 1 to tell.
 
-    With x = c + f, c the multiples of 2^-26 nearest to x, ||x||^2 is the sum of c^2, exact in
-    float64, and of f (x + c). As |f| <= 2^-27, the rounding of the second sum is at most
-    (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2), and 0 if f is 0.
+    Let x = c + f, where the entries of c are the multiples of 2^-26 nearest to those of x. Then
+    ||x||^2 is the sum of all c^2 plus the sum of all f (x + c). The first sum is exact in float64.
+    As |f| <= 2^-27, the rounding error of the second is at most
+    (d + 2) u 2^-27 (2 + 2^-26) sqrt(d) < 2^-77 d^(3/2), and it is 0 if f is 0.
     """
     coarse = np.round(rows * SPLIT) / SPLIT
     fine = rows - coarse
@@ -202,7 +210,7 @@ def _above_one(rows: FloatArray) -> BoolArray:
 
 
 def reals_in_cube(array: npt.NDArray[Any], first_row: int) -> FloatArray:
-    """`array` (n, d) as rows in [-1, 1]^d, or ``ValueError`` naming row and column."""
+    """`array` (n, d) as rows in [-1, 1]^d; otherwise ``ValueError`` with row and column."""
     reals = _finite(array, first_row)
     outside = np.abs(reals) > 1
     if outside.any():

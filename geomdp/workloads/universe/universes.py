@@ -1,6 +1,6 @@
-"""Universes: the sets that single records come from.
+"""Universes: the sets of possible values of a record.
 
-Records are one array (or DataFrame) with a row per record, or an iterable of chunks of one:
+Records are one array (or DataFrame) with a row per record, or an iterable of such chunks:
 
 ======================  =====================================================================
 universe                records
@@ -12,9 +12,10 @@ universe                records
 `SymmetricCube`         (n, d) reals in [-1, 1]
 ======================  =====================================================================
 
-Except for categorical columns, a DataFrame is read by position: all its columns, in order. An
-error about records names the row (counted from 0 over all chunks) and the column, never the
-value. Nothing is clipped into the universe; only `UnitBall` takes back the rounding of a norm.
+From a DataFrame, categorical columns are taken by name. All other universes take all its columns,
+in order. An error about records names the row (counted from 0 over all chunks) and the column, but
+never the value. No record is clipped into the universe; only `UnitBall` corrects rows whose norm is
+above 1 by rounding.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from geomdp._validation import whole
 from geomdp.workloads.universe.base import Universe
 from geomdp.workloads.universe.records import Records, level_codes, reals_in_ball, reals_in_cube
 
-#: The repr of a product lists this many columns; of more it says only how many there are.
+#: The repr of a product lists its columns up to this number, and otherwise only counts them.
 LISTED_COLUMNS = 8
 
 __all__ = [
@@ -51,6 +52,19 @@ class FiniteUniverse(Universe):
     """The set {0, ..., N - 1} of a given size N; records are an array (n,) of whole numbers.
 
     A DataFrame is accepted if it has exactly one column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> universe = gd.workloads.FiniteUniverse(4)
+    >>> universe.elements()
+    array([0, 1, 2, 3])
+    >>> try:
+    ...     universe.validate(np.array([0, 4]))
+    ... except ValueError as reason:
+    ...     print(reason)
+    records must be codes from 0 to 3: row 1, column 0 is outside
     """
 
     N: int
@@ -88,13 +102,25 @@ class FiniteUniverse(Universe):
 class CategoricalProduct(Universe):
     """Product of c categorical columns, column i with levels 0..l_i - 1.
 
-    Records are an array (n, c) of level codes in column order, or a DataFrame; from a DataFrame
-    the columns are taken by name, other columns are ignored, missing ones raise ``ValueError``.
+    Records are an array (n, c) of level codes in column order, or a DataFrame. From a DataFrame
+    the columns are taken by name. Its other columns are ignored, and a missing column raises
+    ``ValueError``.
 
     Parameters
     ----------
     columns : mapping of column name to number of levels, or sequence of numbers of levels
         Columns of a sequence are named c0, c1, ...
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> universe = gd.workloads.CategoricalProduct({"region": 3, "smoker": 2})
+    >>> universe.size
+    6
+    >>> universe.validate(pd.DataFrame({"smoker": [1, 0], "region": [2, 0]}))
+    array([[2, 1],
+           [0, 0]])
     """
 
     names: tuple[str, ...]
@@ -162,7 +188,7 @@ class _Rows(Universe):
 
     @property
     def size(self) -> int | None:
-        """None: infinite."""
+        """None, which stands for an infinite universe."""
         return None
 
     @property
@@ -173,7 +199,22 @@ class _Rows(Universe):
 
 @dataclass(frozen=True)
 class BooleanCube(_Rows):
-    """The cube {0, 1}^d; records are an array (n, d) of 0 and 1 (or booleans)."""
+    """The cube {0, 1}^d; records are an array (n, d) of 0 and 1 (or booleans).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> cube = gd.workloads.BooleanCube(3)
+    >>> cube.size
+    8
+    >>> cube.elements(0, 4)
+    array([[0, 0, 0],
+           [0, 0, 1],
+           [0, 1, 0],
+           [0, 1, 1]])
+    >>> cube.numbers(cube.sample(5, 0))
+    array([7, 0, 0, 7, 7])
+    """
 
     d: int
 
@@ -183,7 +224,7 @@ class BooleanCube(_Rows):
         return 1 << self.d
 
     def _elements_at(self, numbers: IntArray) -> IntArray:
-        # Numbers stay below 2^62, and int64 shifts must stay below 64.
+        # Numbers are below 2^62, so higher bits are 0. A shift of an int64 by 64 is not defined.
         places = np.minimum(np.arange(self.d - 1, -1, -1), 62)
         return np.ascontiguousarray(numbers[:, None] >> places & 1)
 
@@ -201,9 +242,21 @@ class BooleanCube(_Rows):
 class UnitBall(_Rows):
     """The ball {x in R^d : ||x||_2 <= 1}; records are an array (n, d) of reals.
 
-    Rows that were normalised in float64 are accepted although their norm may exceed 1 by rounding:
-    by at most (d + 8) 2^-53, as computed. Such a row is shortened by twice that share, so that all
-    records lie in the ball exactly (proof: `records.reals_in_ball`). Longer rows are refused.
+    By rounding, a row that was normalised in float64 can have a norm above 1. Rows are accepted if
+    their computed norm is at most 1 + (d + 8) 2^-53, and refused otherwise. An accepted row of norm
+    above 1 is shortened by twice that share, so that all records lie in the ball exactly (proof:
+    `records.reals_in_ball`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.workloads.UnitBall(2)
+    >>> try:
+    ...     ball.validate(np.array([[0.6, 0.8], [1.0, 1.0]]))
+    ... except ValueError as reason:
+    ...     print(reason)
+    records must have Euclidean norm at most 1: row 1 is above
     """
 
     d: int
@@ -220,7 +273,19 @@ class UnitBall(_Rows):
 
 @dataclass(frozen=True)
 class SymmetricCube(_Rows):
-    """The cube [-1, 1]^d; records are an array (n, d) of reals."""
+    """The cube [-1, 1]^d; records are an array (n, d) of reals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cube = gd.workloads.SymmetricCube(2)
+    >>> cube.validate(np.array([[0, 1], [-1, 1]]))
+    array([[ 0.,  1.],
+           [-1.,  1.]])
+    >>> cube.sample(3, 0).shape
+    (3, 2)
+    """
 
     d: int
 
