@@ -72,7 +72,7 @@ def test_a_schema_alone_gives_predictions(call) -> None:
     before = Path("mine.png").read_bytes()
     refused = call(*ASK, "--out", "mine.png")
     assert refused.code == 2
-    assert "say --force" in refused.err
+    assert "use --force" in refused.err
     assert Path("mine.png").read_bytes() == before
 
 
@@ -95,7 +95,7 @@ def test_records_are_measured_with_a_warning(call) -> None:
         (["--n", "1000"], "--n must be LOW:HIGH"),
         (["--n", "0:10"], "--n must be LOW:HIGH"),
         (["--n", "10:99999999"], "--n must be LOW:HIGH"),
-        (["--measure"], "--measure goes with --sample"),
+        (["--measure"], "--measure needs --sample"),
         (["--sample", "rand"], "give either --schema or --sample"),
         (["missing.csv"], "missing.csv"),
     ],

@@ -118,7 +118,7 @@ def test_tables_and_workloads_mix_with_weights(call):
         ("--out a.csv --tables region --weight 0", "--weight must be a finite number above 0"),
         ("--out a.csv --tables region --weight x", "--weight must be a number, got 'x'"),
         ("--out a.csv --tables region --confidence 1", "--confidence must be above 0 and below 1"),
-        ("--out a.csv --tables region --budget epsilon=1", "--budget goes with --ledger"),
+        ("--out a.csv --tables region --budget epsilon=1", "--budget needs --ledger"),
         ("--out a.csv --tables region --ledger l", "give --budget, for instance"),
         ("--out a.csv --tables region --ledger l --budget 3", "--budget must be epsilon=X"),
         ("--out a.csv --tables region --ledger l --budget epsilon=0", "--epsilon must be from"),
@@ -316,5 +316,5 @@ def test_completion_is_offered(call):
 
 def test_a_seed_of_a_width_speaks_of_directions(call):
     _, out, _ = call("width --help")
-    assert "Draw the same directions again" in out
+    assert "Seed of the directions" in out
     assert "noise" not in out

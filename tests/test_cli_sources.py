@@ -69,8 +69,8 @@ def test_a_cluster_gives_the_answers_of_the_file(release):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["r.csv", "--database", "x.duckdb"], "--database goes with --sql"),
-        (["r.csv", "--sql", "SELECT 1"], "--sql goes with --schema, not with DATA"),
+        (["r.csv", "--database", "x.duckdb"], "--database needs --sql"),
+        (["r.csv", "--sql", "SELECT 1"], "--sql needs --schema, and excludes DATA"),
         (["--sql", "SELECT region FROM 'r.csv'"], "column 'smoker' once"),
         (["nothing"], "no such file of records"),
     ],

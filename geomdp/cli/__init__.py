@@ -8,8 +8,29 @@ __all__ = ["main"]
 
 
 def main() -> NoReturn:
-    """Run the command line; exits 0, or 2 with one line on standard error for bad input."""
-    # Here, so that importing this package stays cheap.
+    """Run the command line, and exit with code 0, or with code 2 after an error message.
+
+    The arguments are those of the process, ``sys.argv``. Bad input prints one line for each error
+    on standard error.
+
+    Examples
+    --------
+    The command ``geomdp schema records.csv --out schema.json``:
+
+    >>> from pathlib import Path
+    >>> from unittest import mock
+    >>> from geomdp.cli import main
+    >>> _ = Path("records.csv").write_text("region,age")
+    >>> with mock.patch("sys.argv", ["geomdp", "schema", "records.csv", "--out", "schema.json"]):
+    ...     try:
+    ...         main()
+    ...     except SystemExit as ended:
+    ...         print("exit code", ended.code)
+    schema  schema.json
+    to do   edit the file: declare each column as categorical, boolean, numeric or real
+    exit code 0
+    """
+    # Imported here because the commands import typer, which is slow to import.
     from geomdp.cli.app import app
     from geomdp.cli.errors import run_reporting_errors
 

@@ -1,7 +1,7 @@
-"""The command `geomdp`: its commands, each in a module of its own.
+"""The command `geomdp` with its subcommands, each of which has a module of its own.
 
-These modules hold options and help only. What a command works with is imported when it runs, so
-that help and version come at once.
+At import, these modules define only options and help. A command imports the library when it runs,
+so that --help and --version appear at once.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def geomdp(
     ] = None,
 ) -> None:
     """Private answers to a fixed set of queries about a table of records."""
-    del version  # its callback has printed it
+    del version  # `_print_version` has printed it
     context.with_resource(logged_to(log))
 
 
-#: Headings of the help, in the order in which they appear there.
+#: Headings of the groups of commands in the help, in order.
 RECORDS, PLANS, LISTS = "With records", "Without records", "Lists and files"
 
 app.command(rich_help_panel=RECORDS)(release)

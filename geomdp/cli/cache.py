@@ -1,4 +1,4 @@
-"""The command `cache`: where public set-ups are kept, and how much they take."""
+"""The command `cache`: the folder in which public set-ups are kept, and its size."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import typer
 from geomdp.cli import display
 
 ClearOption = Annotated[
-    bool, typer.Option("--clear", metavar="", help="Delete them; they are computed again.")
+    bool, typer.Option("--clear", metavar="", help="Delete all files; set-ups are computed again.")
 ]
 
 
 def cache(*, clear: ClearOption = False) -> None:
-    """Show the cache of public set-ups, or clear it. Nothing in it depends on any record."""
+    """Show or clear the cache of public set-ups. No file in it depends on any record."""
     from geomdp.cache import CacheFiles
 
     files = CacheFiles.of_user()

@@ -1,4 +1,4 @@
-"""What the commands print: short aligned rows, readable on a terminal and in a log."""
+"""Printing: short aligned rows that are readable on a terminal and in a log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from geomdp.mechanisms import Prediction
 
-#: Columns for a log or a pipe, which have no width of their own.
+#: Number of characters per line in a log or a pipe, which have no width of their own.
 LOG_WIDTH = 120
 
 
@@ -23,7 +23,7 @@ def console() -> Console:
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Name and value pairs, values aligned."""
+    """Print pairs of a name and a value, with the values aligned."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -33,7 +33,7 @@ def print_rows(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table without rules; all but its last column stay on one line."""
+    """Print a table without lines between cells. Only its last column wraps."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings[:-1]:
         table.add_column(heading, no_wrap=True)
@@ -44,7 +44,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    """A table on standard output; in a log or a pipe without the blanks that fill its lines."""
+    """Print a table on standard output; in a log or a pipe, without blanks at the ends of lines."""
     shown = console()
     if shown.is_terminal:
         shown.print(table)
@@ -55,14 +55,14 @@ def _print(table: Table) -> None:
 
 
 def warn(message: str) -> None:
-    """A warning on standard error, on one line."""
+    """Print a warning on standard error, on one line."""
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         Text(f"warning: {message}", "yellow")
     )
 
 
 def in_words(prediction: Prediction) -> str:
-    """A predicted error with what it is."""
+    """A predicted error as text, with the kind of the prediction."""
     from geomdp.mechanisms import PredictionKind
 
     kinds = {
@@ -75,5 +75,5 @@ def in_words(prediction: Prediction) -> str:
 
 
 def number(value: float) -> str:
-    """Four significant digits."""
+    """`value` as text with four significant digits."""
     return f"{value:.4g}"

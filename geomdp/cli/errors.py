@@ -1,4 +1,4 @@
-"""From exceptions to lines on standard error and exit code 2."""
+"""Errors of a command: messages on standard error and an exit code in place of a traceback."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Second = TypeVar("Second")
 def check_together(
     first: Callable[[], First], second: Callable[[], Second], *checks: Callable[[], object]
 ) -> tuple[First, Second]:
-    """Run all parts of reading a command's flags, so that one run shows everything wrong with them.
+    """Run all checks of a command's flags, so that one run of the command reports every error.
 
-    Returns the results of the first two parts, once none of the parts has raised ``ValueError`` or
-    a group of them; one such error is raised itself, several as one group. A part may be a call of
-    this function.
+    Returns the results of `first` and `second` if no part raises ``ValueError``. If exactly one
+    part raises it, that error is raised again; if several do, one ``ExceptionGroup`` of all errors.
+    A part can itself be a call of this function, because groups of errors are merged.
     """
     results: list[object] = []
     errors: list[Exception] = []
@@ -49,7 +49,11 @@ def check_together(
 
 @contextmanager
 def naming_flags(*parameters: str) -> Iterator[None]:
-    """Name the flags of these parameters in errors of the library, which begin with parameters."""
+    """Put ``--`` before the parameter that an error of the library begins with.
+
+    Messages of the library begin with the name of a parameter, which is the name of its flag. Only
+    errors that begin with one of `parameters` are changed.
+    """
     try:
         yield
     except ValueError as error:
@@ -59,20 +63,21 @@ def naming_flags(*parameters: str) -> Iterator[None]:
 
 
 def run_reporting_errors(command: Callable[[], int | None]) -> NoReturn:
-    """Run `command` and exit: 0, its own code, or 2 after a line on standard error for each error.
+    """Run `command` and exit with 0, with the code it returns, or with 2 after its errors.
 
-    Wrong usage, a ``ValueError`` (bad parameters or records; its message never holds the value of
-    a record), an exhausted budget, a file that cannot be read or written and a table too large for
-    this machine are the caller's errors. Anything else is ours and keeps its traceback.
+    Errors of the user are printed on standard error, one line each: wrong usage, a ``ValueError``
+    for bad parameters or records (its message never holds the value of a record), an exhausted
+    budget, a file that cannot be read or written, and a table too large for this machine. Any other
+    exception is an error of this program and keeps its traceback.
     """
-    # Here, so that help comes at once.
+    # Imported here, so that --help appears at once.
     from geomdp.privacy.ledger import BudgetExhausted
 
     try:
         code = command()
     except typer.TyperException as error:
         message = error.format_message()
-        if not message:  # a command without arguments has printed its help instead
+        if not message:  # a command that was called without arguments has printed its help
             sys.exit(0)
         _fail(message)
     except OSError as error:

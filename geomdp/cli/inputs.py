@@ -1,4 +1,4 @@
-"""Where records and their schema come from: a file or a bundled sample."""
+"""The source of records and of their schema: files, a database or a bundled sample."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ INFERRED = "the schema was inferred from the records, which is not private"
 
 @dataclass(frozen=True)
 class PublicSchema:
-    """A schema, where it is from, and what that means for privacy.
+    """A schema with its origin, which decides whether a release can claim privacy.
 
     Parameters
     ----------
     schema : Schema
         The columns.
     source : str
-        Its origin in words.
+        The origin of the schema, in words.
     caveat : str or None
-        What takes the privacy claim from a release, if the schema depends on the records.
+        Why a release has no privacy claim, if the schema depends on the records; None otherwise.
     """
 
     schema: Schema
@@ -63,9 +63,9 @@ class RecordSource:
     described : PublicSchema
         The schema of the records.
     name : str
-        What to call them.
+        Name of the records, for output.
     table : Source
-        The records, with the labels that the schema declares.
+        The records. Their values are labels that the schema declares.
     """
 
     described: PublicSchema
@@ -73,18 +73,18 @@ class RecordSource:
     table: Source
 
     def __repr__(self) -> str:
-        """Where the records are, and their columns."""
+        """The name of the records and their schema, without any record."""
         return f"RecordSource({self.name}, {self.described.schema!r})"
 
     def records(self, task: Task) -> Iterator[npt.NDArray[Any]]:
-        """Chunks of records in the encoding of the task's universe; errors name row and column."""
+        """Records in chunks, encoded for the universe of `task`; errors name row and column."""
         schema = self.described.schema.select(task.columns)
         return encode_source(self.table, schema, task.workload.universe)
 
 
 @dataclass(frozen=True)
 class RecordFlags:
-    """Where the flags of a command say that records and their schema are.
+    """The flags of a command that name its records and their schema.
 
     Parameters
     ----------
@@ -108,17 +108,19 @@ class RecordFlags:
     database: str | None = None
 
     def source(self, columns: Sequence[str] | None) -> RecordSource:
-        """The records; an inferred schema describes `columns`, by default all.
+        """The records that the flags name, with their schema.
+
+        If the schema is inferred, it describes `columns`, or all columns if that is None.
 
         Raises
         ------
         ValueError
-            If the flags contradict each other or leave the schema open.
+            If the flags contradict each other, or name no records or no schema.
         """
         if self.sql is not None:
             return self._queried(self.sql)
         if self.database is not None:
-            raise ValueError("--database goes with --sql, got it alone")
+            raise ValueError("--database needs --sql, got --database alone")
         if self.sample is not None:
             return self._bundled(self.sample)
         if self.data is None:
@@ -129,7 +131,7 @@ class RecordFlags:
 
     def _queried(self, sql: str) -> RecordSource:
         if self.infer or self.data is not None or self.sample is not None:
-            raise ValueError("--sql goes with --schema, not with DATA, --sample or --infer-schema")
+            raise ValueError("--sql needs --schema, and excludes DATA, --sample and --infer-schema")
         query = Query(sql, self.database)
         return RecordSource(described_schema(None, self.schema), query.name, query)
 
@@ -137,19 +139,19 @@ class RecordFlags:
         if self.data is not None:
             raise ValueError("give either a DATA file or --sample, got both")
         if self.infer:
-            raise ValueError("--infer-schema does not go with --sample, which has a schema")
+            raise ValueError("--infer-schema excludes --sample, because a sample has a schema")
         described = described_schema(sample, self.schema)
         return RecordSource(described, f"sample {sample}", source_of(_sample(sample).path))
 
 
 def planned_task(question: Question, sample: str | None, schema: Path | None) -> Task:
-    """What is asked about the columns of a bundled sample or a schema file."""
+    """The workload that `question` asks about the columns of a bundled sample or a schema file."""
     return question.task(described_schema(sample, schema).schema)
 
 
 @contextmanager
 def connected(scheduler: str | None) -> Iterator[Client | None]:
-    """The cluster of --scheduler, if any."""
+    """A client of the cluster that --scheduler names, while a command runs; None without it."""
     if scheduler is None:
         yield None
         return

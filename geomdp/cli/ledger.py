@@ -1,4 +1,4 @@
-"""The command `ledger`: what a privacy budget was spent on, and what is left of it."""
+"""The command `ledger`: the entries of a privacy budget, and what is left of it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typer
 from geomdp.cli import display
 
 LedgerArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="A ledger, from --ledger.", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="A file of --ledger.", show_default=False)
 ]
 
 
 def ledger(file: LedgerArgument) -> None:
-    """List the spends of the privacy budget in FILE; every entry is verified."""
+    """List what the privacy budget in FILE was spent on, after verifying every entry."""
     from geomdp.cli.ledger_flags import remaining
     from geomdp.privacy import Ledger
 

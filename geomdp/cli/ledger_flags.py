@@ -10,18 +10,18 @@ from pathlib import Path
 from geomdp.cli.privacy_flags import parse_privacy
 from geomdp.privacy import Adjacency, Ledger, Privacy
 
-#: What --budget may name.
+#: Names of the parameters that --budget accepts.
 NAMES = ("epsilon", "delta", "rho")
 
 
 def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
-    """The ledger of --ledger: the one in the file, or a new one with the budget of --budget.
+    """The ledger in the file of --ledger. If there is no file, --budget creates the ledger.
 
     Raises
     ------
     ValueError
-        For a new file without --budget, a --budget that is malformed or differs from that of the
-        file, or a file that holds no ledger or one for another neighbour relation.
+        If there is neither a file nor --budget, if --budget is malformed or differs from the budget
+        in the file, or if the file holds no ledger or one for another neighbour relation.
     OSError
         If the file cannot be opened or created.
     """
@@ -43,7 +43,7 @@ def open_ledger(path: Path, budget: str | None, adjacency: Adjacency) -> Ledger:
 
 
 def parse_budget(text: str) -> Privacy:
-    """The total of ``epsilon=3``, ``epsilon=3,delta=1e-6`` or ``rho=0.5``.
+    """The budget that a text such as ``epsilon=3,delta=1e-6`` or ``rho=0.5`` states.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def parse_budget(text: str) -> Privacy:
 
 @dataclass(frozen=True)
 class Payment:
-    """What --ledger and --budget say: which privacy budget pays for a release, if any.
+    """The privacy budget that pays for a release, if any, as --ledger and --budget state.
 
     Parameters
     ----------
@@ -84,17 +84,17 @@ class Payment:
     budget: str | None
 
     def check(self, *, provable: bool) -> None:
-        """Raise ``ValueError`` for --budget alone, or a release that cannot be paid for.
+        """Raise ``ValueError`` for --budget without --ledger, or a release without a proved cost.
 
         `provable` says whether the release will have a privacy claim.
         """
         if self.path is None and self.budget is not None:
-            raise ValueError(f"--budget goes with --ledger, got {self.budget!r} alone")
+            raise ValueError(f"--budget needs --ledger, got --budget {self.budget} alone")
         if self.budget is not None:
             parse_budget(self.budget)
         if self.path is not None and not provable:
             raise ValueError(
-                "--ledger does not go with --seed, --infer-schema or --allow-heuristic: such a "
+                "--ledger excludes --seed, --infer-schema and --allow-heuristic, because such a "
                 "release has no proved cost"
             )
 
@@ -109,11 +109,11 @@ class Payment:
 
 
 def left_in(ledger: Ledger | None) -> list[tuple[str, str]]:
-    """The row that says what is left of a ledger; none without a ledger."""
+    """A row with what is left of the budget; no row if there is no ledger."""
     return [] if ledger is None else [("budget", f"{remaining(ledger)} left ({ledger.path})")]
 
 
 def remaining(ledger: Ledger) -> str:
-    """What is left of the total, such as ``epsilon 0.5 of 3``."""
+    """What is left of the budget, as text such as ``epsilon 0.5 of 3``."""
     left, limits = ledger.left(), ledger.budget.parameters()
     return ", ".join(f"{name} {left[name]:.6g} of {limit:g}" for name, limit in limits.items())

@@ -1,4 +1,4 @@
-"""The mechanism that the flags choose: by the least predicted error, by its name, or by a plan."""
+"""The flags that choose the mechanism: by least predicted error, by name, or by a saved plan."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from geomdp.workloads import Workload
 
 
 class Choice(Protocol):
-    """What chooses the mechanism, once the number of records is known."""
+    """A rule that chooses the mechanism as soon as the number of records is known."""
 
     @property
     def by(self) -> str:
-        """Who chooses, in words."""
+        """The rule in words, for the privacy record."""
 
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The mechanism for these."""
+        """The mechanism that the rule chooses."""
 
 
 @dataclass(frozen=True)
 class LeastError:
-    """--mechanism auto: the least predicted error.
+    """--mechanism auto: choose the mechanism with the least predicted error.
 
     Parameters
     ----------
     exact : bool
-        Whether only exact samplers will do.
+        Whether only mechanisms with exact samplers are compared.
     budget : Budget
-        The most that one candidate may cost, from --effort.
+        Largest cost of setting up one candidate, from --effort.
     """
 
     exact: bool
@@ -58,20 +58,20 @@ class LeastError:
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The mechanism that is advised."""
+        """The mechanism that `geomdp.advise` ranks first."""
         return advise_on(Setting(workload, n, privacy, adjacency, self.exact, self.budget)).best
 
 
 @dataclass(frozen=True)
 class Named:
-    """--mechanism NAME; ``ValueError`` for an unknown name.
+    """--mechanism NAME: take this mechanism; ``ValueError`` for an unknown name.
 
     Parameters
     ----------
     flag : str
         The name.
     exact : bool
-        Whether only exact samplers will do.
+        Whether its sampler must be exact.
     """
 
     flag: str
@@ -91,16 +91,16 @@ class Named:
 
 @dataclass(frozen=True)
 class Planned:
-    """--plan FILE: what `geomdp advise --save-plan FILE` chose.
+    """--plan FILE: take the mechanism that `geomdp advise --save-plan FILE` chose.
 
     Parameters
     ----------
     path : Path
         The file.
     plan : Plan
-        Its content.
+        The plan in the file.
     exact : bool
-        Whether only exact samplers will do.
+        Whether its sampler must be exact.
     """
 
     path: Path
@@ -109,13 +109,13 @@ class Planned:
 
     @property
     def by(self) -> str:
-        """The file."""
+        """The rule in words: it names the file."""
         return f"the plan in {self.path}"
 
     def __call__(
         self, workload: Workload, *, n: int, privacy: Privacy, adjacency: Adjacency
     ) -> Mechanism:
-        """The planned mechanism; ``ValueError`` if it was planned for another question."""
+        """The planned mechanism; ``ValueError`` if the plan was made for another question."""
         try:
             mechanism = self.plan(workload, n=n, privacy=privacy, adjacency=adjacency)
         except ValueError as error:
@@ -136,25 +136,25 @@ def choice_of(
         exclude each other.
     """
     if plan is not None and (mechanism != AUTO or effort is not None):
-        raise ValueError("--plan goes without --mechanism and --effort: it has chosen already")
+        raise ValueError("--plan excludes --mechanism and --effort: the plan names the mechanism")
     if plan is not None:
         return Planned(plan, load_plan(plan), exact)
     if mechanism == AUTO:
         return LeastError(exact, budget_of(effort))
     if effort is not None:
-        raise ValueError(f"--effort goes with --mechanism {AUTO}, got --mechanism {mechanism}")
+        raise ValueError(f"--effort needs --mechanism {AUTO}, got --mechanism {mechanism}")
     return Named(mechanism, exact)
 
 
 def budget_of(effort: float | None) -> Budget:
-    """The most that one candidate may cost; ``ValueError`` for an --effort not above 0."""
+    """Largest cost of setting up one candidate; ``ValueError`` if --effort is not above 0."""
     if effort is None:
         return DEFAULT_BUDGET
     return Budget.of_seconds(positive(effort, "--effort"))
 
 
 def build_mechanism(flag: str, setting: Setting) -> Mechanism:
-    """The mechanism that `flag` stands for, whatever it costs.
+    """The mechanism with the name `flag`, without a limit on its cost.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
     """
     step, row = _parsed(flag)
     try:
-        # Exactness is judged below, in the words of the command line.
+        # `_check_sampler` below checks exactness, because its message names the flag.
         mechanism = row.built(replace(setting, exact_only=False, budget=UNLIMITED))
     except InapplicableError as error:
         raise ValueError(f"--mechanism {flag} does not apply: {error}") from error
@@ -176,7 +176,7 @@ def build_mechanism(flag: str, setting: Setting) -> Mechanism:
 
 
 def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
-    """Raise ``ValueError``, in the words of the flag, if only exact samplers will do."""
+    """Raise a ``ValueError`` that names `flag` if `exact` holds and the sampler is not exact."""
     if exact and not isinstance(mechanism.guarantee.sampler, Exact):
         raise ValueError(
             f"{flag} needs --allow-heuristic here: its sampler is {mechanism.guarantee.sampler}"
@@ -184,7 +184,7 @@ def _check_sampler(mechanism: Mechanism, exact: bool, flag: str) -> None:
 
 
 def _parsed(flag: str) -> tuple[Step | None, Candidate]:
-    """What follows the noise, and the row of the table."""
+    """The post-processing step that the prefix of `flag` names, if any, and the candidate."""
     step = next((step for step in STEPS if flag.startswith(step.prefix)), None)
     plain = flag if step is None else flag.removeprefix(step.prefix)
     row = next((row for row in CANDIDATES if row.flag == plain), None)

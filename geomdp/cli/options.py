@@ -12,7 +12,7 @@ from geomdp.privacy import Adjacency
 
 
 def real(text: str) -> float:
-    """A flag's number. The parser of typer would not repeat a wrong value in its message."""
+    """The number given to a flag. Unlike the parser of typer, the message shows a wrong value."""
     try:
         return float(text)
     except ValueError as error:
@@ -20,7 +20,7 @@ def real(text: str) -> float:
 
 
 def whole_number(text: str) -> int:
-    """A flag's whole number."""
+    """The whole number given to a flag."""
     try:
         return int(text)
     except ValueError as error:
@@ -34,14 +34,14 @@ def check_whole(flag: str, value: int | None, minimum: int) -> None:
 
 
 def check_normaliser(n: int | None, adjacency: Adjacency) -> None:
-    """Raise ``ValueError`` if --n is below 1, or missing where the number of records is private."""
+    """Raise ``ValueError`` if --n is below 1, or is missing although the true number is private."""
     check_whole("--n", n, minimum=1)
     if adjacency is Adjacency.ADD_REMOVE and n is None:
         raise ValueError("--adjacency add-remove needs --n: the true number of records is private")
 
 
 def _adjacency(text: str) -> AdjacencyFlag:
-    """A flag's neighbour relation."""
+    """The neighbour relation given to --adjacency."""
     try:
         return AdjacencyFlag(text)
     except ValueError as error:
@@ -49,7 +49,7 @@ def _adjacency(text: str) -> AdjacencyFlag:
         raise typer.BadParameter(f"must be {known}, got {text!r}") from error
 
 
-#: The value of --mechanism that leaves the choice to `geomdp.advise`.
+#: The value of --mechanism for which `geomdp.advise` chooses.
 AUTO = "auto"
 QUERIES, PRIVACY, RECORDS, RESULT = "Queries", "Privacy", "Records", "Result"
 
@@ -58,7 +58,7 @@ WorkloadOption: TypeAlias = Annotated[
     typer.Option(
         "--workload",
         metavar="SPEC",
-        help="What to ask, for instance marginals:2; see `geomdp workloads`. May be repeated for "
+        help="The queries, for instance marginals:2; see `geomdp workloads`. Repeat it to ask for "
         "tables of several orders.",
         rich_help_panel=QUERIES,
         show_default=False,
@@ -69,7 +69,8 @@ TablesOption: TypeAlias = Annotated[
     typer.Option(
         "--tables",
         metavar="A,B,...",
-        help="One table by its columns, beside or instead of --workload. May be repeated.",
+        help="One table, given by its columns, beside or instead of --workload. Repeat it for "
+        "several.",
         rich_help_panel=QUERIES,
         show_default=False,
     ),
@@ -79,8 +80,8 @@ WeightOption: TypeAlias = Annotated[
     typer.Option(
         "--weight",
         metavar="W",
-        help="Once for each --workload, then for each --tables: their errors count W times, so a "
-        "larger weight buys more accuracy.",
+        help="One weight for each --workload, then one for each --tables. The total error counts "
+        "their errors W times, so answers with a larger weight become more accurate.",
         rich_help_panel=QUERIES,
         show_default=False,
     ),
@@ -96,9 +97,7 @@ ColumnsOption: TypeAlias = Annotated[
 ]
 EpsilonOption: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        "--epsilon", parser=real, metavar="E", help="E-DP, pure.", rich_help_panel=PRIVACY
-    ),
+    typer.Option("--epsilon", parser=real, metavar="E", help="Pure E-DP.", rich_help_panel=PRIVACY),
 ]
 DeltaOption: TypeAlias = Annotated[
     float | None,
@@ -125,7 +124,7 @@ ExactOption: TypeAlias = Annotated[
     typer.Option(
         "--exact/--allow-heuristic",
         metavar="",
-        help="Exact samplers only, or also Markov chains, which carry no privacy guarantee.",
+        help="Use exact samplers only, or also Markov chains, which have no privacy guarantee.",
         rich_help_panel=PRIVACY,
     ),
 ]
@@ -171,8 +170,8 @@ DataArgument: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
-        help="Records, one a row, with a header: .csv, .csv.gz or .parquet; a folder of such "
-        "files, or a quoted pattern.",
+        help="Records, one per row, with a header: a .csv, .csv.gz or .parquet file, a folder of "
+        "such files, or a quoted pattern.",
         show_default=False,
     ),
 ]
@@ -182,8 +181,8 @@ CountOption: TypeAlias = Annotated[
         "--n",
         parser=whole_number,
         metavar="N",
-        help="Number of records. Counted by default under replace-one; under add-remove the "
-        "public number to divide by.",
+        help="Number of records. Under replace-one, records are counted by default; under "
+        "add-remove, this is the public number to divide by.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -198,8 +197,8 @@ MechanismOption: TypeAlias = Annotated[
     typer.Option(
         "--mechanism",
         metavar="NAME",
-        help="auto takes the least predicted error, without reading records; see "
-        "`geomdp mechanisms`.",
+        help="auto takes the mechanism with the least predicted error, without reading records; "
+        "see `geomdp mechanisms`.",
         rich_help_panel=PRIVACY,
     ),
 ]
@@ -209,8 +208,8 @@ EffortOption: TypeAlias = Annotated[
         "--effort",
         parser=real,
         metavar="SECONDS",
-        help="The most that setting up one mechanism may cost, to find a better one. Counted in "
-        "operations of a usual processor, so every machine chooses alike.  [default: 2]",
+        help="Largest set-up time of one mechanism; with more, better ones are found. It is "
+        "counted in operations, not measured, so every machine chooses alike.  [default: 2]",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),
@@ -242,7 +241,7 @@ SqlOption: TypeAlias = Annotated[
     typer.Option(
         "--sql",
         metavar="QUERY",
-        help="Instead of DATA: the rows of a SELECT. In DuckDB it may name files: SELECT * FROM "
+        help="Instead of DATA: the rows of a SELECT. In DuckDB it can name files: SELECT * FROM "
         "'a/*.parquet'.",
         rich_help_panel=RECORDS,
     ),

@@ -1,4 +1,4 @@
-"""Files of --out: all of them are written, or none; nothing is overwritten unasked."""
+"""Files of --out. All of them are written or none, and none is overwritten without --force."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomdp._numerics.written_files import write_together
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Endings of tables, which say how they are written.
+#: Endings of the files of tables, which determine their format.
 CSV, PARQUET = ".csv", ".parquet"
 
 
@@ -30,7 +30,8 @@ class OutputFiles:
     Parameters
     ----------
     answers : Path
-        Its name ends in .csv or .parquet. The record stands beside it, ending in .privacy.json.
+        A file name that ends in .csv or .parquet. The privacy record is written beside it, with the
+        ending .privacy.json.
     """
 
     answers: Path
@@ -41,7 +42,10 @@ class OutputFiles:
         return self.answers.with_suffix(".privacy.json")
 
     def check(self, overwrite: bool, inputs: Iterable[Path | None]) -> None:
-        """Raise ``ValueError`` if the place is wrong, a file is an input, or exists unasked."""
+        """Raise ``ValueError`` for a wrong ending or folder, an input, or an existing file.
+
+        Existing files are allowed with `overwrite`, but inputs never are.
+        """
         check_place(self.answers, CSV, PARQUET)
         check_free((self.answers, self.record), overwrite, inputs)
 
@@ -72,7 +76,10 @@ def _csv(columns: Mapping[str, list[str | None] | npt.NDArray[Any]]) -> bytes:
 
 
 def encoded(frame: pd.DataFrame, path: Path) -> bytes:
-    """A table as the ending of `path` says; CSV has the shortest decimals that read back alike."""
+    """A table in the format that the ending of `path` names.
+
+    Numbers in CSV are the shortest decimals that are read back as the same float64.
+    """
     if path.suffix == CSV:
         return frame.to_csv(index=False, lineterminator="\n").encode()
     buffer = io.BytesIO()
@@ -91,10 +98,10 @@ def check_place(out: Path, *endings: str) -> None:
 
 
 def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | None] = ()) -> None:
-    """Raise ``ValueError`` if a file of --out is a folder, an input, or exists.
+    """Raise ``ValueError`` if a file of --out is a folder, an input, or an existing file.
 
-    Files that exist may be written over with `overwrite`; an input never, not even under another
-    name: links to one file count as that file.
+    Existing files are allowed with `overwrite`. An input is never allowed, even under another name:
+    all links to one file count as that file.
     """
     given = [path for path in inputs if path is not None]
     for path in paths:
@@ -104,21 +111,21 @@ def check_free(paths: Iterable[Path], overwrite: bool, inputs: Iterable[Path | N
             if is_input(path, other):
                 raise ValueError(
                     f"--out would overwrite the input {str(other)!r} by {str(path)!r}, or add to "
-                    "it; not even --force allows that"
+                    "it; --force does not allow that"
                 )
         if path.exists() and not overwrite:
-            raise ValueError(f"--out would overwrite {str(path)!r}; say --force to allow it")
+            raise ValueError(f"--out would overwrite {str(path)!r}; use --force to allow it")
 
 
 def is_input(path: Path, given: Path) -> bool:
-    """Whether `path` is one of the files that `given` stands for, or would become one.
+    """Whether `path` is one of the input files that `given` names, or would become one.
 
     Parameters
     ----------
     path : Path
         A file to be written, which may exist under several names.
     given : Path
-        A file, a folder with all files in it at any depth, or a pattern.
+        A file, a folder (which stands for all files in it, at any depth), or a pattern.
     """
     from geomdp.data.sources.files import paths_at
 
@@ -128,7 +135,7 @@ def is_input(path: Path, given: Path) -> bool:
     inputs = paths_at(given)
     if any(_is_same(path, file) for file in inputs):
         return True
-    # A pattern may match a file that is not there yet, in a folder from which it takes files.
+    # A new file also becomes an input if its name matches the pattern in a folder of its files.
     beside = any(_is_same(place.parent, file.parent) for file in inputs)
     pattern = not given.is_file() and not given.is_dir()
     return pattern and beside and fnmatch.fnmatchcase(path.name, given.name)

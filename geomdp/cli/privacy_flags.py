@@ -15,20 +15,21 @@ class AdjacencyFlag(enum.StrEnum):
     ADD_REMOVE = "add-remove"
 
     def relation(self) -> Adjacency:
-        """The neighbour relation meant."""
+        """The neighbour relation that the flag names."""
         return Adjacency[self.name]
 
 
 def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None) -> Privacy:
-    """The privacy parameters the flags ask for.
+    """The privacy definition and parameters that the flags state.
 
     Raises
     ------
     ValueError
-        For a missing or contradictory flag, or a value out of range; names the flag.
+        For a missing flag, flags that contradict each other, or a value out of range. The message
+        names the flag.
     """
     if rho is not None and delta is not None:
-        raise ValueError(f"--delta goes with --epsilon, not with --rho; got {delta!r}")
+        raise ValueError(f"--delta needs --epsilon and excludes --rho, got {delta!r}")
     for flag, value in (("--epsilon", epsilon), ("--rho", rho)):
         if value is not None and not LEAST_LOSS <= value <= LARGEST_LOSS:
             limits = f"from {LEAST_LOSS:g} to {LARGEST_LOSS:g}"
@@ -40,7 +41,7 @@ def parse_privacy(epsilon: float | None, delta: float | None, rho: float | None)
             case None, float():
                 return ZCDP(rho)
     except ValueError as error:
-        # The library's messages begin with the parameter's name, which is the flag's.
+        # Messages of the library begin with the name of the parameter, which is that of the flag.
         raise ValueError(f"--{error}") from error
     given = "neither" if rho is None else "both"
     raise ValueError(f"give either --epsilon (with or without --delta) or --rho, got {given}")

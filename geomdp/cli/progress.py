@@ -1,4 +1,4 @@
-"""Progress: a line on the terminal that names the current step, and the same steps in a log."""
+"""Progress: a line on the terminal names the current step, and a log file lists all steps."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rich.console import Console
 if TYPE_CHECKING:
     from rich.status import Status
 
-#: Seconds after which a step is named on the terminal.
+#: A step is shown on the terminal if it takes longer than this many seconds.
 PATIENCE = 0.5
-#: The parent of every logger of the library; its messages name steps and never quote a record.
+#: The parent of all loggers of the library. Its messages name steps and never quote a record.
 STEPS = logging.getLogger("geomdp")
-#: Says once in a process that functions are compiled, as in the first run in an environment.
+#: Logger of one message per process: that functions are being compiled, which takes a while.
 COMPILATION = STEPS.getChild("compilation")
 FORMAT = "%(asctime)s %(name)s: %(message)s"
 
 
 @contextmanager
 def working(step: str) -> Iterator[None]:
-    """Name `step`, and every step the library names meanwhile, in the log.
+    """Log `step` at its start, and the steps that the library reports until it ends.
 
-    If it takes longer than half a second and standard error is a terminal, a moving line there
-    names the latest one.
+    If this takes longer than half a second and standard error is a terminal, an animated line there
+    shows the latest step.
     """
     console = Console(stderr=True)
     status = console.status(step)
@@ -57,7 +57,7 @@ def working(step: str) -> Iterator[None]:
 
 @contextmanager
 def logged_to(path: Path | None) -> Iterator[None]:
-    """Append the steps, with their times, to a file; None for none."""
+    """Append the steps of a command, with their times, to the file `path`, unless it is None."""
     if path is None:
         yield
         return
@@ -72,7 +72,7 @@ def logged_to(path: Path | None) -> Iterator[None]:
 
 
 class _OnTerminal(logging.Handler):
-    """Shows each message in place of the one before."""
+    """Shows each message on the terminal, in place of the one before."""
 
     def __init__(self, status: Status) -> None:
         super().__init__(logging.INFO)
@@ -83,7 +83,7 @@ class _OnTerminal(logging.Handler):
 
 
 class _OnALine(logging.Handler):
-    """Writes each message as a line of its own to standard error, terminal or not."""
+    """Prints each message as a line on standard error, even if that is not a terminal."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(f"geomdp: {record.getMessage()}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What --workload, --tables, --weight and --columns ask together."""
+"""The question that --workload, --tables, --weight and --columns ask together."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Question:
     Parameters
     ----------
     workloads : tuple of str
-        Specifications.
+        Values of --workload.
     tables : tuple of tuple of str
-        Tables by their columns.
+        Values of --tables, each as the names of its columns.
     weights : tuple of float or None
-        One for each of these, in this order.
+        Values of --weight, first for `workloads` and then for `tables`; None if all are 1.
     columns : tuple of str or None
-        Columns that specifications are about.
+        Columns that `workloads` ask about; None for all discrete ones.
     """
 
     workloads: tuple[str, ...]
@@ -42,11 +42,11 @@ class Question:
 
     @property
     def asked(self) -> list[Asked]:
-        """Specifications and tables as `geomdp.release` takes them."""
+        """Specifications and tables in the form that `geomdp.release` takes."""
         return [*self.workloads, *self.tables]
 
     def task(self, schema: Schema) -> Task:
-        """What is asked about the columns of `schema`; errors name the flags."""
+        """The workload that is asked about the columns of `schema`; errors name the flags."""
         try:
             return task_of(schema, self.asked, columns=self.columns, weights=self.weights)
         except ValueError as error:
@@ -64,8 +64,8 @@ def parse_question(
     Raises
     ------
     ValueError
-        If neither --workload nor --tables is given, or weights are not one for each; names the
-        flag.
+        If neither --workload nor --tables is given, or the number of weights is not the number of
+        both together. The message names the flag.
     """
     specs, crossed = tuple(workloads or ()), tuple(map(split_columns, tables or ()))
     if not specs and not crossed:

@@ -1,4 +1,4 @@
-"""The command `schema`: a draft of a schema file, from the names of the columns alone."""
+"""The command `schema`: draft a schema file from the names of the columns alone."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from geomdp.cli import display
 from geomdp.cli.options import RESULT, ForceOption
 from geomdp.cli.output_files import check_free, check_place
 
-#: What every column of a draft must be replaced by.
+#: The text that a draft has as the kind of each column; the user replaces it by one of the four.
 TO_DECLARE = "categorical, boolean, numeric or real"
 LOOKED = (
-    "categories and bin edges were read off the records, which is not private: replace them by "
-    "what is known without the records"
+    "categories and bin edges were read from the records, which is not private: replace them by "
+    "values that are known without the records"
 )
 
 RecordsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Records with a header: .csv, .csv.gz or .parquet; a folder of such files, or a "
-        "quoted pattern.",
+        help="Records with a header: a .csv, .csv.gz or .parquet file, a folder of such files, or "
+        "a quoted pattern.",
         show_default=False,
     ),
 ]
@@ -34,7 +34,7 @@ LookOption: TypeAlias = Annotated[
     typer.Option(
         "--look",
         metavar="",
-        help="Look at the values as well, and propose categories and bin edges: NOT private.",
+        help="Read the values, too, and propose categories and bin edges. This is NOT private.",
     ),
 ]
 DraftOption: TypeAlias = Annotated[
@@ -42,7 +42,7 @@ DraftOption: TypeAlias = Annotated[
     typer.Option(
         "--out",
         metavar="FILE.json",
-        help="Where the draft goes; by default it is printed.",
+        help="File for the draft; by default the draft is printed.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -55,7 +55,7 @@ def schema(
     out: DraftOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Draft a schema for the records in DATA, by the names of its columns alone."""
+    """Draft a schema for the records in DATA from the names of its columns alone."""
     from geomdp.data import infer_schema
 
     if out is not None:
@@ -72,12 +72,12 @@ def schema(
     write_together({out: text.encode()})
     rows = [("schema", str(out))]
     if not look:
-        rows.append(("to do", f"say of each column whether it is {TO_DECLARE}: edit the file"))
+        rows.append(("to do", f"edit the file: declare each column as {TO_DECLARE}"))
     display.print_rows(rows)
 
 
 def _draft(data: Path) -> str:
-    """A schema file whose columns have names and no declaration yet; no record is read."""
+    """The text of a schema file with names of columns, not yet declared; no record is read."""
     from geomdp.data import column_names
     from geomdp.data.schema import FORMAT, VERSION
 

@@ -1,7 +1,7 @@
 """The command `ask`: adaptive questions about a table, answered one by one within one budget.
 
-A run lives in one process. Its noise is never written, so no later process can use it again: a run
-that was killed is over, and a new one pays anew.
+A run lives in one process. Its noise is never written to a file, so no later process can continue
+the run. After a run was killed, a new run must pay from the budget again.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ TechniqueOption = Annotated[
     Technique,
     typer.Option(
         "--technique",
-        help="above-threshold: stop at the first share above T. sparse: find up to C of them; "
-        "numeric-sparse: and their values. online: a value for each of K questions.",
+        help="above-threshold: stop at the first share above T. sparse: find up to C shares above "
+        "T. numeric-sparse: the same, with their values. online: a value for each of K questions.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -52,7 +52,7 @@ ThresholdOption = Annotated[
         "--threshold",
         parser=real,
         metavar="T",
-        help="Share of records to compare with; not with online.",
+        help="Share of records to compare with; for all techniques but online.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -72,7 +72,7 @@ QuestionsOption = Annotated[
         "--questions",
         parser=whole_number,
         metavar="K",
-        help="Most questions asked; for online.",
+        help="Largest number of questions; for online.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -81,8 +81,8 @@ QueriesOption = Annotated[
     typer.Option(
         "--queries",
         metavar="FILE",
-        help="One question a line, such as region=north,smoker=true: the share of records with all "
-        "these levels. - reads standard input and answers line by line.",
+        help="A file with one question per line. region=north,smoker=true asks for the share of "
+        "records with both levels. With -, questions come from standard input, one by one.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -91,8 +91,8 @@ StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="FILE",
-        help="Created for this run, and locked by it: the questions and answers, one JSON object a "
-        "line. A run cannot be continued.",
+        help="A new file for the questions and answers of this run, one JSON object per line. A "
+        "run cannot be continued.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -155,7 +155,10 @@ def ask(
 
 
 def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
-    """What answers are divided by: the records counted, or under add-remove the declared --n."""
+    """The number that counts are divided by.
+
+    It is the number of records counted, or under add-remove the declared --n.
+    """
     if relation is Adjacency.ADD_REMOVE:
         assert n is not None  # check_normaliser
         return n

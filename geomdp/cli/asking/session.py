@@ -1,7 +1,7 @@
 """One run of `ask`: the questions, their answers, and the file that holds both.
 
-The file of --state holds public answers only. It is created for one run and locked while that
-lasts; each answer is on disk before it is shown.
+The file of --state holds only questions and their private answers, which are public. It is created
+for one run and locked while the run lasts. Each answer is on disk before it is printed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from geomdp.mechanisms.interactive.transcript import Answer
     from geomdp.workloads.single_queries.single_query import DenseQuery
 
-#: Largest number of level combinations: a query is a vector with an entry for each.
+#: Largest number of level combinations. A query is a vector with one entry for each of them.
 MAX_ELEMENTS = 1 << 20
 
 
@@ -52,8 +52,8 @@ class Table:
             name, equals, level = part.strip().partition("=")
             if not equals or name not in self.labels or name in chosen:
                 raise ValueError(
-                    "a question must be COLUMN=LEVEL,... with each column once, of "
-                    f"{', '.join(self.labels)}; got {text!r}"
+                    "a question must be COLUMN=LEVEL,... with each column once, and columns must "
+                    f"be among {', '.join(self.labels)}; got {text!r}"
                 )
             if level not in self.labels[name]:
                 known = ", ".join(self.labels[name])
@@ -66,18 +66,21 @@ class Table:
         return DenseQuery(values.ravel())
 
 
-#: A question as it was written, and as a query; None where it was no question.
+#: Questions, each as the text of its line and as a query.
 Lines: TypeAlias = "Iterable[tuple[str, DenseQuery]]"
 
 
 @contextmanager
 def questions_of(place: str, table: Table) -> Iterator[Lines]:
-    """The questions: of a file, all read and checked at once; of standard input, one by one.
+    """The questions in the file `place`, or on standard input if `place` is ``-``.
+
+    All questions of a file are checked before the first is answered. Questions on standard input
+    are read one by one.
 
     Yields
     ------
     iterable of (str, DenseQuery)
-        Questions as written and as queries.
+        Questions, each as the text of its line and as a query.
     """
     if place == "-":
         yield _streamed(sys.stdin, table)
@@ -92,7 +95,7 @@ def questions_of(place: str, table: Table) -> Iterator[Lines]:
 
 
 def _streamed(stream: TextIO, table: Table) -> Lines:
-    """Questions as they come. A wrong one is reported and costs nothing: the run goes on."""
+    """Questions of a stream, one by one. A malformed one is reported and skipped, at no cost."""
     for line in map(str.strip, stream):
         try:
             query = table.query(line)
@@ -104,10 +107,10 @@ def _streamed(stream: TextIO, table: Table) -> Lines:
 
 @contextmanager
 def exclusive(state: Path) -> Iterator[TextIO]:
-    """The state file, new and locked for this process.
+    """Create the state file and lock it for this process.
 
-    A file that is there belongs to another run, which is going on or over: it is refused. If
-    nothing was answered, for instance because the ledger could not pay, it is removed again.
+    An existing file belongs to another run and is refused, whether that run has ended or not. If
+    the run writes nothing, for instance because the ledger could not pay, the file is removed.
 
     Yields
     ------
@@ -118,8 +121,8 @@ def exclusive(state: Path) -> Iterator[TextIO]:
         record = state.open("x", encoding="utf-8")
     except FileExistsError as error:
         raise ValueError(
-            f"--state {state} belongs to another run, and a run cannot be continued: its noise is "
-            "gone with its process; give the name of a new file"
+            f"--state {state} belongs to another run, and a run cannot be continued, because its "
+            "noise was never written to a file; give the name of a new file"
         ) from error
     with record:
         fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,9 +136,10 @@ def exclusive(state: Path) -> Iterator[TextIO]:
 def answer_all(
     lines: Lines, mechanism: Interactive, histogram: IntArray, n: int, record: TextIO
 ) -> None:
-    """Answer the questions with shares of `n` records, until they end or the mechanism does.
+    """Answer the questions with shares of `n` records, and write the answers to the state file.
 
-    `histogram` counts the records in each combination of levels.
+    It stops after the last question, or when the mechanism answers no more. `histogram` holds the
+    number of records for each combination of levels.
     """
     started: dict[str, object] = {
         "claim": str(mechanism.guarantee),
@@ -164,7 +168,7 @@ def _asked(mechanism: Interactive, query: DenseQuery, histogram: IntArray, n: in
 
 
 def _in_words(mechanism: Interactive, answer: Answer) -> str:
-    """One answer as it is shown."""
+    """One answer as it is printed after its question."""
     from geomdp.mechanisms import OnlineConstruction
 
     value = "" if answer.value is None else f"{answer.value:.6g}"
@@ -174,7 +178,7 @@ def _in_words(mechanism: Interactive, answer: Answer) -> str:
 
 
 def _written(record: TextIO, line: dict[str, object]) -> None:
-    """Add a line to the state file; on disk when this returns."""
+    """Add a line to the state file. It is on disk when this function returns."""
     record.write(json.dumps(line) + "\n")
     record.flush()
     os.fsync(record.fileno())

@@ -1,4 +1,4 @@
-"""What answers the questions of `ask`: flags, checked together, and the mechanism they describe."""
+"""The mechanism that answers the questions of `ask`, and the flags that describe it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,23 @@ class _Shared(TypedDict):
 
 @dataclass(frozen=True)
 class Setting:
-    """The flags that describe the mechanism; contradictions raise ``ValueError``."""
+    """The flags that describe the mechanism; flags that contradict each other raise ``ValueError``.
+
+    Parameters
+    ----------
+    technique : Technique
+        --technique.
+    threshold : float or None
+        --threshold.
+    cutoff : int or None
+        --cutoff.
+    questions : int or None
+        --questions.
+    privacy : PureDP or ApproxDP
+        --epsilon and --delta.
+    adjacency : Adjacency
+        --adjacency.
+    """
 
     technique: Technique
     threshold: float | None
@@ -63,9 +79,10 @@ class Setting:
         check_whole("--questions", self.questions, minimum=1)
 
     def mechanism(self, size: int, n: int, ledger: Ledger | None) -> Interactive:
-        """The mechanism for `n` records on `size` elements; the ledger pays when it is built.
+        """The mechanism for `n` records on `size` elements.
 
-        Sparse vector compares counts of records, online construction answers with shares.
+        The ledger pays when the mechanism is built. The sparse vector technique compares counts of
+        records with a count, and the online construction answers with shares.
         """
         from geomdp.mechanisms import (
             AboveThreshold,
@@ -80,7 +97,8 @@ class Setting:
             rule = MultiplicativeWeights(size)
             return OnlineConstruction(rule, n=n, queries=self.questions, **shared)
         assert self.threshold is not None
-        # Counts are whole and change by 1, so nothing about the records is rounded.
+        # Compare counts, not shares: they are whole numbers, so no rounding depends on the records,
+        # and their sensitivity is exactly 1.
         level = self.threshold * n
         if self.cutoff is None:
             assert isinstance(self.privacy, PureDP)  # checked above

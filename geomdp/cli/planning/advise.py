@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from geomdp.mechanisms import Mechanism
     from geomdp.tabulation import Task
 
-#: Relative difference of errors that is not worth a word.
+#: Errors with a smaller relative difference are called the same.
 SAME = 1e-3
-#: Largest number of records, times those asked about, that is tried for half of the error.
+#: Half of the error is searched for with at most this many times the given number of records.
 MOST_TIMES = 1 << 20
 
 VerboseOption: TypeAlias = Annotated[
@@ -46,7 +46,8 @@ VerboseOption: TypeAlias = Annotated[
     typer.Option(
         "--verbose",
         metavar="",
-        help="Also say why, and list every mechanism with its error or why it was left out.",
+        help="Also explain the choice, and list every mechanism with its error, or with the reason "
+        "why it was left out.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -117,7 +118,7 @@ def _check_plan(path: Path | None) -> None:
 
 
 def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
-    """The row about the plan, written to --save-plan, if that is given."""
+    """Write the plan if --save-plan is given, and return a row about it; otherwise no row."""
     from geomdp.advice import plan_of, save_plan
 
     if path is None:
@@ -127,7 +128,7 @@ def _saved(advice: Advice, path: Path | None) -> list[tuple[str, str]]:
 
 
 def _summary(advice: Advice, task: Task, half: int | None) -> list[tuple[str, str]]:
-    """The winner, its error in the units of the answers, what halves it, and the next best."""
+    """Rows about the best mechanism, its error, the records for half of it, and the next best."""
     table, best = advice.table, advice.best
     applies = table[table.predicted_rmse.notna()]
     error = best.predicted_rmse
@@ -154,14 +155,14 @@ def _compared(value: float, best: float) -> str:
     if math.isclose(value, best, rel_tol=SAME):
         return ", the same"
     if value < best:
-        return f", {1 - value / best:.1%} less: not worth its price"
+        return f", {1 - value / best:.1%} less, but it costs more"
     return f", {value / best - 1:.1%} more" if value < 2 * best else f", {value / best:.2g} times"
 
 
 def records_for_half(mechanism: Mechanism) -> int | None:
-    """The fewest records with which `mechanism` is predicted half of its error, to 1 percent.
+    """The fewest records with which `mechanism` has half of its predicted error, to one percent.
 
-    None if more than 2^20 times as many are needed.
+    None if more than 2^20 times its number of records are needed.
     """
     target = mechanism.predicted_rmse.value / 2
     enough = mechanism.n
@@ -180,7 +181,7 @@ def records_for_half(mechanism: Mechanism) -> int | None:
 
 
 def _print_details(advice: Advice) -> None:
-    """Why, and a row for every mechanism."""
+    """Print the reasons for the choice, and a row for every mechanism."""
     table = advice.table
     applies = table.predicted_rmse.notna()
     print()
@@ -208,15 +209,15 @@ def _print_details(advice: Advice) -> None:
     _print_chains(compared)
     print()
     refused = table[~applies].to_dict("records")
-    display.print_table(["left out", "as"], [(row["mechanism"], row["why"]) for row in refused])
+    display.print_table(["left out", "why"], [(row["mechanism"], row["why"]) for row in refused])
 
 
 def _print_chains(rows: list[dict[Hashable, Any]]) -> None:
-    """The diagnostics of the Markov chains among the candidates, if there are any."""
+    """Print the diagnostics of the candidates that sample by Markov chains, if there are any."""
     chains = [row for row in rows if row["sampler"].startswith("heuristic")]
     if chains:
         print()
         display.print_table(
-            ["heuristic", "chains (diagnostics refute, they never prove)"],
+            ["heuristic", "chains (diagnostics can find a bad chain, but prove nothing)"],
             [(row["mechanism"], row["sampler"]) for row in chains],
         )

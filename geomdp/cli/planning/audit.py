@@ -38,15 +38,17 @@ if TYPE_CHECKING:
 
 #: Exit code if a claim was refuted.
 REFUTED = 1
-#: Seconds that the outputs of one mechanism may take, by a pilot, if it was not asked for by name.
+#: Without --mechanism, a mechanism is left out if drawing its outputs would take more seconds than
+#: this. A pilot run estimates the time.
 MOST_SECONDS = 60.0
-#: Outputs of the pilot.
+#: Number of outputs that the pilot run draws.
 PILOT = 32
-#: Fewest trials with which every kind of mechanism can be searched and tested.
+#: Least number of trials. With fewer, the audit of some mechanisms has too few outputs to choose
+#: an event and test it.
 FEWEST_TRIALS = 64
 NO_CLASSIFIER = (
-    "scikit-learn is not installed: where the density of the noise is not known, only linear "
-    'events are tried; pip install "geomdp[audit]"'
+    "scikit-learn is not installed, so only linear events are tried for noise of unknown density; "
+    'to try more: pip install "geomdp[audit]"'
 )
 
 AuditedOption: TypeAlias = Annotated[
@@ -54,8 +56,8 @@ AuditedOption: TypeAlias = Annotated[
     typer.Option(
         "--mechanism",
         metavar="NAME",
-        help="Which mechanism to audit, see `geomdp mechanisms`; may be repeated. By default all "
-        "that apply.",
+        help="The mechanism to audit, see `geomdp mechanisms`. Repeat it for several; by default "
+        "all that apply are audited.",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),
@@ -66,8 +68,8 @@ TrialsOption: TypeAlias = Annotated[
         "--trials",
         parser=whole_number,
         metavar="T",
-        help="Outputs drawn on each of two neighbouring tables. Half of them choose an event, half "
-        "test it.",
+        help="Number of outputs drawn on each of two neighbouring tables. Half of them are used to "
+        "choose an event, the other half to test it.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -77,7 +79,7 @@ LevelOption: TypeAlias = Annotated[
         "--level",
         parser=real,
         metavar="L",
-        help="Probability of refuting a true claim, at most, for each mechanism.",
+        help="Largest probability of refuting a true claim, for each mechanism.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -97,14 +99,14 @@ DrawsOption: TypeAlias = Annotated[
         "--seed",
         parser=whole_number,
         metavar="S",
-        help="Draw the same outputs again, for the same result.",
+        help="Seed of the outputs; the same seed gives the same result.",
         rich_help_panel=RESULT,
     ),
 ]
 
 
 class Audited(NamedTuple):
-    """One mechanism with the result of its audit, or why there is none."""
+    """One mechanism with the result of its audit, or the reason why it was left out."""
 
     flag: str
     result: AuditResult | None
@@ -133,7 +135,8 @@ def audit(
 ) -> None:
     """Try to refute the privacy claims of mechanisms on neighbouring tables.
 
-    An audit can show that a claim is false, never that it is true. Exit code 1 if one was refuted.
+    An audit can show that a claim is false, but never that it is true. The exit code is 1 if a
+    claim was refuted.
     """
     from geomdp.advice.setting import Setting
     from geomdp.cli.inputs import planned_task
@@ -153,7 +156,8 @@ def audit(
     audited = []
     for flag in mechanism or _known():
         with working(f"auditing {flag}"):
-            # Whoever names a mechanism wants to know why it does not apply: that is an error.
+            # It is an error if a mechanism that the user named does not apply. Otherwise it is
+            # only listed as left out.
             built = _built(flag, setting, named=mechanism is not None)
             if not isinstance(built, Audited) and mechanism is None:
                 built = _affordable(flag, built, trials)
@@ -173,7 +177,7 @@ def audit(
     left_out = [each for each in audited if each.result is None]
     if left_out:
         print()
-        display.print_table(["left out", "as"], [(each.flag, each.why) for each in left_out])
+        display.print_table(["left out", "why"], [(each.flag, each.why) for each in left_out])
     if any(each.result.refuted for each in audited if each.result is not None):
         raise typer.Exit(REFUTED)
 
@@ -184,14 +188,14 @@ def _check_level(level: float) -> None:
 
 
 def _known() -> list[str]:
-    """All mechanisms that the command knows."""
+    """The names of all mechanisms."""
     from geomdp.advice.candidates import CANDIDATES
 
     return [row.flag for row in CANDIDATES]
 
 
 def _learners() -> tuple[Learner, ...]:
-    """The scores for noise without a known density."""
+    """The classifiers that find events for noise whose density is not known."""
     from importlib.util import find_spec
 
     from geomdp.audit import CLASSIFIER
@@ -203,7 +207,10 @@ def _learners() -> tuple[Learner, ...]:
 
 
 def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
-    """The mechanism, or why it is left out; ``ValueError`` for a `named` one that is."""
+    """The mechanism, or the reason why it is left out.
+
+    A mechanism that the user `named` is not left out; the reason is raised as ``ValueError``.
+    """
     from geomdp.advice.candidates import CANDIDATES
     from geomdp.advice.setting import InapplicableError
     from geomdp.cli.mechanism_flags import build_mechanism
@@ -222,7 +229,7 @@ def _built(flag: str, setting: Setting, named: bool) -> Mechanism | Audited:
 
 
 def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Audited:
-    """The mechanism, unless its outputs would take longer than `MOST_SECONDS`."""
+    """The mechanism, or the reason why it is left out: more than `MOST_SECONDS` for its outputs."""
     import numpy as np
 
     from geomdp.mechanisms import AdditiveMechanism
@@ -242,7 +249,7 @@ def _affordable(flag: str, mechanism: Mechanism, trials: int) -> Mechanism | Aud
             for _ in range(PILOT):
                 mechanism.privatise(sums, rng)
 
-    pilot()  # compiles what is compiled at first use
+    pilot()  # The first call also compiles functions, so it is not timed.
     begun = time.perf_counter()
     pilot()
     seconds = (time.perf_counter() - begun) * 2 * trials / PILOT
@@ -269,7 +276,7 @@ def _audited(
 
 
 def _print_results(audited: Sequence[Audited]) -> None:
-    """A row for every mechanism: verdict, bound, samples, time and the tightest event."""
+    """Print a row for every mechanism: verdict, bound, outputs, time and the event of the bound."""
     rows = []
     for each in audited:
         result = each.result

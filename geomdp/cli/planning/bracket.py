@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from geomdp.advice import Bracket
     from geomdp.bounds import Bound, Metric
 
-#: Bounds of each side that are printed; the rest prove less.
+#: Number of lower bounds, and of upper bounds, that are printed: the best ones.
 SHOWN = 5
 
 
@@ -45,7 +45,7 @@ class MetricFlag(enum.StrEnum):
     WORST_CASE = "worst-case"
 
     def metric(self) -> Metric:
-        """The error meant."""
+        """The metric that the flag names."""
         from geomdp.bounds import RMS, MeanL2, WorstCase
 
         metrics: dict[MetricFlag, Metric] = {
@@ -69,7 +69,7 @@ AlphaOption: TypeAlias = Annotated[
         "--alpha",
         parser=real,
         metavar="A",
-        help="Target error of an answer, a mean over records.",
+        help="Largest error of an answer, where answers are means over records.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -88,7 +88,7 @@ CertificateOption: TypeAlias = Annotated[
     typer.Option(
         "--out",
         metavar="FILE.json",
-        help="Where the certificate of the lower bound goes; `geomdp check-bound` verifies it.",
+        help="File for the certificate of the lower bound; `geomdp check-bound` verifies it.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -151,7 +151,7 @@ def _print_side(heading: str, bounds: tuple[Bound, ...]) -> None:
     for bound in bounds[:SHOWN]:
         assumed = [f"assumes {text}" for text in bound.assumptions]
         rows.append((_records(bound), "; ".join([bound.statement, *assumed])))
-    display.print_table([heading, "as"], rows)
+    display.print_table([heading, "why"], rows)
 
 
 def _records(bound: Bound) -> str:
@@ -159,13 +159,16 @@ def _records(bound: Bound) -> str:
 
 
 def _write(found: Bracket, path: Path) -> None:
-    """The lower bound's packings with every constant, or one line that there are none."""
+    """Write the certificate of the lower bound; ``ValueError`` if the bound has none."""
     from geomdp.bounds import Certificate
     from geomdp.bounds.certificates.files import write_certificate
 
     certificate = found.lower.certificate
     if not isinstance(certificate, Certificate):
-        raise ValueError(f"--out has nothing to write: {found.lower.statement}")
+        raise ValueError(
+            "--out has nothing to write, the lower bound has no certificate: "
+            f"{found.lower.statement}"
+        )
     write_certificate(path, certificate.document())
     print()
     display.print_rows([("certificate", str(path)), ("verify with", f"geomdp check-bound {path}")])

@@ -1,4 +1,4 @@
-"""The command that checks a lower bound from its file."""
+"""The command `check-bound`: check the certificate of a lower bound."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import typer
 from geomdp.cli import display
 from geomdp.cli.progress import working
 
-#: Exit code for a certificate that does not prove what it says; 2 is for a file that is not there.
+#: Exit code for a certificate that does not prove its bound. A missing file exits with 2.
 REJECTED = 1
 
 CertificateArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Certificate, a .json file.", show_default=False)
+    Path, typer.Argument(metavar="FILE", help="A certificate (.json).", show_default=False)
 ]
 
 

@@ -1,4 +1,4 @@
-"""The command `curve`: error against the number of records, drawn for a workload of one's own."""
+"""The command `curve`: a figure of error against the number of records, for any workload."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 #: Numbers of records per decade at which errors are predicted, both ends included.
 PER_DECADE = 4
-#: Largest number of records of a curve: measuring draws so many.
+#: Largest number of records of a curve, because measuring an error draws that many records.
 MOST_RECORDS = 10**7
 NOT_PRIVATE = (
-    "measured errors depend on the records and no noise protects them: keep the files to yourself "
+    "measured errors depend on the records, and no noise protects them: do not publish the files "
     "unless the records are public"
 )
 
@@ -52,8 +52,8 @@ MeasuredArgument: TypeAlias = Annotated[
     Path | None,
     typer.Argument(
         metavar="DATA",
-        help="Records to measure errors on as well (.csv, .csv.gz, .parquet), with --schema. For "
-        "public or synthetic records: what is measured is NOT private and no budget covers it.",
+        help="Records on which errors are measured, too (.csv, .csv.gz, .parquet), with --schema. "
+        "Use only public or synthetic records: measured errors are NOT private.",
         show_default=False,
     ),
 ]
@@ -62,7 +62,7 @@ MeasureOption: TypeAlias = Annotated[
     typer.Option(
         "--measure",
         metavar="",
-        help="Measure errors on the records of --sample, as on DATA.",
+        help="Measure errors on the records of --sample.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -77,7 +77,7 @@ FigureOption: TypeAlias = Annotated[
     typer.Option(
         "--out",
         metavar="FILE.png",
-        help="Where the figure goes; FILE.svg and FILE.csv stand beside it.",
+        help="File for the figure. FILE.svg and FILE.csv are written beside it.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -102,7 +102,7 @@ def curve(
     out: FigureOption = Path("curve.png"),
     force: ForceOption = False,
 ) -> None:
-    """Draw predicted error against n for every mechanism, above what none of them can reach."""
+    """Draw predicted error against n for every mechanism, and the lower bound on any error."""
     from geomdp.cli.inputs import RecordFlags
     from geomdp.cli.questions import parse_question
     from geomdp.plotting import error_curve
@@ -136,11 +136,11 @@ def curve(
 def _asked(
     question: Question, given: RecordFlags, measure: bool
 ) -> tuple[Task, npt.NDArray[Any] | None]:
-    """What is asked, and the records to measure errors on, if any."""
+    """The workload that is asked, and the records to measure errors on, if any."""
     from geomdp.cli.inputs import planned_task
 
     if measure and given.data is None and given.sample is None:
-        raise ValueError("--measure goes with --sample; for records of your own, name their file")
+        raise ValueError("--measure needs --sample; for your own records, give their file as DATA")
     if given.data is None and not measure:
         return planned_task(question, given.sample, given.schema), None
     source = given.source(question.columns)
@@ -151,7 +151,7 @@ def _asked(
 
 
 def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list[tuple[str, str]]:
-    """The best at both ends, and where the curve stands."""
+    """Rows about the best mechanism at both ends of the range, and about the files."""
     least = [_least(table, number) for number in (ns[0], ns[-1])]
     return [
         ("least error", "; ".join(least)),
@@ -161,7 +161,7 @@ def _summary(table: pd.DataFrame, ns: list[int], paths: dict[str, Path]) -> list
 
 
 def parse_range(text: str) -> list[int]:
-    """Numbers of records from LOW to HIGH, four a decade.
+    """Numbers of records from LOW to HIGH, four per factor of ten.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def _all_records(source: RecordSource, task: Task) -> npt.NDArray[Any]:
 
 
 def _least(table: pd.DataFrame, n: int) -> str:
-    """The least predicted error with n records, and whose it is; the figure marks it by a star."""
+    """The least predicted error with n records and its mechanism, which the figure stars."""
     from geomdp.plotting.error_curves import least_predicted
 
     best = least_predicted(table, n)

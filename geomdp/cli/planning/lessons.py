@@ -1,4 +1,4 @@
-"""The command `lessons`: the course in notebooks, listed or opened in the browser."""
+"""The command `lessons`: list the notebooks of the course, or open one in the browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 
 from geomdp.cli import display
 
-#: Folder of the package, which holds the lessons in a wheel; a checkout has them in experiments/.
+#: Folder of the package. An installed wheel has the lessons in it, a checkout in experiments/.
 PACKAGE = Path(__file__).resolve().parents[2]
 NAME_HELP = "Number or name of a lesson; without it, list them."
 PORT_HELP = "Port of the notebook; by default the first free one."
@@ -30,23 +30,23 @@ Browser = Annotated[
 
 @dataclass(frozen=True)
 class Lesson:
-    """One notebook: ``lesson_01_body.py`` is the lesson 1 with the name `body`."""
+    """One notebook. The file ``lesson_01_body.py`` is lesson 1 with the name `body`."""
 
     path: Path
 
     @property
     def number(self) -> int:
-        """Its place in the course, from 1."""
+        """The number of the lesson in the course, from 1."""
         return int(self.path.stem.split("_")[1])
 
     @property
     def name(self) -> str:
-        """Its short name."""
+        """The short name of the lesson."""
         return self.path.stem.split("_", 2)[2]
 
     @property
     def title(self) -> str:
-        """The first line of its docstring without the number."""
+        """The first line of the notebook's docstring, without the number."""
         text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8"))) or ""
         return text.partition("\n")[0].removeprefix(f"Lesson {self.number}. ")
 
@@ -59,12 +59,12 @@ def all_lessons() -> list[Lesson]:
 
 
 def find_lesson(name: str) -> Lesson:
-    """The lesson of this number, short name or file name.
+    """The lesson with the number, short name or file name `name`.
 
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no such lesson.
     """
     known = all_lessons()
     for lesson in known:
@@ -75,7 +75,7 @@ def find_lesson(name: str) -> Lesson:
 
 
 def require_marimo() -> None:
-    """Raise a ValueError that names the extra if the notebooks cannot be opened here."""
+    """Raise ``ValueError`` if marimo, which opens the notebooks, is not installed."""
     if find_spec("marimo") is None:
         raise ValueError(
             "the lessons are marimo notebooks and need the extra `lessons`: "
@@ -84,7 +84,7 @@ def require_marimo() -> None:
 
 
 def open_lesson(lesson: Lesson, port: int | None, browser: bool) -> int:
-    """Serve a lesson on this machine until it is stopped by Ctrl-C; the server's exit code."""
+    """Serve a lesson on this machine until Ctrl-C stops it, and return the server's exit code."""
     require_marimo()
     flags = [] if browser else ["--headless"]
     if port is not None:

@@ -26,12 +26,12 @@ DirectionsOption: TypeAlias = Annotated[
         "--seed",
         parser=whole_number,
         metavar="S",
-        help="Draw the same directions again, for the same estimate.",
+        help="Seed of the directions; the same seed gives the same estimate.",
         rich_help_panel=RESULT,
     ),
 ]
 
-#: Probability that the interval printed misses the width.
+#: Probability that the printed interval does not contain the width.
 LEVEL = 1e-3
 
 
@@ -45,7 +45,7 @@ def width(
     columns: ColumnsOption = None,
     seed: DirectionsOption = None,
 ) -> None:
-    """Gaussian mean width of a workload's sensitivity polytope."""
+    """Compute the Gaussian mean width of a workload's sensitivity polytope."""
     from geomdp.bodies import sensitivity_polytope
     from geomdp.cli.inputs import planned_task
     from geomdp.cli.questions import parse_question

@@ -1,4 +1,4 @@
-"""Options of the command `release` alone."""
+"""Options that only the command `release` has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ InferSchemaOption: TypeAlias = Annotated[
     typer.Option(
         "--infer-schema",
         metavar="",
-        help="Read the schema off the records instead: for trying out, not private.",
+        help="Read the schema from the records, to try something out. This is NOT private.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -23,8 +23,8 @@ SchedulerOption: TypeAlias = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Count files on a Dask cluster, for instance tcp://host:8786; its workers must reach "
-        "them under the same paths.",
+        help="Count the records of files on a Dask cluster, for instance tcp://host:8786. Its "
+        "workers must find the files under the same paths.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -33,8 +33,8 @@ OutOption: TypeAlias = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="Where the answers go (.csv or .parquet), one row a cell; the privacy record goes to "
-        "FILE.privacy.json.",
+        help="File for the answers (.csv or .parquet), one row per cell. The privacy record is "
+        "written beside it, with the ending .privacy.json.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -43,8 +43,8 @@ UnbiasedOption: TypeAlias = Annotated[
     typer.Option(
         "--consistent/--unbiased",
         metavar="",
-        help="Move answers so that no cell is negative and tables add up, or leave the noise as it "
-        "is.",
+        help="Adjust answers so that no cell is negative and tables add up, or leave the noisy "
+        "answers as they are.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -53,7 +53,7 @@ IntegersOption: TypeAlias = Annotated[
     typer.Option(
         "--integers",
         metavar="",
-        help="Round counts to whole ones; consistent tables still add up.",
+        help="Round counts to whole numbers; consistent tables still add up.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -63,7 +63,7 @@ ConfidenceOption: TypeAlias = Annotated[
         "--confidence",
         parser=real,
         metavar="C",
-        help="Probability with which the interval of each answer holds the truth.",
+        help="Probability with which the interval of each answer contains the true answer.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -73,7 +73,7 @@ PlanOption: TypeAlias = Annotated[
         "--plan",
         metavar="FILE",
         help="Use the mechanism that `geomdp advise --save-plan FILE` chose, without comparing "
-        "again.",
+        "mechanisms again.",
         rich_help_panel=PRIVACY,
     ),
 ]

@@ -1,4 +1,7 @@
-"""The privacy record of a release: what is claimed, predicted and was run, as one JSON object."""
+"""The privacy record of a release: one JSON object.
+
+It holds the privacy claim, the predicted error, and how the answers were computed.
+"""
 
 from __future__ import annotations
 
@@ -11,28 +14,28 @@ from geomdp.cli.inputs import PublicSchema
 from geomdp.mechanisms import Mechanism
 from geomdp.tabulation.results import Tabulation
 
-#: Distributions whose versions go into a record: those that touch the released numbers.
+#: Packages whose versions are part of a record, because they compute the released numbers.
 RECORDED_DISTRIBUTIONS = ("geomdp", "numpy", "scipy", "numba")
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a release came about.
+    """The choices behind a release that its answers do not show.
 
     Parameters
     ----------
     spec : str
         Workload as written on the command line.
     schema : PublicSchema
-        Columns and levels.
+        Columns and levels, and where they come from.
     chosen_by : str
-        Who chose it.
+        Who or what chose the mechanism, in words.
     declared_n : int or None
-        The number of records, if it was declared.
+        The number of records if it was declared; None if it was counted.
     seed : int or None
         Seed of the noise, if one was given.
     confidence : float
-        That of the intervals.
+        Confidence of the intervals.
     """
 
     spec: str
@@ -44,13 +47,13 @@ class Provenance:
 
     @property
     def n_source(self) -> str:
-        """Where the number of records is from."""
+        """How the number of records is known: it was counted or declared."""
         return "counted" if self.declared_n is None else "declared"
 
     def claim(self, release: Tabulation) -> str:
         """The privacy statement of the release as a whole.
 
-        An inferred schema depends on the records, so there is no guarantee, whatever the mechanism.
+        There is no guarantee if the schema was inferred, because it then depends on the records.
         """
         if self.schema.caveat is None:
             return str(release.guarantee)
@@ -61,7 +64,7 @@ class Provenance:
         """The privacy record as JSON text."""
         record = {
             "claim": self.claim(release),
-            # The mechanism's own statement takes the schema for public: the claim stands for it.
+            # The statement of the mechanism assumes a public schema, so the claim replaces it.
             "guarantee": release.guarantee.to_dict() | {"statement": self.claim(release)},
             "predicted_rmse": release.predicted_rmse.to_dict(),
             "mechanism": {"name": mechanism_name(release.mechanism), "chosen_by": self.chosen_by},
@@ -87,7 +90,7 @@ class Provenance:
 
 
 def mechanism_name(mechanism: Mechanism) -> str:
-    """Class name, with that of the mechanism inside: Projected(KNorm)."""
+    """The name of the class, with the mechanism that it wraps, for instance Projected(KNorm)."""
     inner = getattr(mechanism, "inner", None)
     name = type(mechanism).__name__
     return name if inner is None else f"{name}({mechanism_name(inner)})"

@@ -1,4 +1,4 @@
-"""A release as the flags ask for it: made, written to files and told in a few rows."""
+"""Carry out the release that the flags describe: compute it, write it, and print a summary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from geomdp.tabulation import release as released
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be released, how private, and in which form.
+    """The flags that describe the answers of a release: which, how private, and in which form.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def carry_out(
     payment: Payment,
     scheduler: str | None,
 ) -> None:
-    """Release what is asked for, write it and say what was done."""
+    """Compute the release, write the files, and print a summary."""
     described = source.described
     if described.caveat is not None:
         display.warn(described.caveat)
     question = request.question
-    question.task(described.schema)  # if the schema has no answer, this error names the flag
+    question.task(described.schema)  # raises an error that names the flag if columns are missing
     provenance = Provenance(
         question.spec, described, request.choice.by, request.n, request.seed, request.confidence
     )
@@ -99,7 +99,7 @@ def carry_out(
 def _summary(
     answers: Tabulation, provenance: Provenance, source: str, files: OutputFiles
 ) -> list[tuple[str, str]]:
-    """What was released, by whom, how private and how exact it is, and where it stands."""
+    """Rows about the records, the mechanism, its privacy and error, and the files."""
     weights = answers.task.weights
     equal = weights is None or bool((weights == 1).all())
     weighted = "" if equal else ", each error times its weight"

@@ -49,7 +49,8 @@ BoundsOption: TypeAlias = Annotated[
     typer.Option(
         "--bounds",
         metavar="NAME=LOW:HIGH,...",
-        help="The columns to use, each with public bounds; the variables of queries, in order.",
+        help="The columns to use, each with public bounds. In this order they are the variables of "
+        "queries.",
         rich_help_panel=RECORDS,
     ),
 ]
@@ -59,7 +60,7 @@ SmoothnessOption: TypeAlias = Annotated[
         "--smoothness",
         parser=whole_number,
         metavar="K",
-        help="Number of bounded derivatives of the queries expected.",
+        help="Number of bounded derivatives that the queries are expected to have.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -69,20 +70,19 @@ DegreeOption: TypeAlias = Annotated[
         "--degree",
         parser=whole_number,
         metavar="T",
-        help="Degrees 0..T-1 in each variable; by default from the predicted error.",
+        help="Release moments of degrees 0..T-1 in each variable; by default T minimises the "
+        "predicted error.",
         rich_help_panel=PRIVACY,
     ),
 ]
 FileOption: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        "--out", metavar="FILE.npz", help="Where the summary goes.", rich_help_panel=RESULT
-    ),
+    typer.Option("--out", metavar="FILE.npz", help="File for the summary.", rich_help_panel=RESULT),
 ]
 RecordsArgument: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="Records, one a row, with a header: .csv, .csv.gz or .parquet."
+        metavar="DATA", help="Records, one per row, with a header: .csv, .csv.gz or .parquet."
     ),
 ]
 SummaryArgument: TypeAlias = Annotated[
@@ -93,7 +93,7 @@ QueryOption: TypeAlias = Annotated[
     typer.Option(
         "--query",
         metavar="FILE",
-        help="A query or a list of them, as JSON; the format is below.",
+        help="A JSON file with a query or a list of queries, in the format below.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -102,9 +102,9 @@ UnitsOption: TypeAlias = Annotated[
     typer.Option(
         "--cube-units/--original-units",
         metavar="",
-        help="Whether queries are in the units of the cube, where each column goes from -1 at LOW "
-        "to 1 at HIGH, or in those of the columns. A bandwidth or width is always in those of the "
-        "cube: half ranges.",
+        help="Units of the queries: those of the cube, in which each column goes from -1 at LOW to "
+        "1 at HIGH, or those of the columns. A bandwidth or width is always in units of the cube, "
+        "which are half ranges of the columns.",
         rich_help_panel=QUERIES,
     ),
 ]
@@ -113,22 +113,22 @@ AnswersOption: TypeAlias = Annotated[
     typer.Option(
         "--out",
         metavar="FILE",
-        help="Write the answers as well (.csv or .parquet), one row a query.",
+        help="Also write the answers to this file (.csv or .parquet), one row per query.",
         rich_help_panel=RESULT,
     ),
 ]
 
-#: Columns of answers that say what may be wrong with them.
+#: Columns of the errors of answers.
 ERRORS = ("noise_std", "approximation_error", "error_bound")
 
-#: Each line is a paragraph of the help.
+#: The format of queries, for the help. Each line becomes a paragraph.
 FORMAT_HELP = """
 The file of --query holds one object or a list of them; "name" may be left out.
 
 Arrays have one entry for each column of the summary, in its order.
 
-{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}: here in
-original units
+{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}, in original
+units
 
 {"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5}: 1 / (1 + exp(-<w, x> - b))
 
@@ -211,7 +211,7 @@ def answer(
     display.print_table(
         ["query", "answer", "noise std", "approximation error", "proved at most"],
         [
-            # As many digits as the privacy noise of any summary leaves meaningful.
+            # More digits than 8 would be meaningless, because of the privacy noise.
             (row["query"], f"{row['answer']:.8g}", *(display.number(row[name]) for name in ERRORS))
             for row in answers.to_dict("records")
         ],
@@ -228,7 +228,7 @@ def _check_answers(out: Path | None, force: bool, inputs: tuple[Path, ...]) -> N
 
 
 def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -> pd.DataFrame:
-    """One row a query: its name and kind, its answer, and what may be wrong with that."""
+    """One row per query: its name, its kind, its answer, and the errors of the answer."""
     import pandas as pd
 
     from geomdp.cli.smooth_queries.units import in_cube
@@ -243,22 +243,25 @@ def _answers(release: SmoothRelease, queries: list[NamedQuery], *, cube: bool) -
             asked = in_cube(asked, release.schema)
         rows.append((each.name, type(asked).__name__, *release.answer(asked)))
     frame = pd.DataFrame(rows, columns=["query", "kind", "answer", *ERRORS, "missing_record"])
-    # The number of records is n under replace-one: none can be missing.
+    # Under replace-one the number of records is n, so no record can be missing.
     known = release.guarantee.adjacency is Adjacency.REPLACE_ONE
     return frame.drop(columns="missing_record") if known else frame
 
 
 def _counted(release: SmoothRelease) -> list[tuple[str, str]]:
-    """Under add/remove, what answers are means of."""
+    """Under add/remove, a row about the number that sums are divided by; otherwise no row."""
     from geomdp.privacy import Adjacency
 
     if release.guarantee.adjacency is Adjacency.REPLACE_ONE:
         return []
-    said = f"sums / {release.n}; a record short of {release.n} counts as the query's constant part"
+    said = (
+        f"sums / {release.n}; each record that is missing to {release.n} counts as the constant "
+        "part of the query"
+    )
     return [("answers", said)]
 
 
 def _state(release: SmoothRelease) -> str:
     if release.post_processed:
-        return "projected on true ones; noise std is that of before"
+        return "projected on attainable moments; noise std is that before the projection"
     return "as released"

@@ -1,4 +1,4 @@
-"""What the `smooth` commands read: columns with their bounds, records within them, and queries."""
+"""Inputs of the `smooth` commands: columns with their bounds, records, and queries."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from geomdp.workloads.universe.universes import SymmetricCube
 
 
 def parse_bounds(text: str) -> Schema:
-    """Real columns from ``NAME=LOW:HIGH,...``.
+    """A schema of real columns from a text ``NAME=LOW:HIGH,...``.
 
     Raises
     ------
     ValueError
-        For another form, or bounds that are not increasing; names the column.
+        If the text has another form, or bounds are not increasing. The message names the column.
     """
     columns = []
     for part in text.split(","):
@@ -35,19 +35,23 @@ def parse_bounds(text: str) -> Schema:
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A query with the name its answer is printed under."""
+    """A query with the name under which its answer is printed."""
 
     name: str
     query: ClosedForm
 
 
 def read_queries(path: Path) -> list[NamedQuery]:
-    """The queries in a JSON file, with the names given there or their kind and number.
+    """The queries in a JSON file.
+
+    The name of a query is given in the file, or else made of its kind and its position.
 
     Raises
     ------
     ValueError
-        Naming the file and the position of what is not a query; all of them, if they are several.
+        If an entry is not a query. The message names the file and the position of the entry.
+    ExceptionGroup
+        If several entries are not queries; it holds one such error for each.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -70,7 +74,7 @@ def read_queries(path: Path) -> list[NamedQuery]:
 
 def _named(description: object, position: int) -> NamedQuery:
     if not isinstance(description, dict):
-        return NamedQuery("", query_from_dict(description))  # raises
+        return NamedQuery("", query_from_dict(description))  # raises ValueError: not an object
     parameters = {key: value for key, value in description.items() if key != "name"}
     query = query_from_dict(parameters)
     name = description.get("name", f"{type(query).__name__} {position}")
@@ -80,7 +84,7 @@ def _named(description: object, position: int) -> NamedQuery:
 
 
 def counted(data: Path, schema: Schema) -> int:
-    """Number of records, after checking that every one is within the bounds."""
+    """The number of records; ``ValueError`` if a record is outside the bounds or there is none."""
     universe = SymmetricCube(len(schema.columns))
     chunks = encode(read_chunks(data, schema.names), schema, universe)
     count = sum(len(chunk) for chunk in chunks)

@@ -1,4 +1,4 @@
-"""A summary as the flags of `smooth summarize` ask for it: made, written and told in a few rows."""
+"""Carry out `smooth summarize`: compute the summary, write it, and print a few rows about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from geomdp.privacy import Adjacency, Exact, Guarantee, Privacy
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be released.
+    """The flags that describe a summary.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Request:
     adjacency : Adjacency
         --adjacency.
     n : int or None
-        --n; None counts the records.
+        --n; None if the records are to be counted.
     smoothness : int
         --smoothness.
     degree : int or None
@@ -47,7 +47,7 @@ class Request:
 
 
 def carry_out(request: Request, data: Path, out: Path, payment: Payment) -> None:
-    """Release the summary of the records in a file, write it and say what was done."""
+    """Release the summary of the records in `data`, write it to `out`, and print rows about it."""
     schema, n = request.schema, request.n
     with payment.opened(request.adjacency) as account, working("reading records"):
         if account is not None:
@@ -80,7 +80,7 @@ def carry_out(request: Request, data: Path, out: Path, payment: Payment) -> None
 
 
 def degrees(release: SmoothRelease) -> str:
-    """Which moments a summary holds."""
+    """The degrees of the moments in a summary, in words."""
     variables = f"each of {release.d} variables" if release.d > 1 else "1 variable"
     return f"degrees 0 to {release.degree - 1} in {variables}"
 
@@ -88,4 +88,4 @@ def degrees(release: SmoothRelease) -> str:
 def _noise(release: SmoothRelease) -> str:
     deviations = release.noise_std.ravel()[1:]
     low, high = map(display.number, (float(deviations.min()), float(deviations.max())))
-    return f"standard deviation from {low} to {high} a moment"
+    return f"standard deviation from {low} to {high} per moment"

@@ -1,4 +1,4 @@
-"""Smooth queries from the units of the columns to those of the cube."""
+"""Conversion of smooth queries from the units of the columns to those of the cube."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from geomdp.workloads.smooth import (
     Waves,
 )
 
-#: Most monomials into which one polynomial is expanded.
+#: Largest number of monomials into which one polynomial is expanded.
 MAX_TERMS = 10_000
 
 
 def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
-    """The query of the cube that equals `query` on the columns of `schema` in their own units.
+    """The query on the cube that has the same values as `query` has on the columns of `schema`.
 
-    With the middle c_i and half width r_i of the bounds of column i, a value is y_i = c_i + r_i x_i
-    for x in the cube. A bandwidth and the width of an edge are single numbers for all columns, and
-    stay in the units of the cube: half widths r_i.
+    Column i has bounds with the middle c_i and the half width r_i, so a point x of the cube stands
+    for the values y_i = c_i + r_i x_i. A bandwidth, and the width of the edge of a soft range, are
+    single numbers for all columns. They stay in the units of the cube, which are the half widths.
 
     Raises
     ------
     ValueError
-        For another number of variables than columns, another kind of query, or a polynomial that
-        expands to more than 10,000 monomials.
+        If the number of variables is not the number of columns, if this kind of query cannot be
+        converted, or if a polynomial expands to more than 10,000 monomials.
     """
     bounds = np.array([column.bounds for column in schema.real_columns])
     middle, half = bounds.mean(axis=1), np.diff(bounds, axis=1)[:, 0] / 2
@@ -55,7 +55,7 @@ def in_cube(query: ClosedForm, schema: Schema) -> ClosedForm:
         case Polynomial():
             return _expanded(query, middle, half)
         case _:
-            raise ValueError(f"{type(query).__name__} has no units of columns")
+            raise ValueError(f"{type(query).__name__} cannot be given in units of the columns")
 
 
 def _expanded(query: Polynomial, middle: FloatArray, half: FloatArray) -> Polynomial:
