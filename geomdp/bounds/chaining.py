@@ -34,7 +34,7 @@ class Scale:
     Parameters
     ----------
     level : int
-        j, from 1.
+        Number j of the scale, from 1.
     separation : float
         t_j = 2^-j diam / sqrt(k), per query; at the last level alpha, the separation of the net.
     count : int

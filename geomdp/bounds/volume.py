@@ -56,7 +56,7 @@ class VolumeRadius:
     Parameters
     ----------
     dimension : int
-        i.
+        Dimension i of the subspaces.
     lower : float
         Proved lower bound. It never comes from a body that contains K, which would be no proof.
     upper : float

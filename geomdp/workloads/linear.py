@@ -23,7 +23,7 @@ class LinearMap(Workload):
     Parameters
     ----------
     workload : Workload
-        Q, with m queries.
+        The workload Q, with m queries.
     matrix : (p, m) array
         A, finite. The array is copied.
 

@@ -89,7 +89,7 @@ def private_line(steps: int, epsilon: float, moment: int) -> PrivateLine:
     Parameters
     ----------
     steps : int
-        T, at least 1.
+        Number of steps T, at least 1.
     epsilon : float
         Privacy of one step, above 0 and at most 12, with epsilon T at most 64.
     moment : int

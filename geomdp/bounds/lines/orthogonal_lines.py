@@ -65,7 +65,7 @@ class OrthogonalLines:
     Parameters
     ----------
     workload : Workload
-        Q, with k queries.
+        The workload Q, with k queries.
     elements : (E, ...) array
         Records of the workload's universe.
     pairs : (i, 2) array of int

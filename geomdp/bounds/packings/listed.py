@@ -37,7 +37,7 @@ class Packing(PackingFamily):
     Parameters
     ----------
     workload : Workload
-        Q, with k queries.
+        The workload Q, with k queries.
     elements : (E, ...) array
         Records of the workload's universe, one per row.
     datasets : (M, s) array of int

@@ -42,16 +42,22 @@ from geomdp.workloads import Marginals
 
 @dataclass(frozen=True, eq=False)
 class MarginalBlocks(PackingFamily):
-    """The data sets X_f of the module docstring, given by a rule.
+    """Data sets for monotone conjunctions of l of d attributes, from Hadamard blocks and codes.
+
+    The first l - 1 parts of each record are columns of a Hadamard matrix, and the last part holds
+    words of a code that determine the data set. There is one data set for each word of
+    `functions`; they are given by this rule and not listed. The docstring of the module has the
+    construction.
 
     Parameters
     ----------
     attributes : int
-        d.
+        Number of attributes d.
     width : int
-        l, at least 2.
+        Number of attributes l of a conjunction, at least 2.
     part : int
-        d', a power of two, at least 2, with (l - 1) d' < d.
+        Number of attributes d' of each of the first l - 1 parts: a power of two, at least 2, with
+        (l - 1) d' < d.
     code : LinearCode
         Binary code with words of at most d - (l - 1) d' bits. B is how many words fit.
     functions : ReedSolomon

@@ -53,7 +53,7 @@ class RandomSignSets(PackingFamily):
     Parameters
     ----------
     queries : int
-        k.
+        Number of queries k.
     sets : SetFamily
         `Singletons` or `ReedSolomonSets`.
     failure : float

@@ -33,7 +33,7 @@ def online_accuracy(
     Parameters
     ----------
     bound : callable
-        B, decreasing.
+        B(alpha), the largest number of updates of the rule at accuracy alpha; decreasing.
     n : int
         Number of records.
     queries : int

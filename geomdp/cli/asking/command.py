@@ -127,7 +127,7 @@ def ask(
     from geomdp.workloads import Histogram
 
     relation, privacy = adjacency.relation(), parse_privacy(epsilon, delta, None)
-    assert isinstance(privacy, PureDP | ApproxDP)  # without --rho
+    assert isinstance(privacy, PureDP | ApproxDP)  # the command has no --rho
     check_normaliser(n, relation)
     payment = Payment(ledger, budget)
     payment.check(provable=True)
@@ -160,7 +160,7 @@ def _number_of_records(n: int | None, relation: Adjacency, counted: int) -> int:
     It is the number of records counted, or under add-remove the declared --n.
     """
     if relation is Adjacency.ADD_REMOVE:
-        assert n is not None  # check_normaliser
+        assert n is not None  # by `check_normaliser`
         return n
     if n not in (None, counted):
         raise ValueError(f"--n must be the number of records, {counted}, got {n}")

@@ -82,11 +82,11 @@ class GaussianMixture(ClosedForm):
     Parameters
     ----------
     centres : (c, d) array
-        c_j. They can lie outside the cube.
+        Centres c_j. They can lie outside the cube.
     weights : (c,) array
-        w_j, of any sign.
+        Weights w_j, of any sign.
     bandwidth : float
-        h > 0, in the units of the cube.
+        Bandwidth h > 0, in the units of the cube.
 
     Examples
     --------
@@ -133,9 +133,9 @@ class Polynomial(ClosedForm):
     Parameters
     ----------
     exponents : (c, d) array
-        e_j, whole numbers, at least 0.
+        Exponents e_ji of each monomial j: whole numbers, at least 0.
     coefficients : (c,) array
-        a_j.
+        Coefficients a_j.
 
     Examples
     --------
@@ -178,9 +178,9 @@ class Logistic(ClosedForm):
     Parameters
     ----------
     weights : (d,) array
-        w.
+        Weights w.
     bias : float
-        b.
+        Bias b.
 
     Examples
     --------
@@ -216,9 +216,9 @@ class Waves(ClosedForm):
     Parameters
     ----------
     frequencies : (c, d) array
-        w_j, in radians per unit length.
+        Frequencies w_j, in radians per unit length.
     amplitudes, phases : (c,) array
-        a_j, and p_j in radians.
+        Amplitudes a_j, and phases p_j in radians.
 
     Examples
     --------
@@ -258,9 +258,9 @@ class SoftRange(ClosedForm):
     Parameters
     ----------
     low, high : (d,) array
-        l_i < u_i. They can lie outside the cube.
+        Ends l_i < u_i of the sides. They can lie outside the cube.
     width : float
-        h > 0, the width of the edges in the units of the cube.
+        Width h > 0 of the edges, in the units of the cube.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Coefficients:
     Parameters
     ----------
     values : (t,) * d array
-        c_m.
+        Coefficients c_m.
     approximation_error : float
         Largest |f - p| at 1024 public points and, for d <= 8, at the corners of the cube. It is a
         lower bound on the maximum.
@@ -140,7 +140,7 @@ def approximate_many(
     degree : int
         t, the number of degrees 0..t-1 of the moments in each variable.
     dimension : int
-        d.
+        Number of variables d.
     filter : Filter
         Factors of the coefficients: `Truncation()`, `Jackson(K)` or `Shrinkage(...)`.
 

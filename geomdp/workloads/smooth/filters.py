@@ -78,7 +78,7 @@ class Jackson(Filter):
     Parameters
     ----------
     smoothness : int
-        K, from 1 to 30.
+        Order K of the operator, from 1 to 30.
 
     References
     ----------

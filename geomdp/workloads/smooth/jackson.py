@@ -24,7 +24,7 @@ def jackson_multiplier(smoothness: int, size: int) -> FloatArray:
     Parameters
     ----------
     smoothness : int
-        K, from 1 to 30.
+        Order K of the operator, from 1 to 30.
     size : int
         t, the number of degrees 0..t-1.
 

@@ -79,11 +79,11 @@ class StatedSmoothness(SmoothQuery):
     Parameters
     ----------
     function : callable
-        f, from points (n, d) to values (n,).
+        The function f, which takes points (n, d) and returns values (n,).
     d : int
         Number of variables.
     smoothness : int
-        K, from 1 to 60.
+        Number K of bounded derivatives, from 1 to 60.
     bound : float
         B. It is not checked, and error bounds are valid only if it is right.
 
