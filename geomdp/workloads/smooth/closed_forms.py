@@ -128,7 +128,8 @@ class GaussianMixture(ClosedForm):
 class Polynomial(ClosedForm):
     """A polynomial f(x) = sum_j a_j prod_i x_i^{e_ji}.
 
-    |D^k f| <= sum_j |a_j| max over |k| of prod_i e_ji (e_ji - 1) ... (e_ji - k_i + 1).
+    For all k with |k| = K, |D^k f| <= sum_j |a_j| b_j, where b_j is the maximum over these k of
+    prod_i e_ji (e_ji - 1) ... (e_ji - k_i + 1).
 
     Parameters
     ----------

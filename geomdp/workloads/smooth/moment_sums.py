@@ -17,7 +17,8 @@ class MomentTransform(abc.ABC):
     """A way to sum Q_r(x) = prod_i cos(r_i arccos x_i) over records x, r in {0..t-1}^d.
 
     It sums a fixed function Q' instead, which differs from Q by at most `errors`. Floating-point
-    summation adds an error of at most `rounding`. Both bounds are public and hold for all records.
+    summation adds an error of at most `rounding`. Both bounds are public. They hold for all
+    records, except that `errors` is only tested, not proved, if `proved` is False.
 
     Examples
     --------
