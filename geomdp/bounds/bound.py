@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass
+from typing import cast
 
 from geomdp._validation import real_number
 from geomdp.bounds.arguments import check_type
@@ -84,7 +85,7 @@ class Bound:
 
     def __post_init__(self) -> None:
         check_type(self.side, Side, "side")
-        if isinstance(self.assumptions, str):
+        if isinstance(cast("object", self.assumptions), str):
             raise ValueError(
                 f"assumptions must be a tuple of sentences, got the text {self.assumptions!r}"
             )
