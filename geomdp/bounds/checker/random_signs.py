@@ -31,15 +31,17 @@ SLACK = 1e-13
 
 
 class _Sets(NamedTuple):
-    """A family of sets: ln M for M sets, their size, the least size of a symmetric difference.
+    """A family of M sets of elements of a universe."""
 
-    And the ln of the size of the universe, and the code whose words are the sets, if any.
-    """
-
+    #: ln M.
     log_count: Decimal
+    #: Number of elements of each set.
     size: int
+    #: Least size of the symmetric difference of two sets.
     difference: int
+    #: ln of the number of elements of the universe.
     log_universe: float
+    #: The code whose words are the sets; None for sets of one element.
     code: Polynomials | None
 
 

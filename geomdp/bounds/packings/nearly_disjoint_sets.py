@@ -114,17 +114,17 @@ class ReedSolomonSets:
 
     @property
     def log_count(self) -> float:
-        """t ln q."""
+        """ln of the number of sets, t ln q."""
         return self.code.log_count
 
     @property
     def size(self) -> int:
-        """The length s."""
+        """Number of elements s of each set, the length of the code."""
         return self.code.length
 
     @property
     def difference(self) -> int:
-        """2 (s - t + 1)."""
+        """Least size 2 (s - t + 1) of the symmetric difference of two sets."""
         return 2 * self.code.differing
 
     @property
@@ -134,7 +134,7 @@ class ReedSolomonSets:
 
     @property
     def log_universe(self) -> float:
-        """ln(s q)."""
+        """ln of the number of elements of the universe, ln(s q)."""
         return math.log(self.universe)
 
     def elements(self, words: IntArray) -> IntArray:

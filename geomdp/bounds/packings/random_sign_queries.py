@@ -25,7 +25,7 @@ MAX_SIZE, SIZE_RATIO = 1 << 20, 2**0.25
 #: Degrees that are tried for one size of sets, as shares of the size.
 DEGREE_SHARES = tuple(i / 16 for i in range(1, 17))
 
-#: Number of different numbers of single elements that are tried.
+#: How many different numbers of single elements are tried.
 SINGLETON_COUNTS = 64
 
 
@@ -58,9 +58,9 @@ def random_sign_bound(
     Returns
     -------
     Bound
-        From singletons and Reed-Solomon families of growing set size; at least a
-        constant times min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)} in the
-        ranges of the theorem.
+        ``Side.LOWER``, proved by singletons and by Reed-Solomon families of growing set size. In
+        the ranges of the theorem it is at least a constant times
+        min{k / (alpha eps), sqrt(k ln N) / (alpha eps), ln N / (alpha^2 eps)}.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""The command `release`, what its flags ask for together, and the privacy record it writes."""
+"""The command `release`: its flags, the request they make, and the privacy record it writes."""

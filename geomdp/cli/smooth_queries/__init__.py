@@ -1,1 +1,1 @@
-"""The commands `geomdp smooth`, and what they read."""
+"""The commands `geomdp smooth` and their inputs."""

@@ -1,1 +1,1 @@
-"""What several workloads compute with: transforms, diameters, quadratic forms, enumeration."""
+"""Computations that workloads share: transforms, diameters, quadratic forms, enumeration."""

@@ -1,1 +1,1 @@
-"""Queries given one at a time, and lists of sparse ones."""
+"""Single queries, and workloads of sparse queries."""

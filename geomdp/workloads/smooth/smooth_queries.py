@@ -50,8 +50,9 @@ class SmoothQueries(Workload):
 
     Notes
     -----
-    Cost of `totals` per record: 5 additions for d = 1, 36 additions for d = 2, a share of a
-    non-uniform fast Fourier transform for d = 3, and 2 t^d operations for larger d.
+    Cost of `totals` per record: 5, 36 or 120 additions for d = 1, 2 or 3, and 2 t^d operations for
+    larger d, or if t is small. If a fine tolerance for d = 3 would need too large a table, the
+    totals are computed by a non-uniform fast Fourier transform; see `moment_transform`.
 
     References
     ----------
@@ -136,8 +137,8 @@ class SmoothQueries(Workload):
             series = np.concatenate([[0.0], direction])
             slope = np.trim_zeros(np.polynomial.chebyshev.chebder(series), "b")
             roots = np.polynomial.chebyshev.chebroots(slope) if len(slope) else np.empty(0)
-            # Roots may be complex or outside the interval, by rounding or not. They are moved into
-            # it, which is safe because any point of the interval may be a candidate.
+            # A root can be complex or outside the interval. Its real part is moved into the
+            # interval. This is safe, because every point of the interval is an allowed candidate.
             candidates = np.clip(np.concatenate([[1.0, -1.0], np.real(roots)]), -1, 1)
             values = np.polynomial.chebyshev.chebval(candidates, series)
             best[row] = candidates[np.argmax(values)]

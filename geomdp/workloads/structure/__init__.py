@@ -1,1 +1,1 @@
-"""Structure that a workload may have: products of signs, contrasts of tables, symmetries."""
+"""Structure that some workloads have: products of signs, contrasts of tables, symmetries."""
