@@ -179,8 +179,8 @@ def certify(
     Bound(sc > 47, 0 assumptions)
     >>> print(textwrap.fill(bound.statement, 80))
     no mechanism has 0.1-DP (replace-one), mean l2 error per query 0.05 with 47
-    records or fewer; with 47 records, 8 data sets 19 replacements apart have
-    answers 0.2021 apart
+    records or fewer; with 47 records, there are 8 data sets, at most 19
+    replacements apart, with answers at least 0.2021 apart
     """
     if not isinstance(families, Iterable):
         raise ValueError(f"families must be a list of packings, got {type(families).__name__}")

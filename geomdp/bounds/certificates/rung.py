@@ -123,7 +123,8 @@ class Rung(ExcludedRange):
     >>> rung.first, rung.last, rung.copies
     (1, 15, 7)
     >>> print(textwrap.fill(rung.said, 80))
-    2039 data sets 7 replacements apart have answers 0.202 apart
+    there are 2039 data sets, at most 7 replacements apart, with answers at least
+    0.202 apart
     """
 
     family: PackingFamily
@@ -148,8 +149,8 @@ class Rung(ExcludedRange):
         """The number of data sets, their distance as data sets, and that of their answers."""
         apart = rounded_down(self.separation * self.copies * self.size / self.last, 4)
         return (
-            f"{self.count} data sets {self.copies * self.distance} replacements apart have "
-            f"answers {apart} apart"
+            f"there are {self.count} data sets, at most {self.copies * self.distance} replacements "
+            f"apart, with answers at least {apart} apart"
         )
 
     @property

@@ -146,7 +146,7 @@ def _checked(document: Part) -> Checked:
     require(stated == reach, f"lower_bound is {reach}, the file says {stated}")
     require(
         failure < 1,
-        f"the conditions may all fail: their failure probabilities add up to {failure:.6g}",
+        f"the conditions can all fail: their failure probabilities add up to {failure:.6g}",
     )
     if failure > 0:
         conditions.append(
@@ -203,7 +203,7 @@ def _packing(family: Part, measure: Measure) -> VerifiedPacking:
 
 def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tuple[int, int]:
     """First and last number of records that a packing excludes, all constants recomputed."""
-    require(found.log_count > 0, "there is one data set only")
+    require(found.log_count > 0, "a packing needs at least two data sets")
     others = found.log_count + math.log1p(-math.exp(-found.log_count))
     require_close(rung.number("log_others"), others, "log_others")
     size, distance = rung.whole("size"), rung.whole("distance")
@@ -240,7 +240,7 @@ def _check_range(rung: Part, rho: float, size: int, copies: int) -> tuple[int, i
         first == start * size and start <= copies, f"first is not a multiple of {size} in range"
     )
     gapless = size == 1 or start * size * (rho - 1) >= (size - 1) * (1 - 1e-14)
-    require(gapless, f"from {first} records on there are gaps")
+    require(gapless, f"not all numbers of records from {first} on are excluded")
     earlier = (start - 1) * size * (rho - 1) >= (size - 1) * (1 + ROUNDING)
     require(start == 1 or not (earlier or size == 1), f"first could be below {first}")
     reach = copies * size * rho

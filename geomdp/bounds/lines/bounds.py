@@ -94,11 +94,11 @@ def orthogonal_lines_bound(
     Bound(sc > 771, 0 assumptions)
     >>> print(textwrap.fill(bound.statement, 80))
     no mechanism has 0.1-DP (replace-one), root mean squared error per query 0.02
-    with 771 records or fewer; with 771 records, data sets on 3 orthogonal lines, up
-    to 48 steps of 5 replacements long, leave an error of 0.02
+    with 771 records or fewer; with 771 records, the error is at least 0.02 on some
+    data set of 3 orthogonal lines, each of at most 48 steps of 5 replacements
     """
     problem = Problem(epsilon, alpha, metric, adjacency)
-    reason = f"lines leave an error below {alpha:.4g} with one record already"
+    reason = f"orthogonal lines prove only an error below {alpha:.4g}, even with one record"
     return covering_bound(line_rungs(workload, problem), problem, [reason])
 
 

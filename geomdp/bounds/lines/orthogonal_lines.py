@@ -199,8 +199,8 @@ class LineRung(ExcludedRange):
     >>> rung.first, rung.last
     (1, 16)
     >>> print(textwrap.fill(rung.said, 80))
-    data sets on 1 orthogonal lines, up to 1 steps of 1 replacements long, leave an
-    error of 0.02099
+    the error is at least 0.02099 on some data set of 1 orthogonal lines, each of at
+    most 1 steps of 1 replacements
     """
 
     plan: LinePlan
@@ -213,8 +213,8 @@ class LineRung(ExcludedRange):
         """The number of lines, and the least error of a mechanism on the worst of the data sets."""
         steps, error = self.plan.steps, rounded_down(self.plan.scale / self.last, 4)
         return (
-            f"data sets on {len(steps)} orthogonal lines, up to {steps.max()} steps of "
-            f"{self.plan.copies} replacements long, leave an error of {error}"
+            f"the error is at least {error} on some data set of {len(steps)} orthogonal lines, "
+            f"each of at most {steps.max()} steps of {self.plan.copies} replacements"
         )
 
     def document(self, problem: Problem) -> dict[str, Any]:
