@@ -127,8 +127,8 @@ The file of --query holds one object or a list of them; "name" may be left out.
 
 Arrays have one entry for each column of the summary, in its order.
 
-{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}, in original
-units
+{"kind": "SoftRange", "name": "young", "low": [18, 0], "high": [30, 900], "width": 0.1}, in \
+original units
 
 {"kind": "Logistic", "weights": [3.0, 0.0], "bias": -0.5}: 1 / (1 + exp(-<w, x> - b))
 
