@@ -209,7 +209,7 @@ EffortOption: TypeAlias = Annotated[
         parser=real,
         metavar="SECONDS",
         help="Largest set-up time of one mechanism; with more, better ones are found. It is "
-        "counted in operations, not measured, so every machine chooses alike.  [default: 2]",
+        "counted in operations, so that all machines choose the same.  [default: 2]",
         rich_help_panel=PRIVACY,
         show_default=False,
     ),

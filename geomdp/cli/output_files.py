@@ -123,7 +123,7 @@ def is_input(path: Path, given: Path) -> bool:
     Parameters
     ----------
     path : Path
-        A file to be written, which may exist under several names.
+        A file to be written. It can exist under several names.
     given : Path
         A file, a folder (which stands for all files in it, at any depth), or a pattern.
     """

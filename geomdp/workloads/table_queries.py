@@ -176,7 +176,7 @@ class TableQueries(Workload):
             maps.append(differences)
             places.append(numbers)
         elements, columns = np.unique(np.concatenate(places), return_inverse=True)
-        # Several tables may give a weight to the same element: add these weights up.
+        # Several tables can give a weight to the same element: add these weights.
         n_cells = self.n_queries
         gather = sp.csr_array(
             (np.ones(n_cells), (np.arange(n_cells), columns)), shape=(n_cells, len(elements))

@@ -114,7 +114,7 @@ def test_bad_literals(literals: list[int], message: str) -> None:
 
 
 def test_too_many_free_bits() -> None:
-    with pytest.raises(ValueError, match="at most 20 bits may be free, got 30"):
+    with pytest.raises(ValueError, match="at most 20 bits free, got 30"):
         conjunction(31, [0])
 
 

@@ -53,7 +53,7 @@ Arrays = dict[str, np.ndarray[Any, Any]]
 
 
 def write_certificate(path: Path, document: dict[str, Any]) -> None:
-    """Write `document`, whose arrays may be NumPy arrays, to `path` and its .npz file.
+    """Write `document`, which can contain NumPy arrays, to `path` and its .npz file.
 
     Both are written in full or not at all. If no array needs the .npz file, an .npz file that an
     earlier certificate of this name left behind is removed.

@@ -208,7 +208,7 @@ def _check_packing(rung: Part, found: VerifiedPacking, problem: _Problem) -> tup
     require_close(rung.number("log_others"), others, "log_others")
     size, distance = rung.whole("size"), rung.whole("distance")
     require(size == found.size, f"size is {found.size}, the file says {size}")
-    # The size is an upper bound on the distance and may be used in its place.
+    # The size is an upper bound on the distance, so a certificate can state it as the distance.
     require(
         distance in (found.distance, size) and distance >= found.distance,
         f"distance is {found.distance}, the file says {distance}",

@@ -22,7 +22,8 @@ from geomdp.bounds.checker.verified import VerifiedPacking
 
 #: Decimal digits of the union bound. Numbers of queries have up to 77 digits, and floats 17.
 DIGITS = 120
-#: A deviation may be above the least possible one by this relative and absolute margin.
+#: A deviation is accepted if it exceeds the least possible one by at most this relative and
+#: absolute margin.
 MARGIN = 4e-12
 #: Number of pairs of sets that are drawn from a family, and largest number of operations for them.
 PAIRS, DRAWS = 8, 1 << 22
@@ -96,7 +97,8 @@ def _check_union_bound(
         found = 2 * sets.log_count - Decimal(2).ln() - queries * rate
         stated = Decimal(failure).ln()
         slack = Decimal(CLOSE) * (1 - stated) + queries * x * Decimal(MARGIN)
-    # A deviation cannot be stated below the margin. There the bound may be far better than stated.
+    # The stated failure must not be far above the one found. Tiny deviations are exempt: they are
+    # rounded up to a margin, so the failure found can be far smaller.
     least = stated - slack <= found or deviation <= CLOSE
     require(
         found <= stated and least,

@@ -6,7 +6,7 @@ import numpy as np
 
 from geomdp._typing import BoolArray, IntArray
 
-#: Largest number of vertices accepted; the search may be exponential.
+#: Largest number of vertices accepted, because the search can take exponential time.
 MAX_VERTICES = 256
 
 

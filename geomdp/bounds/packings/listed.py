@@ -41,7 +41,7 @@ class Packing(PackingFamily):
     elements : (E, ...) array
         Records of the workload's universe, one per row.
     datasets : (M, s) array of int
-        Row numbers of `elements`, one for each record; they may repeat. If two data sets are the
+        Row numbers of `elements`, one for each record; numbers can repeat. If two data sets are the
         same multiset, their separation is 0 and the packing proves nothing.
     origin : str
         How the packing was built, in words. Certificate files carry it for their readers.

@@ -47,7 +47,7 @@ def random_sign_bound(
     queries : int
         Number k of queries.
     log_universe : float
-        ln N for a universe of N elements, above ln 3. N may be as large as e^1000.
+        ln N for a universe of N elements, above ln 3. N can be as large as e^1000.
     epsilon, alpha, metric, adjacency : as for `Problem`
         Privacy, error, how the error is measured, and the neighbour relation.
     failure : float

@@ -123,7 +123,7 @@ ERRORS = ("noise_std", "approximation_error", "error_bound")
 
 #: The format of queries, for the help. Each line becomes a paragraph.
 FORMAT_HELP = """
-The file of --query holds one object or a list of them; "name" may be left out.
+The file of --query holds one object or a list of objects; "name" can be left out.
 
 Arrays have one entry for each column of the summary, in its order.
 

@@ -236,7 +236,9 @@ def conjunction(d: int, literals: Iterable[int]) -> SparseQuery:
         raise ValueError(f"literals must be distinct, got {fixed}")
     free = sorted(set(range(d)) - set(fixed))
     if len(free) > MAX_FREE_BITS:
-        raise ValueError(f"at most {MAX_FREE_BITS} bits may be free, got {len(free)}")
+        raise ValueError(
+            f"literals must leave at most {MAX_FREE_BITS} bits free, got {len(free)} free bits"
+        )
     support = [sum(1 << i for i in fixed)]
     for i in free:
         support += [x | 1 << i for x in support]

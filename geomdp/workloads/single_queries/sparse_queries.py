@@ -25,7 +25,7 @@ class SparseQueries(ListedAnswers):
 
     Q(x) is 0 outside the union of the supports, which has u elements. So the geometry is that of m
     queries on u + 1 elements, where the last element stands for all that are not listed: see
-    `explicit`. Memory and time are O(u + sum of sparsities), whatever the size of the universe.
+    `explicit`. Memory and time are O(u + sum of sparsities).
 
     Parameters
     ----------

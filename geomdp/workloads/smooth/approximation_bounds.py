@@ -14,7 +14,7 @@ def angular_bounds(bounds: FloatArray) -> FloatArray:
 
     By Faa di Bruno's formula, |g^(K)| <= sum_j S(K, j) |f^(j)| with Stirling numbers S of the
     second kind, because all derivatives of cos have modulus at most 1. The argument and the result
-    are bounds (J + 1,) on the derivatives of order 0..J; they may be infinite.
+    are bounds (J + 1,) on the derivatives of order 0..J; they can be infinite.
     """
     angular = np.empty_like(bounds)
     stirling = np.zeros(len(bounds))
@@ -44,7 +44,7 @@ def best_approximation(bounds: FloatArray, size: int) -> float:
     Cheney 1966, chapter 4, sections 6 and 7; DeVore and Lorentz 1993, chapter 7, section 4.
     """
     orders = np.arange(1, len(bounds))
-    # Use logarithms, because t^K may overflow although the quotient does not.
+    # Use logarithms, because t^K can overflow although the quotient does not.
     with np.errstate(divide="ignore", over="ignore"):
         favard = np.exp(np.log(angular_bounds(bounds)[1:]) - orders * math.log(size))
     least = min(float(bounds[0]), math.pi / 2 * float(favard.min(initial=math.inf)))

@@ -50,12 +50,12 @@ class SmoothQuery(ABC):
 
     @abstractmethod
     def _order_bounds(self, order: int) -> FloatArray:
-        """As `order_bounds`; may overflow to infinity or NaN."""
+        """The bounds of `order_bounds`; an overflow can give infinity or NaN."""
 
     def order_bounds(self, order: int) -> FloatArray:
         """Bounds on |D^k f| over the cube for |k| = 0, 1, ..., `order` <= 60: (order + 1,).
 
-        Infinite where no bound is known, or where it is beyond float64.
+        A bound is infinite if none is known, or if it is beyond float64.
         """
         order = whole(order, "order", minimum=0, maximum=MAX_ORDER)
         with np.errstate(over="ignore", invalid="ignore"):
