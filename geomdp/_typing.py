@@ -9,5 +9,6 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
-#: What the outermost public calls accept: a generator, a seed, or None for system entropy.
+#: The `rng` argument of public functions: a generator, a seed, or None to take a seed from the
+#: operating system's entropy.
 RandomState = np.random.Generator | int | None

@@ -1,4 +1,4 @@
-"""Checks on arguments: each raises ``ValueError`` with the offending value and the valid range."""
+"""Checks of arguments: each raises ``ValueError`` with the offending value and the valid range."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from geomdp._typing import FloatArray
 
-#: Largest whole number where no other limit is stated. Products of three of them, and of one with
-#: a sum of answers, stay in the range of float64.
+#: Largest whole number that `whole` accepts unless it is given another limit. The product of three
+#: such numbers, and the product of one of them with a sum of answers, are within the range of
+#: float64.
 LARGEST_WHOLE = 1 << 256
 
 
@@ -32,19 +33,20 @@ def probability(value: float, name: str) -> float:
 
 
 def real_number(value: object) -> float:
-    """`value` as a float; NaN for what is not a real number, such as text and booleans."""
+    """`value` as a float; NaN if it is not a real number, which text and booleans are not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
         return float(value)
-    except OverflowError:  # a whole number beyond float64, out of every range
+    except OverflowError:  # a whole number beyond float64; no caller's range includes infinity
         return math.inf
 
 
 def universe_size(value: int) -> int:
-    """Return the number of elements of a universe as an int, at least 2 and of any length.
+    """Return the number of elements of a universe as an int; ``ValueError`` if it is below 2.
 
-    Bounds take its logarithm only, and universes of records of many bits are of interest.
+    It may be larger than any float, because bounds use only its logarithm: records of 10,000 bits
+    have a universe of 2^10000 elements.
     """
     if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 2:
         return int(value)
@@ -54,7 +56,7 @@ def universe_size(value: int) -> int:
 def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -> int:
     """Return `value` as an int if it is a whole number in range, raise ``ValueError`` otherwise.
 
-    Without a `maximum` it may be at most `LARGEST_WHOLE`.
+    The range is from `minimum` to `maximum`. If `maximum` is None, it ends at `LARGEST_WHOLE`.
     """
     upper = "" if maximum is None else f" and at most {maximum}"
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -68,7 +70,7 @@ def whole(value: int, name: str, minimum: int = 1, maximum: int | None = None) -
 
 
 def _short(value: object) -> str:
-    """`value` as text; Python refuses to print whole numbers of more than 4300 digits."""
+    """`value` as text for a message; Python refuses to print integers of more than 4300 digits."""
     if isinstance(value, int) and value.bit_length() > LARGEST_WHOLE.bit_length():
         return f"a number of {value.bit_length()} bits"
     return repr(value)

@@ -52,16 +52,20 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray[Any, A
             with zipfile.ZipFile(stream) as archive:
                 return _members(archive, names)
         except _DAMAGED as error:
-            raise ValueError(f"it is not an .npz file, or damaged: {error}") from error
+            raise ValueError(f"the file must be an undamaged .npz file: {error}") from error
 
 
 def _members(archive: zipfile.ZipFile, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
     found = sorted(member.filename for member in archive.infolist())
     if found != sorted(name + ENDING for name in names):
-        raise ValueError(f"it must hold the arrays {sorted(names)}, got {len(found)} members")
+        raise ValueError(
+            f"the file must hold the arrays {sorted(names)} and no others, got {len(found)} members"
+        )
     size = sum(member.file_size for member in archive.infolist())
     if size > MOST_BYTES:
-        raise ValueError(f"its arrays take {size} bytes, above the limit of {MOST_BYTES}")
+        raise ValueError(
+            f"the arrays of the file must take at most {MOST_BYTES} bytes unpacked, got {size}"
+        )
     return {name: _array(archive, name + ENDING) for name in names}
 
 
@@ -72,11 +76,11 @@ def _array(archive: zipfile.ZipFile, member: str) -> np.ndarray[Any, Any]:
             (2, 0): np.lib.format.read_array_header_2_0,
         }.get(np.lib.format.read_magic(file))
         if read_header is None:
-            raise ValueError(f"{member} is of another version")
+            raise ValueError(f"{member} must be an array file of version 1.0 or 2.0")
         shape, _, dtype = read_header(file)
         # numpy allocates what the header claims, even if the member is shorter.
         if math.prod(shape) * dtype.itemsize > archive.getinfo(member).file_size:
-            raise ValueError(f"{member} is shorter than its header says")
+            raise ValueError(f"{member} must be as long as its header says, but it is shorter")
     with archive.open(member) as file:
         return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 

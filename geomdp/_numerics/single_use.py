@@ -11,7 +11,8 @@ class NotCopied:
 
     A copy would hold the same noise. If two answers contain the same noise, their difference is the
     exact difference of the true answers. Copying and pickling therefore raise ``TypeError``. A
-    forked child process also holds a copy; there `_require_own_process` raises ``RuntimeError``.
+    forked child process also holds a copy of the object. `_require_own_process` raises
+    ``RuntimeError`` in such a process.
     """
 
     _process: int

@@ -1,4 +1,4 @@
-"""What the verbs of bodies return and raise, and protocols for anything that offers a verb."""
+"""Results and errors of the verbs of bodies, and protocols for objects that have a single verb."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
 
 @dataclass(frozen=True)
 class Halfspace:
-    """The set {x : <normal, x> <= offset} in R^m."""
+    """The set {x : <normal, x> <= offset} in R^m.
+
+    Parameters
+    ----------
+    normal : (m,) array
+        Any vector but 0; its length is not normalised.
+    offset : float
+        Largest inner product of `normal` with points of the halfspace.
+    """
 
     normal: FloatArray
     offset: float
@@ -25,15 +33,24 @@ class Halfspace:
 
 @dataclass(frozen=True)
 class Facets:
-    """Where rays from 0 leave a body: gauges and the supporting halfspaces there."""
+    """Where rays from 0 through points leave a body K, with a supporting halfspace at each exit.
 
-    gauges: FloatArray  # (b,): ||x||_K of each point x; infinite outside the span of K
-    normals: FloatArray  # (b, m): a z with h_K(z) <= 1 and <z, x> = ||x||_K for each x in the span
+    Parameters
+    ----------
+    gauges : (b,) array
+        ||x||_K of each point x; infinite outside the span of K.
+    normals : (b, m) array
+        For each point x in the span of K, a vector z with h_K(z) <= 1 and <z, x> = ||x||_K. So K
+        lies in {y : <z, y> <= 1}, and the ray through x leaves K on the boundary of this halfspace.
+    """
+
+    gauges: FloatArray
+    normals: FloatArray
 
 
 @runtime_checkable
 class HasSupport(Protocol):
-    """Anything with a support function."""
+    """Protocol of an object with a support function."""
 
     @property
     def dimension(self) -> int:
@@ -45,7 +62,7 @@ class HasSupport(Protocol):
 
 @runtime_checkable
 class HasGauge(Protocol):
-    """Anything with a gauge (Minkowski functional)."""
+    """Protocol of an object with a gauge (Minkowski functional)."""
 
     @property
     def dimension(self) -> int:

@@ -14,10 +14,11 @@ INFLATION = 1e-9
 def shadow(body: Body, rows: FloatArray) -> Body:
     """The image {rows @ x : x in K} of a symmetric body K in R^m under independent rows (k, m).
 
-    For orthonormal rows it is the orthogonal projection of K in coordinates of their span. The
-    closed form of the body (`Body.linear_image`) is used where there is one. Otherwise an image on
-    a line is a segment whose half-width, a support value, is rounded up by the factor 1 + 1e-9; any
-    other image is a `LinearImage`. ``ValueError`` if `body` is not known to be symmetric.
+    If the rows are orthonormal, it is the orthogonal projection of K on their span, in coordinates
+    of this span. The result is the closed form of the body (`Body.linear_image`) if there is one.
+    Otherwise, for one row it is a segment whose half-width is the support value times 1 + 1e-9, so
+    that rounding cannot make it too short. For more rows it is a `LinearImage`. ``ValueError`` if
+    `body` is not known to be symmetric.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

@@ -1,4 +1,4 @@
-"""The folder of cached arrays: one npz file each, the least recently used deleted first."""
+"""The folder of cached arrays: one npz file per array, the least recently used deleted first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import numpy as np
 
 from geomdp._typing import FloatArray
 
-#: Variable of the environment that names the folder; by default the user's cache folder.
+#: Environment variable that names the folder. If it is not set, the user's cache folder is used.
 FOLDER_VARIABLE = "GEOMDP_CACHE_DIR"
-#: Variable of the environment for the most mebibytes kept; 0 turns the cache off.
+#: Environment variable for the largest total size of the files in MiB; 0 turns the cache off.
 LIMIT_VARIABLE, DEFAULT_LIMIT = "GEOMDP_CACHE_MIB", 256.0
 #: Name of the array in a file, and endings of finished and of half-written files.
 ARRAY, FINISHED, UNFINISHED = "value", ".npz", ".part"
-#: Seconds after which a half-written file was left behind.
+#: A half-written file that is older than this many seconds was abandoned by its process.
 ABANDONED = 3600.0
 
 logger = logging.getLogger("geomdp.cache")
@@ -32,18 +32,18 @@ logger = logging.getLogger("geomdp.cache")
 
 @dataclass(frozen=True)
 class CacheFiles:
-    """Arrays on disk by name. Several processes may read, write and delete at the same time.
+    """Arrays on disk by name. Several processes can read, write and delete at the same time.
 
     A file is written under a temporary name and then renamed, so a reader sees all of it or
-    nothing. A file that cannot be read counts as absent, with a logged warning, and so does a
-    folder that cannot be written to.
+    nothing. A file that cannot be read counts as absent. If a folder cannot be written to, nothing
+    is stored. Both are logged as warnings and raise no error.
 
     Parameters
     ----------
     folder : Path
-        Where the files are; made on the first write.
+        Where the files are. The folder is created at the first write.
     limit : float
-        Most bytes that all files together may take; with 0 nothing is read or written.
+        Largest total size of all files in bytes. With 0, nothing is read or written.
     """
 
     folder: Path
@@ -56,7 +56,7 @@ class CacheFiles:
         Raises
         ------
         ValueError
-            If GEOMDP_CACHE_MIB is no number, or negative.
+            If GEOMDP_CACHE_MIB is set to something that is no number of at least 0.
         """
         folder = os.environ.get(FOLDER_VARIABLE)
         if not folder:
@@ -68,7 +68,7 @@ class CacheFiles:
             mebibytes = float(text) if text else DEFAULT_LIMIT
         except ValueError:
             mebibytes = math.nan
-        # `not >=` also refuses nan.
+        # `not ... >= 0` also refuses NaN.
         if not mebibytes >= 0:
             raise ValueError(f"{LIMIT_VARIABLE} must be a number of MiB, at least 0, got {text!r}")
         return cls(Path(folder), mebibytes * 2**20)
@@ -79,7 +79,7 @@ class CacheFiles:
         if self.limit == 0:
             return None
         try:
-            # Opened here: numpy leaves a damaged file open.
+            # Open the file here, because `np.load` leaves a damaged file open.
             with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
                 array = stored[ARRAY]
             if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
@@ -90,11 +90,11 @@ class CacheFiles:
             logger.warning("ignored the unreadable cache file %s: %s", path, error)
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # used now: deleted last
+            os.utime(path)  # note the time of use, as files unused for longest are deleted first
         return np.asarray(array)
 
     def write(self, name: str, array: FloatArray) -> None:
-        """Store `array` under `name`, then delete old files while all are above the limit."""
+        """Store `array` under `name`, then delete the oldest files until the limit is met."""
         if self.limit == 0:
             return
         try:
@@ -117,7 +117,7 @@ class CacheFiles:
         return len(sizes), sum(sizes)
 
     def clear(self) -> int:
-        """Delete all files of the cache, and no other; returns how many."""
+        """Delete all files of the cache, and no others; return how many there were."""
         paths = [path for _, _, path in self._listed()]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -136,7 +136,7 @@ class CacheFiles:
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have deleted it
                 status = path.stat()
-                # Another process may be writing an unfinished file. An old one was abandoned.
+                # Leave out unfinished files that another process can still be writing.
                 left = path.suffix == UNFINISHED and time.time() - status.st_mtime > ABANDONED
                 if path.suffix == FINISHED or left:
                     found.append((status.st_mtime, status.st_size, path))

@@ -1,4 +1,4 @@
-"""Computing a public array once: looked up by all that it depends on, else computed and stored."""
+"""Compute a public array once: look it up by its inputs, or compute and store it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import scipy
 from geomdp._typing import FloatArray
 from geomdp.cache.files import CacheFiles
 
-#: What a computation depends on: numbers, words and arrays.
+#: What the result of a computation depends on: numbers, words and arrays.
 Input: TypeAlias = str | float | tuple[int, ...] | npt.NDArray[Any]
 
 
@@ -28,11 +28,11 @@ def recalled(
     *,
     least: float = -math.inf,
 ) -> FloatArray:
-    """The array that `compute` returns, from the user's cache where it was computed before.
+    """The array that `compute` returns, read from the user's cache if it was computed before.
 
-    Only computations on public inputs may be cached: nothing that depends on records, and no noise
-    of a release. What is read may have been written by anyone who can write to the folder, so a
-    caller must check it, or use it only where no value weakens a privacy claim.
+    Cache only results of public inputs: nothing that depends on records, and no noise of a release.
+    Anyone who can write to the folder can change what is read from it. A caller must therefore
+    check the array, or use it only where no value can weaken a privacy claim.
 
     Parameters
     ----------
@@ -45,7 +45,12 @@ def recalled(
     compute : callable
         () -> a finite float64 array of that shape, the same in every process.
     least : float
-        Stored entries below it show a damaged file, which is not used.
+        Smallest valid entry. A stored array with an entry below it is damaged and is not used.
+
+    Returns
+    -------
+    array of the given shape
+        The stored array or the computed one.
     """
     files = CacheFiles.of_user()
     name = f"{kind}-{_digest(inputs)}"
@@ -59,7 +64,7 @@ def recalled(
 
 
 def _digest(inputs: tuple[Input, ...]) -> str:
-    """Hash of the inputs, of the code of this package and of the versions of its libraries."""
+    """Hash of the inputs, of all code of `geomdp` and of the versions of numpy and scipy."""
     digest = hashlib.sha256(_code().encode())
     for part in inputs:
         if isinstance(part, np.ndarray):
@@ -72,7 +77,7 @@ def _digest(inputs: tuple[Input, ...]) -> str:
 
 @functools.cache
 def _code() -> str:
-    """Hash of all modules of this package, with the versions of numpy and scipy."""
+    """Hash of all modules of `geomdp` and of the versions of numpy and scipy."""
     digest = hashlib.sha256(f"numpy {np.__version__} scipy {scipy.__version__}".encode())
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""Farthest-point order of a finite set: separated subsets at every scale from one pass."""
+"""Farthest-point order of a finite set, which gives separated subsets at every scale."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import finite_array, whole
 
-#: The norm of every row of differences (b, m): (b,).
+#: Maps differences (b, m) to their norms (b,).
 Norm = Callable[[FloatArray], FloatArray]
-#: Norms from squared Euclidean lengths, entry by entry.
+#: Maps squared Euclidean lengths to norms, entry by entry.
 Lengths = Callable[[FloatArray], FloatArray]
-#: Whole numbers below these are exact in float64 and in float32.
+#: All whole numbers up to these are exact in float64 and in float32.
 LARGEST_WHOLE, LARGEST_WHOLE_32 = 2.0**53, 2.0**24
 
 
 @dataclass(frozen=True)
 class FarthestPoints:
-    """Points of a finite set in an order in which each is as far as possible from those before.
+    """Points of a finite set, ordered so that each is as far as possible from all before it.
 
     Parameters
     ----------
     order : (M,) array of int
-        Row numbers; the first is that of the point the order starts from.
+        Row numbers of the points, in this order.
     radii : (M,) array
-        Distance of each point from those before it, not increasing; infinity for the first.
+        Distance of each point from the nearest point before it; infinity for the first point. The
+        distances do not increase.
     rest : float
-        Largest distance of any point of the set from the M points; 0 if all are listed.
+        Largest distance of any point of the set from the nearest of the M points; 0 if all points
+        are listed.
 
     Notes
     -----
     The first N points are pairwise at least `radii[N - 1]` apart, and every point of the set is
-    within `radii[N]` (`rest` for N = M) of one of them. At any scale between these two they are a
-    maximal separated subset.
+    within `radii[N]` (`rest` for N = M) of one of them. For any t between these two numbers, the
+    first N points are therefore a maximal subset with pairwise distances of at least t.
     """
 
     order: IntArray
@@ -44,17 +46,17 @@ class FarthestPoints:
     rest: float
 
     def count(self, separation: float) -> int:
-        """Size of the maximal subset whose points are at least `separation` > 0 apart.
+        """Number of points at the start of the order that are at least `separation` > 0 apart.
 
         Raises
         ------
         ValueError
-            If the order was cut off above this scale.
+            If the order ended before the distances had fallen to `separation`.
         """
         if not separation > 0 or separation <= self.rest:
             raise ValueError(
-                f"separation must be above {max(self.rest, 0.0):g}, where the order stops, "
-                f"got {separation!r}"
+                f"separation must be above {max(self.rest, 0.0):g}, the distance at which the "
+                f"order ends, got {separation!r}"
             )
         return int(np.count_nonzero(self.radii >= separation))
 
@@ -69,8 +71,9 @@ def farthest_points(
 ) -> FarthestPoints:
     """Order the rows of `points` so that each is as far as possible from all before it.
 
-    The first row is the one farthest from the mean. The subset at a scale t has at most as many
-    points as the largest t-separated subset and at least as many as the largest 2 t-separated one.
+    The order starts with the point farthest from the mean. Call a set t-separated if its points are
+    at least t apart. The t-separated set at the start of the order has at most as many points as
+    the largest t-separated subset, and at least as many as the largest 2 t-separated subset.
 
     Parameters
     ----------
@@ -79,12 +82,14 @@ def farthest_points(
     norm : callable
         Maps differences (b, m) to norms (b,).
     least : float
-        The order ends before the first point closer than this, or at distance 0, to those listed.
+        The order ends before the first point whose distance from the points listed is below this
+        number, or is 0.
     most : int, optional
-        Most points listed.
+        Largest number of points listed.
     of_squares : callable, optional
-        For a norm that is an increasing function of the squared Euclidean length, this function.
-        Points with whole coordinates then take one matrix product each, with the same result.
+        If the norm is an increasing function of the squared Euclidean length, this function. If in
+        addition all coordinates are whole numbers, each point takes one matrix product, with the
+        same result.
 
     Returns
     -------
@@ -127,13 +132,16 @@ def farthest_points(
 
 
 def _is_whole(points: FloatArray) -> bool:
-    """Whether squared distances are whole numbers that float64 computes without rounding."""
+    """Whether all squared distances are whole numbers that float64 computes without rounding."""
     largest = float(np.abs(points).max())
     return 4 * largest**2 * points.shape[1] < LARGEST_WHOLE and bool((points % 1 == 0).all())
 
 
 def _squares_from(points: FloatArray) -> Callable[[int], FloatArray]:
-    """Squared Euclidean distances (N,) of all points from the one in a row, by a product."""
+    """A function of a row number: squared distances (N,) of all points from the point in this row.
+
+    It takes one product of the points with a vector.
+    """
     largest = float(np.abs(points).max())
     if 4 * largest**2 * points.shape[1] < LARGEST_WHOLE_32:
         points = points.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Johnson-Lindenstrauss maps: random matrices that nearly keep the distances of any bounded set."""
+"""Johnson-Lindenstrauss maps: random matrices that nearly preserve distances in bounded sets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     m : int
         Source dimension, the number of columns.
     rng : numpy Generator, int or None
-        Must be independent of all records; the map may be published.
+        Source of the entries. It must be independent of all records; the map can then be published.
 
     Returns
     -------
@@ -43,7 +43,20 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     """Sign map A: R^m -> R^k with independent entries +1/sqrt(k) or -1/sqrt(k), each with 1/2.
 
     E||A x||_2^2 = ||x||_2^2 for every x. The distortion bound of `jl_map` holds with another
-    constant; its identity for the width does not hold. Parameters and result are those of `jl_map`.
+    constant in place of 6.5. The identity for the width of the image does not hold.
+
+    Parameters
+    ----------
+    k : int
+        Target dimension, the number of rows.
+    m : int
+        Source dimension, the number of columns.
+    rng : numpy Generator, int or None
+        Source of the signs. It must be independent of all records; the map can then be published.
+
+    Returns
+    -------
+    (k, m) array
 
     References
     ----------

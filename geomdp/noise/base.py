@@ -1,4 +1,4 @@
-"""The noise distribution: what every member of this layer offers."""
+"""The protocol of noise distributions: the methods that all of them have."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from geomdp.privacy import SamplerStatus
 class Noise(Protocol):
     """A mean-zero distribution on R^m, added to the sum (not the mean) of answer vectors.
 
-    Working on sums keeps the noise independent of n: a mechanism divides by n at release, so
-    `with_n` redoes no geometry.
+    Noise on sums does not depend on the number n of records. A mechanism divides the noisy sums by
+    n at release, so the same noise serves every n.
     """
 
     @property
@@ -25,7 +25,7 @@ class Noise(Protocol):
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Exact, Approximate or Heuristic."""
+        """How exactly draws follow the distribution: `Exact`, `Approximate` or `Heuristic`."""
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Independent draws (size, m)."""

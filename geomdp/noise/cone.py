@@ -19,27 +19,30 @@ from geomdp.privacy import Exact
 class ConeNoise:
     """Z = T (r_1 (U_1 - a) - r_2 (U_2 - a)), U_i uniform on K, r_i ~ Gamma(r + 1, 1/rate).
 
-    r is the dimension of K. The vectors r_i (U_i, 1) have density proportional to
-    e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) changes it
-    by a factor of at most e^rate, because the shifted cone lies within the cone. So adding their
-    difference to the sum of (q, 1) over records is rate-DP for one record added or removed, and
-    2 rate-DP for one replaced.
-    Where the number of records is public, the last coordinate of the noise can be read off, and
-    subtracting a times it is post-processing. With a = 0 nothing is subtracted (X-CONE).
+    r is the dimension of K. Each vector r_i (U_i, 1) has density proportional to
+    e^(-rate * last coordinate) on the cone over {(q, 1) : q in K}. A shift by (q, 1) with q in K
+    changes this density by a factor of at most e^rate, because the shifted cone lies within the
+    cone. So the sum of (q, 1) over records, plus the difference of the two vectors, is rate-DP for
+    one record added or removed, and 2 rate-DP for one record replaced.
+
+    If the number of records is public, the last coordinate of the noise can be computed from the
+    noisy sum. To subtract a times this coordinate is then post-processing. With a = 0 nothing is
+    subtracted (X-CONE).
 
     Parameters
     ----------
     body : Body
-        K in R^k, with an exact uniform sampler and closed centroid.
+        K in R^k, with an exact uniform sampler and a closed centroid.
     rate : float
         Rate of the exponential weight, finite and above 0.
     centre : (k,) array
         The point a; the centroid of K gives the least noise.
     matrix : (m, k) sparse array, optional
-        T from the coordinates of K to the answers; by default the identity.
+        The map T from the coordinates of K to the answers; by default the identity.
     constant : (m,) array, optional
-        c in answers c + T q. Z then includes the noise (r_1 - r_2) c on the number of records times
-        c. Omit it where the number of records is public, or c = 0.
+        The c of answers c + T q. The sum of answers then contains c times the number of records,
+        and Z contains the noise (r_1 - r_2) c on that term. Leave it out if the number of records
+        is public, or if c = 0.
 
     Raises
     ------
@@ -72,7 +75,10 @@ class ConeNoise:
         self.matrix = matrix
         self.constant = None if constant is None else vector(constant, self.dimension, "constant")
         if self.constant is not None and self.centre.any():
-            raise ValueError("centre must be 0 with a constant: the count is then not public")
+            raise ValueError(
+                "centre must be 0 if there is a constant, because the number of records is then "
+                f"not public; got centre {self.centre}"
+            )
         self.effective_dimension = body.effective_dimension
 
     def __repr__(self) -> str:
@@ -106,18 +112,19 @@ class ConeNoise:
 
     @cached_property
     def moments(self) -> ImageMoments:
-        """Moments of U and T U, and the public points behind them."""
+        """Moments of U and T U; if they are estimated, also the public points they come from."""
         return ImageMoments(self.body, self.matrix)
 
     def _covariance_in_body(self) -> FloatArray:
         """2 (E r_1^2 E[(U - a)(U - a)^T] - (E r_1)^2 E[U - a] E[U - a]^T), (k, k)."""
         drift = self.body.centroid() - self.centre
-        # The drift is multiplied by E r_1^2 - (E r_1)^2 = (r + 1) / rate^2.
+        # The product drift drift^T is multiplied by E r_1^2 - (E r_1)^2 = (r + 1) / rate^2, and the
+        # covariance of U by E r_1^2 = (r + 1)(r + 2) / rate^2.
         factor = self.effective_dimension + 2
         return self._count_variance * (factor * self.moments.scatter() + np.outer(drift, drift))
 
     def covariance(self) -> FloatArray:
-        """Covariance matrix (m, m), exact or, where K has no closed second moment, estimated."""
+        """Covariance matrix (m, m); it is estimated if K has no closed second moment."""
         covariance, mean = self._covariance_in_body(), self._mapped(self.body.centroid())
         if self.matrix is not None:
             covariance = np.asarray(self.matrix @ (self.matrix @ covariance).T)
@@ -144,7 +151,7 @@ class ConeNoise:
 
     @property
     def _drift(self) -> FloatArray:
-        """What r_1 - r_2 multiplies: T (E U - a) and the constant, (m,)."""
+        """The vector T (E U - a) + c, (m,), which the noise contains r_1 - r_2 times on average."""
         moved = self._mapped(self.body.centroid() - self.centre)
         return moved if self.constant is None else moved + self.constant
 
@@ -155,8 +162,9 @@ class ConeNoise:
         return scaled(self.moments.energy, factor, along)
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2 = 2 (r + 1)(r + 2) / rate^2 E ||T (U - c)||_2^2 for a = c.
+        """E ||Z||_2^2, the trace of the covariance.
 
-        Exact where K has a closed second moment, else from 1024 public draws.
+        For a = E U and no constant, it is 2 (r + 1)(r + 2) / rate^2 E ||T (U - a)||_2^2. It is
+        exact if K has a closed second moment, and otherwise estimated from 1024 public draws.
         """
         return self._energy

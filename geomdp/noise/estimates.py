@@ -9,14 +9,14 @@ from geomdp.geometry.results import Estimate
 
 
 def mean_estimate(numbers: FloatArray) -> Estimate:
-    """Mean of independent `numbers` (n,), its standard error and its asymptotic 95% interval."""
+    """Mean of independent `numbers` (n,) with standard error and an asymptotic 95% interval."""
     value, stderr = float(numbers.mean()), float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
     # 1.96: the two-sided 95% quantile of the normal distribution.
     return Estimate(value, stderr, (value - 1.96 * stderr, value + 1.96 * stderr), len(numbers))
 
 
 def scaled(estimate: Estimate, factor: float, offset: float = 0.0) -> Estimate:
-    """The estimate of factor x + offset, factor at least 0."""
+    """The estimate of factor * x + offset from an estimate of x, for a factor of at least 0."""
     low, high = estimate.interval
     return Estimate(
         factor * estimate.value + offset,

@@ -11,22 +11,22 @@ from geomdp._validation import batch, finite_array, positive
 from geomdp.geometry.results import Estimate
 from geomdp.privacy import Exact
 
-#: Largest entry of basis^T basis - I at which columns still count as orthonormal: a basis from a
-#: singular value decomposition in float64 is orthonormal to about 1e-15 times its size.
+#: Columns count as orthonormal if no entry of basis^T basis - I has a larger modulus than this. A
+#: basis from a singular value decomposition in float64 has entries of about 1e-15 times its size.
 ORTHONORMALITY_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianNoise:
-    """Z = B g with g ~ N(0, sigma^2 I_r): density on span(B) prop. to exp(-||z||_2^2/(2 sigma^2)).
+    """Z = B g, g ~ N(0, sigma^2 I_r): density on span(B) proportional to e^(-||z||^2/(2 sigma^2)).
 
-    Added to sums that move by vectors of span(B) of Euclidean length at most D, it is
-    D^2/(2 sigma^2)-zCDP (GEN-2).
+    Suppose that sums of neighbours differ by vectors of span(B) of Euclidean length at most D. Then
+    the sums plus Z are D^2/(2 sigma^2)-zCDP (GEN-2).
 
     Parameters
     ----------
     basis : (m, r) array
-        Orthonormal columns B that span the public subspace the noise lives in.
+        Orthonormal columns B. They span the public subspace that contains the noise.
     scale : float
         Standard deviation sigma along every direction of the subspace, in units of sums.
 
@@ -62,7 +62,7 @@ class GaussianNoise:
 
     @property
     def effective_dimension(self) -> int:
-        """Dimension r of the subspace the noise lives in."""
+        """Dimension r of the subspace that contains the noise."""
         return int(self.basis.shape[1])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -74,7 +74,7 @@ class GaussianNoise:
         return self.scale**2 * (self.basis @ self.basis.T)
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate, sigma^2 times the squared row of B: (m,)."""
+        """Variance of each coordinate (m,): sigma^2 times the squared length of the row of B."""
         return np.asarray(self.scale**2 * (self.basis**2).sum(axis=1))
 
     def second_moment(self) -> Estimate:

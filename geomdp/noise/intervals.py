@@ -1,4 +1,4 @@
-"""How far noise moves each answer: half-widths of intervals known before any data (X-INT)."""
+"""How far noise moves each answer: half-widths of intervals, computed without records (X-INT)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from geomdp.noise.image_moments import DRAWS
 from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.paired import PairedNoise
 
-#: Least number of public draws behind a quantile. The coverage of the interval then varies by
-#: (0.05 * 0.95 / 2000)^(1/2) = 0.5% around 95%, over the choice of the draws.
+#: Least number of public draws from which a quantile is computed. The coverage of the interval then
+#: varies by (0.05 * 0.95 / 2000)^(1/2) = 0.5% around 95%, over the choice of the draws.
 LEAST_DRAWS = 1999
-#: Draws above a quantile: one that rests on fewer would vary a lot with the draws.
+#: Least number of draws above the quantile. With fewer, the quantile would vary a lot with the
+#: draws.
 EXCEEDANCES = 20
-#: Draws of noise that take two points each of those behind the variances.
+#: Number of draws of noise that can be made from the points with which the variances were
+#: estimated. Each draw takes two of these points.
 REPLAYED = DRAWS // 2
 #: Entries of the draws held at once: 64 MiB of float64.
 BLOCK_ENTRIES = 1 << 23
@@ -41,13 +43,13 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     noise : Noise
         Z on R^m, in units of sums.
     confidence : float
-        1 - beta, above 0 and below 1.
+        The probability 1 - beta, above 0 and below 1.
 
     Returns
     -------
     (m,) array
-        Half-widths, in units of sums: closed for Laplace and Gaussian noise, otherwise an order
-        statistic of |Z_j| over public draws.
+        The c_j, in units of sums. They have a closed form for Laplace and Gaussian noise. For other
+        noise they are order statistics of |Z_j| over public draws.
 
     Raises
     ------
@@ -56,17 +58,19 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 
     Notes
     -----
-    Of B independent draws and the release, the release is equally likely to have any rank. So the
-    k-th smallest of B draws with k = ceil((B + 1) confidence) covers it with probability at least
-    k / (B + 1) >= confidence, exactly, over draws and release together. For a Markov chain this
-    holds only as far as the chain has mixed. Cost: B = max(1999, 20 / beta) draws.
+    Among B independent public draws and the noise of the release, the latter is equally likely to
+    have any rank. So the k-th smallest |Z_j| of B draws, with k = ceil((B + 1) confidence), is at
+    least as large as the noise of the release with probability at least k / (B + 1) >= confidence.
+    This probability is over the public draws and the release together. For a Markov chain it holds
+    only as far as the chain has mixed. Cost: B = max(1999, 20 / beta) draws.
 
-    Noise on a cut `TableMoments`, of which a draw takes a hundred tries, is drawn from the 1024
-    public points of the body behind its variances, two for each of B = 512 draws, where that leaves
-    20 draws above the quantile (confidence up to 0.96). Given the draws, the coverage then varies
-    by 1.0% around 95%, over the choice of the draws, and not by 0.5%; the half-widths vary by 4%,
-    and not by 2%. These points may come from the user's cache, which a checksum guards against
-    damage, but nothing against those who may write to it.
+    A uniform point of a cut `TableMoments` takes a hundred tries. Draws of noise on such a body are
+    therefore made from the 1024 public points with which its variances were estimated: B = 512
+    draws of two points each. This is done if it leaves 20 draws above the quantile (confidence up
+    to 0.96). Over the choice of the public draws, the coverage then varies by 1.0% around 95%
+    instead of 0.5%, and the half-widths vary by 4% instead of 2%. The points can come from the
+    user's cache. A checksum protects them against damage, but nothing protects them against someone
+    who can write to the cache.
 
     References
     ----------
@@ -88,11 +92,28 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
 
 
 def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
-    """The c_j with P(|Z_j| <= c_j for all j) >= confidence, c_j proportional to the deviation.
+    """The c_j with P(|Z_j| <= c_j for all j) >= confidence, proportional to standard deviations.
 
-    c_j = c s_j, s_j the standard deviation of Z_j and c the quantile of max |Z_j| / s_j: closed for
-    Laplace noise, otherwise an order statistic over public draws. Parameters, errors and cost are
-    those of `half_widths` (X-INT).
+    c_j = c s_j, where s_j is the standard deviation of Z_j and c is a quantile of max |Z_j| / s_j.
+    The quantile has a closed form for Laplace noise. For other noise it is an order statistic over
+    public draws, see the notes of `half_widths` (X-INT).
+
+    Parameters
+    ----------
+    noise : Noise
+        Z on R^m, in units of sums.
+    confidence : float
+        The probability 1 - beta, above 0 and below 1.
+
+    Returns
+    -------
+    (m,) array
+        The c_j, in units of sums.
+
+    Raises
+    ------
+    ValueError
+        If `confidence` is not between 0 and 1.
     """
     beta = 1 - probability(confidence, "confidence")
     if isinstance(noise, LaplaceNoise):
@@ -101,7 +122,8 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
         return np.full(noise.dimension, -noise.scale * math.log(single))
     deviations = np.sqrt(noise.variances())
     moving = deviations > 0
-    # Use fresh draws even if there are known points, because s_j depends on those points.
+    # Use fresh draws, not the points with which the s_j were estimated, because the draws must be
+    # independent of the s_j.
     draws, rank = _fresh_order_statistic(beta)
     maxima = np.concatenate(
         [
@@ -113,7 +135,7 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
 
 
 def order_statistic(noise: Noise, beta: float) -> tuple[int, int]:
-    """Number B of draws behind `half_widths`, and the rank k of the quantile from the smallest."""
+    """Number B of draws for `half_widths`, and the rank k of the quantile from the smallest."""
     if _is_slow(noise) and beta * REPLAYED >= EXCEEDANCES:
         return REPLAYED, _rank(REPLAYED, beta)
     return _fresh_order_statistic(beta)
@@ -129,7 +151,7 @@ def _rank(draws: int, beta: float) -> int:
 
 
 def _is_slow(noise: Noise) -> TypeGuard[PairedNoise | ConeNoise]:
-    """Whether a draw takes many tries, and the variances have needed points of the body."""
+    """Whether a draw takes many tries. The variances are then estimated from points of the body."""
     if not isinstance(noise, PairedNoise | ConeNoise):
         return False
     return isinstance(noise.body, TableMoments) and noise.body.cut
@@ -140,12 +162,12 @@ def _replayed(noise: PairedNoise | ConeNoise) -> FloatArray:
 
     The centroid of the body is 0, so the points need not be centred.
     """
-    # Another stream than that of the points, so that the radii are independent of them.
+    # Use another stream than that of the points, so that the radii are independent of the points.
     return noise.sample_at(np.random.default_rng([PUBLIC_SEED, 1]), noise.moments.draws)
 
 
 def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
-    """Public draws (b, m) of the noise, `draws` rows in all, never many at once."""
+    """Public draws (b, m) of the noise in blocks of limited size, `draws` rows in all."""
     rng = np.random.default_rng(PUBLIC_SEED)
     rows = max(1, BLOCK_ENTRIES // noise.dimension)
     for start in range(0, draws, rows):
@@ -153,7 +175,7 @@ def _blocks(noise: Noise, draws: int) -> Iterator[FloatArray]:
 
 
 def _largest(noise: Noise, draws: int, count: int) -> FloatArray:
-    """The `count` largest |Z_j| over public draws, per coordinate: (count, m), row 0 the least."""
+    """The `count` largest |Z_j| over public draws, for each j: (count, m); row 0 has the least."""
     kept = np.empty((0, noise.dimension))
     for block in _blocks(noise, draws):
         kept = np.concatenate([kept, np.abs(block)])

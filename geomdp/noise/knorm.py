@@ -17,17 +17,17 @@ from geomdp.geometry.sampling.samplers import UniformSampler
 from geomdp.noise.estimates import mean_estimate, scaled
 from geomdp.privacy import SamplerStatus
 
-#: Draws behind an estimated E ||U||^2: where ||U||^2 varies by 10% to 30%, as it does in dimension
-#: 10 to 100, the root mean squared error is then known to about 0.3%.
+#: Number of draws from which E ||U||^2 is estimated. In dimensions 10 to 100, ||U||^2 varies by 10%
+#: to 30%, and the root mean squared error is then known to about 0.3%.
 MOMENT_DRAWS = 2048
 
 
 class KNormNoise:
     """Z with density proportional to exp(-epsilon ||z||_K) on the span of a symmetric body K.
 
-    Drawn as Z = R U with R ~ Gamma(r + 1, 1/epsilon) and U uniform on K, r the dimension of K.
-    Added to sums that move by vectors of K, it is epsilon-DP: a shift by v changes the log-density
-    by at most epsilon ||v||_K (JL-L14).
+    A draw is Z = R U with R ~ Gamma(r + 1, 1/epsilon) and U uniform on K, where r is the dimension
+    of K. Suppose that sums of neighbours differ by vectors of K. Then the sums plus Z are
+    epsilon-DP, because a shift by v changes the log-density by at most epsilon ||v||_K (JL-L14).
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class KNormNoise:
     Raises
     ------
     ValueError
-        If `epsilon` is out of range, K is not known to be symmetric or is the single point 0.
+        If `epsilon` is out of range, or K is not known to be symmetric or is the single point 0.
 
     References
     ----------
@@ -77,7 +77,7 @@ class KNormNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Status of the uniform sampler: the radius R is drawn exactly."""
+        """Status of the sampler of U, because the radius R is drawn exactly."""
         return self.uniform.status
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -98,12 +98,12 @@ class KNormNoise:
 
     @cached_property
     def _closed_moment(self) -> FloatArray | None:
-        """E U U^T (m, m) where the body has it in closed form."""
+        """E U U^T (m, m) if the body has it in closed form; else None."""
         return self.body.second_moment() if self.body.implements(Body.second_moment) else None
 
     @cached_property
     def _known_variances(self) -> FloatArray | None:
-        """E U_j^2 (m,) where the body gives them without the second moment (m, m)."""
+        """E U_j^2 (m,) if the body computes it without the matrix E U U^T; else None."""
         if not isinstance(self.body, SimplexDifference):
             return None
         return self.body.image_moments(sp.eye_array(self.dimension, format="csr"))
@@ -111,7 +111,8 @@ class KNormNoise:
     def covariance(self) -> FloatArray:
         """Covariance matrix (r + 1)(r + 2) / epsilon^2 E U U^T, (m, m).
 
-        Exact where the body has a closed second moment, else from 2048 public draws.
+        It is exact if the body has a closed second moment, and otherwise estimated from 2048 public
+        draws.
         """
         moment = self._closed_moment
         if moment is None:
@@ -131,7 +132,7 @@ class KNormNoise:
         return mean_estimate((self._public_draws**2).sum(axis=1))
 
     def variances(self) -> FloatArray:
-        """Variance of each coordinate (m,), exact or estimated as `covariance` is."""
+        """Variance of each coordinate (m,), exact if `covariance` is."""
         if self._known_variances is not None:
             return self._radial_factor * self._known_variances
         return np.diag(self.covariance()).copy()
@@ -139,7 +140,7 @@ class KNormNoise:
     def image_variances(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
         """Variance of each coordinate of T Z for T (p, m): (p,)."""
         if isinstance(self.body, SimplexDifference):
-            # Without the covariance, which takes 150 MB for counts of 4320 cells.
+            # The covariance is not formed: it would take 150 MB for counts of 4320 cells.
             return self._radial_factor * self.body.image_moments(matrix)
         half = np.asarray(matrix @ self.covariance())
         products = matrix.multiply(half) if sp.issparse(matrix) else matrix * half
@@ -148,15 +149,17 @@ class KNormNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = (r + 1)(r + 2) / epsilon^2 E ||U||_2^2 (JL-L14).
 
-        Exact where the body has a closed second moment; else the estimate given, or one from 2048
-        public draws, with the standard error of independent draws and their 95% interval.
+        It is `squared_length` times the factor if that was given. Otherwise it is exact if the body
+        has a closed second moment, and estimated from 2048 public draws if not. The estimate has
+        the standard error of independent draws and a 95% interval.
         """
         return scaled(self._squared_length, self._radial_factor)
 
     def log_density_ratio(self, points: FloatArray, shifts: FloatArray) -> FloatArray:
         """log f(z) - log f(z - s) for rows z of `points` and s of `shifts`, both (b, m): (b,).
 
-        The density is that on the span of K; rows must lie in it. Needs the gauge of K.
+        f is the density of Z on the span of K. Points and shifts must lie in this span. K needs a
+        gauge.
         """
         points = batch(points, self.dimension, "points")
         shifts = batch(shifts, self.dimension, "shifts")

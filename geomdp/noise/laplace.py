@@ -16,8 +16,9 @@ from geomdp.privacy import Exact
 class LaplaceNoise:
     """Independent Lap(b) in each of m coordinates: density (2b)^-m exp(-||z||_1 / b).
 
-    The K-norm distribution of the l1 ball of radius b epsilon, drawn coordinate by coordinate
-    (JL-L14). Added to sums with l1 sensitivity D, it is D/b-differentially private (GEN-3).
+    This is K-norm noise of the l1 ball of radius b epsilon, for any epsilon > 0, drawn coordinate
+    by coordinate (JL-L14). Suppose that sums of neighbours differ by at most D in the l1 norm. Then
+    the sums plus Z are D/b-differentially private (GEN-3).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Mapped noise: independent parts, each carried to the answers by a linear map."""
+"""Mapped noise: a sum of independent parts, each of which is the image of a noise."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from geomdp.noise.laplace import LaplaceNoise
 from geomdp.noise.recursive import combined_status
 from geomdp.privacy import SamplerStatus
 
-#: Public draws behind an estimated second moment, whose relative error is then a few percent.
+#: Number of public draws from which a second moment is estimated. Its relative error is then a few
+#: percent.
 DRAWS = 1024
 
 
@@ -94,7 +95,7 @@ class Part:
     matrix : (m, p) array, sparse array or `ImplicitMap`
         The map to the answers.
     energy : float, optional
-        E ||T Z||_2^2, where it is known; otherwise computed from the covariance.
+        E ||T Z||_2^2, if it is known; otherwise it is computed from the covariance.
     """
 
     noise: Noise
@@ -108,9 +109,9 @@ class Part:
 class MappedNoise:
     """Z = sum over i of T_i Z_i, the Z_i independent.
 
-    Let y_i be measurements that are linear in the records, with y_i + Z_i epsilon_i-DP. If the
-    answers are sum T_i y_i plus public numbers, then the answers plus Z are post-processing of the
-    composition of all measurements.
+    Let y_i be sums over records such that y_i + Z_i is epsilon_i-DP. If the answers are sum T_i y_i
+    plus public numbers, then the answers plus Z are post-processing of all noisy measurements
+    y_i + Z_i. By composition, they are (sum of epsilon_i)-DP.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ class MappedNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Exact if all parts are; else the combined status of the parts (SAM-1)."""
+        """`Exact` if all parts are; else the combined status of the parts (SAM-1)."""
         return combined_status([part.noise.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -169,10 +170,10 @@ class MappedNoise:
         return [_variances(part) for part in self.parts]
 
     def second_moment(self) -> Estimate:
-        """E ||Z||_2^2: the sum of tr(T_i Cov(Z_i) T_i^T), exact if all covariances are.
+        """E ||Z||_2^2, the sum of tr(T_i Cov(Z_i) T_i^T); exact if all covariances are.
 
-        A part whose covariance is estimated is estimated from 1024 public draws, with their
-        standard error; the interval is an asymptotic 95% interval.
+        The term of a part without an exact covariance is estimated from 1024 public draws. The
+        interval is an asymptotic 95% interval.
         """
         return self._second_moment
 
@@ -201,7 +202,7 @@ def _variances(part: Part) -> FloatArray:
     if isinstance(matrix, ImplicitMap):
         return matrix.image_variances(part.noise)
     if isinstance(part.noise, LaplaceNoise):
-        # A diagonal covariance, too large to write out for many measurements.
+        # The covariance is diagonal, and too large to write out if there are many measurements.
         squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)
         return np.asarray(squares @ part.noise.variances())
     if isinstance(part.noise, KNormNoise):

@@ -16,13 +16,15 @@ from geomdp.noise.mapped import MappedNoise
 from geomdp.noise.paired import PairedNoise
 from geomdp.noise.recursive import RecursiveNoise
 
-#: Noise with a symmetric log-concave density.
+#: Classes of noise with symmetric log-concave densities.
 LOG_CONCAVE = (LaplaceNoise, GaussianNoise, KNormNoise, ConeNoise, PairedNoise, RecursiveNoise)
-#: Steps of the upper sum of an integral: it overestimates by some tenths of a per cent.
+#: Number of steps of the upper sum of an integral. The sum is too large by some tenths of a
+#: percent.
 STEPS = 1 << 12
-#: The tail is cut off this far beyond exponent ln m; the rest, of weight e^-40, is bounded apart.
+#: The integral is cut off where the exponent is ln m plus this number. The rest has a weight of
+#: e^-40 and is bounded separately.
 REACH = 40.0
-#: Standard deviations are rounded up to this many digits, so that coordinates form few groups.
+#: Standard deviations are rounded up to this many digits, so that there are few different ones.
 DIGITS = 4
 
 
@@ -68,16 +70,18 @@ def _log_concave(noise: Noise) -> bool:
 def log_concave_maximum(deviations: FloatArray) -> float:
     """Upper bound on E max over i of |X_i| for symmetric log-concave X_i of given deviations.
 
-    G(t) = P(|X| > t) is log-concave with G(0) = 1. If G(t) = e^-c, then G(u) >= e^(-c u / t) for
-    u <= t, and E X^2 = 2 integral of u G(u) >= 2 (t / c)^2 (1 - (1 + c) e^-c). So
+    For one X = X_i with standard deviation sigma, G(t) = P(|X| > t) is log-concave with G(0) = 1.
+    If G(t) = e^-c, then G(u) >= e^(-c u / t) for u <= t, and
+    E X^2 = 2 integral of u G(u) du >= 2 (t / c)^2 (1 - (1 + c) e^-c). So
 
         P(|X| > s(c) sigma) <= e^-c,    s(c) = c / (2 (1 - (1 + c) e^-c))^(1/2),
 
-    and E max is at most the integral over t of min{1, sum of these tails at t}. The X_i may depend
-    on each other.
+    and E max over i of |X_i| is at most the integral over t of min{1, sum over i of these bounds on
+    P(|X_i| > t)}. The X_i need not be independent.
 
-    `deviations` are the sigma_i >= 0, (m,). The result is rounded up: an upper sum over steps, and
-    beyond the last step the tail e^(-c t / (s sigma)), which is a bound because c / s(c) increases.
+    `deviations` are the sigma_i >= 0, (m,). The result is an upper bound on this integral: an upper
+    sum over steps and, beyond the last step c, the integral of e^(-c t / (s(c) sigma)). The latter
+    bounds the tail because c / s(c) increases.
     """
     largest = float(deviations.max(initial=0.0))
     if largest == 0:
@@ -93,7 +97,7 @@ def log_concave_maximum(deviations: FloatArray) -> float:
     heights = np.linspace(0.0, limits[-1], STEPS + 1)
     tails = np.zeros(STEPS + 1)
     for share, count in zip(shares, counts, strict=True):
-        # Rounded down: the exponent of the last limit at or below t / sigma.
+        # Use the exponent of the last limit at or below t / sigma, which rounds the exponent down.
         place = np.searchsorted(limits, heights / share, side="right") - 1
         tails += count * np.exp(-exponents[np.maximum(place, 0)])
     body = np.minimum(tails[:-1], 1.0).sum() * heights[1]

@@ -1,4 +1,4 @@
-"""Paired noise: the difference of two uniform points of a body, at one common radius."""
+"""Paired noise: the difference of two uniform points of a body, times one common random radius."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class PairedNoise:
     """Z = R T (U_1 - U_2), U_i uniform on K in R^k, R ~ Gamma(2 k + 1, 1 / epsilon).
 
     R (U_1, U_2, 1) has density proportional to e^(-epsilon t), t the last coordinate, on the cone
-    over {(q, q', 1) : q, q' in K}. A shift by (q, q', 1) stays in that cone and costs a factor
-    e^epsilon. Replacing a record with answers T q' by one with answers T q is such a shift, so the
-    sum of answers plus Z is epsilon-DP. `ConeNoise` takes two independent cones with rate
-    epsilon / 2 instead; the common radius here saves one dimension, and the squared error is
-    (k + 1/2) / (k + 2) times theirs.
+    over {(q, q', 1) : q, q' in K}. A shift by (q, q', 1) maps this cone into itself and changes the
+    density by a factor of at most e^epsilon. To replace a record with answers T q' by one with
+    answers T q changes the sum of answers by T (q - q'), the image of such a shift. So the sum of
+    answers plus Z is epsilon-DP. `ConeNoise` of rate epsilon / 2 has the same guarantee, with two
+    independent radii. The squared error here is (k + 1/2) / (k + 2) times the squared error there.
 
     Parameters
     ----------
@@ -31,16 +31,17 @@ class PairedNoise:
     epsilon : float
         Privacy loss of one replaced record, finite and above 0.
     matrix : (m, k) sparse array
-        T from the coordinates of K to the answers.
+        The map T from the coordinates of K to the answers.
 
     Raises
     ------
     ValueError
-        If `epsilon` is out of range, K has no exact sampler or is flat, or `matrix` does not fit.
+        If `epsilon` is out of range, K has no exact sampler or is lower-dimensional, or `matrix`
+        does not fit.
 
     References
     ----------
-    Formula sheet X-CONE, JL-L14: K-norm noise of the body K x K, mapped by (q, q') -> T (q - q').
+    Formula sheet X-CONE, JL-L14.
     """
 
     sampler = Exact()
@@ -55,7 +56,7 @@ class PairedNoise:
         self.body = body
         self.epsilon = positive(epsilon, "epsilon")
         self.matrix = matrix
-        #: Moments of U and T U, and the public points behind them.
+        #: Moments of U and T U; if they are estimated, also the public points they come from.
         self.moments = ImageMoments(body, matrix)
 
     def __repr__(self) -> str:
@@ -89,7 +90,7 @@ class PairedNoise:
         return 2 * (2 * k + 1) * (2 * k + 2) / self.epsilon**2
 
     def covariance(self) -> FloatArray:
-        """2 E R^2 T Cov(U) T^T (m, m); exact or, where K has no second moment, estimated."""
+        """2 E R^2 T Cov(U) T^T (m, m); estimated if K has no closed second moment."""
         scatter = self.moments.scatter()
         return self._factor * np.asarray(self.matrix @ (self.matrix @ scatter).T)
 
@@ -100,6 +101,6 @@ class PairedNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = 2 (2 k + 1)(2 k + 2) / epsilon^2 E ||T (U - E U)||_2^2.
 
-        Exact where K has a closed second moment, else from 1024 public draws.
+        It is exact if K has a closed second moment, and otherwise estimated from 1024 public draws.
         """
         return scaled(self.moments.energy, self._factor)

@@ -18,13 +18,13 @@ from geomdp.privacy import Approximate, Exact, Heuristic, SamplerStatus
 class RecursiveNoise:
     """Z = sum over i of B_i P_i Z_i, Z_i with density proportional to exp(-epsilon_i ||z||_{K_i}).
 
-    The columns of B_i are an orthonormal basis of the subspace V_i; the V_i are orthogonal to each
-    other. P_i maps the space of the body K_i onto coordinates of V_i. Z is added to sums of
-    answers, which differ by vectors of K between neighbours. K_i contains the projection of K on
-    its space, so K-norm noise of K_i makes the projection of the sums epsilon_i-DP, and the part of
-    the result in V_i is post-processing of that. By composition Z gives (sum of epsilon_i)-DP. The
-    epsilon_i are proportional to A_i^(1/3), where A_i is the energy of level i at epsilon = 1; this
-    minimises E ||Z||_2^2 (JL-SPLIT).
+    The columns of B_i are an orthonormal basis of the subspace V_i, and the V_i are orthogonal to
+    each other. P_i maps the space of the body K_i onto coordinates of V_i. Z is added to sums of
+    answers, and the sums of neighbours differ by vectors of a body K. K_i contains the projection
+    of K on the space of K_i. So K-norm noise of K_i makes the projection of the sums epsilon_i-DP,
+    and the component of the result in V_i is post-processing of this projection. By composition,
+    the sums plus Z are (sum of epsilon_i)-DP. The epsilon_i are proportional to A_i^(1/3), where
+    A_i is E ||B_i P_i Z_i||_2^2 at epsilon_i = 1. This choice minimises E ||Z||_2^2 (JL-SPLIT).
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class RecursiveNoise:
     def __init__(self, levels: Sequence[Level], epsilon: float) -> None:
         if not levels or len({len(level.basis) for level in levels}) != 1:
             raise ValueError(
-                f"levels must be a list of at least one, all in the same R^m, got {levels!r}"
+                f"levels must be a list of at least 1 level, all in the same R^m, got {levels!r}"
             )
         self.levels = tuple(levels)
         self.epsilon = positive(epsilon, "epsilon")
@@ -63,7 +63,7 @@ class RecursiveNoise:
 
     @cached_property
     def split(self) -> FloatArray:
-        """epsilon_i = epsilon A_i^(1/3) / sum of A_j^(1/3) of each level (JL-SPLIT)."""
+        """The epsilon_i = epsilon A_i^(1/3) / sum over j of A_j^(1/3), one per level (JL-SPLIT)."""
         shares = np.cbrt([level.energy.value for level in self.levels])
         return np.asarray(self.epsilon * shares / shares.sum())
 
@@ -82,7 +82,7 @@ class RecursiveNoise:
 
     @property
     def sampler(self) -> SamplerStatus:
-        """Status of the sampler: that of its levels together, see `combined_status`."""
+        """The combined status of the samplers of all levels, see `combined_status`."""
         return combined_status([part.sampler for part in self.parts])
 
     def sample(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -109,7 +109,7 @@ class RecursiveNoise:
     def second_moment(self) -> Estimate:
         """E ||Z||_2^2 = sum of A_i / epsilon_i^2 = (sum of A_i^(1/3))^3 / epsilon^2 (JL-SPLIT).
 
-        Exact if the A_i are. Estimated A_i come from one public random stream and may be
+        It is exact if the A_i are. Estimated A_i come from one public random stream, so they can be
         correlated. Their standard errors and the ends of their intervals are therefore added, which
         gives an upper bound on the standard error of the sum.
         """
@@ -157,8 +157,8 @@ class RecursiveNoise:
 def combined_status(statuses: Sequence[SamplerStatus]) -> SamplerStatus:
     """Status of several independent draws together.
 
-    Heuristic if one of them is. Otherwise the proved distances in total variation add up (SAM-1);
-    if all draws are exact, so is the whole.
+    It is `Heuristic` if one of them is, and `Exact` if all of them are. Otherwise it is
+    `Approximate`, and the proved distances in total variation are added up (SAM-1).
     """
     doubts = dict.fromkeys(s.reason for s in statuses if isinstance(s, Heuristic))
     if doubts:

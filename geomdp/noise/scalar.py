@@ -1,4 +1,4 @@
-"""Noise on single numbers and comparisons: exact, or simulated in float64 from a seed."""
+"""Noise on single numbers and on comparisons: exact, or simulated in float64 from a seed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from geomdp.noise.exact.laplace_numbers import (
 )
 from geomdp.privacy.guarantees import DECIDED_ARITHMETIC, FLOAT64_CAVEAT
 
-#: Number of values searched first for one that reaches the threshold. The number is doubled until
-#: one is found.
+#: Number of values that are searched first for one that reaches the threshold. The next search
+#: covers twice as many values, and so on.
 FIRST_WINDOW = 64
 
 
 class Values(Protocol):
-    """Some number k of noisy values that can only be compared with thresholds."""
+    """A list of k noisy values that can only be compared with thresholds."""
 
     def first_reaching(self, begin: int, threshold: Any) -> int:
-        """Index of the first number from `begin` on that is >= `threshold`; k if there is none."""
+        """Index of the first value from `begin` on that is >= `threshold`; k if there is none."""
 
 
 class ScalarNoise(Protocol):
@@ -36,10 +36,10 @@ class ScalarNoise(Protocol):
 
     @property
     def arithmetic(self) -> str:
-        """Caveat on arithmetic for guarantees of mechanisms that use this noise (SAM-6)."""
+        """What guarantees of mechanisms with this noise must say about arithmetic (SAM-6)."""
 
     def threshold(self, value: float, scale: float) -> Any:
-        """`value` + Lap(scale), as an argument of `reaches` and `Values.first_reaching`."""
+        """`value` + Lap(scale), for use in `reaches` and `Values.first_reaching` only."""
 
     def reaches(self, value: ExactNumber, scale: float, threshold: Any) -> bool:
         """Whether `value` + Lap(scale) is at least `threshold`."""
@@ -103,8 +103,8 @@ class _FloatValues:
     def first_reaching(self, begin: int, threshold: float) -> int:
         """See `Values`.
 
-        Windows of doubling size are searched, so the cost is proportional to the number of values
-        up to the first that reaches the threshold.
+        Windows of values are searched, each twice as long as the one before. So the cost is
+        proportional to the number of values up to the first that reaches the threshold.
         """
         window = FIRST_WINDOW
         while begin < len(self._noisy):
@@ -159,7 +159,7 @@ class ExactNoise(NotCopied):
         exact: Callable[[int], ExactNumber],
         scale: float,
     ) -> int:
-        """As `noisy_argmax`, of the exact scores, which floats are near: see `exact_argmax`."""
+        """`noisy_argmax` for exact scores, of which `near` are floats: see `exact_argmax`."""
         self._require_own_process()
         return exact_argmax(near, errors, exact, scale)
 

@@ -1,4 +1,4 @@
-"""Error against the number of records, for a workload of one's own."""
+"""A figure of the error against the number of records, for any workload."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ if TYPE_CHECKING:
 
 #: Markers tell curves apart without any colour.
 MARKERS = ("o", "s", "v", "D", "^", "P", "X")
-#: Pairs of a colour and a marker; the shift gives different pairs to more than seven noises.
+#: Pairs of a colour and a marker. All pairs differ, so there are enough for more than seven noises.
 LOOKS = tuple(
     (colour, MARKERS[(i + shift) % len(MARKERS)])
     for shift in range(len(MARKERS))
     for i, colour in enumerate(COLOURS)
 )
-#: Room for markers at the ends of the axis.
+#: Factor by which the axis of n extends beyond the first and the last n, so that markers fit.
 EDGE = 1.06
 #: Largest ratio to the least error that the lower panel shows, and its ticks.
 MOST_RATIO, RATIO_TICKS = 4.0, (1, 1.1, 1.2, 1.5, 2, 3, 4)
 PROJECTED_MARKER, DASHED = "d", (0, (4, 2))
 EXCLUDED_COLOUR = "#D9D9D9"
-#: Two-sided 95% interval of a normal distribution, in standard errors.
+#: Half-width of a two-sided 95% interval of a normal distribution, in standard errors.
 BAND = 1.96
 
 
 @dataclass(frozen=True, repr=False)
 class ErrorCurve:
-    """A figure of error against n with the numbers in it.
+    """A figure of the error against n, with the numbers that it shows.
 
     Parameters
     ----------
     table : DataFrame
-        As from `geomdp.advice.error_table`.
+        A table as from `geomdp.advice.error_table`.
     figure : Figure
-        Drawn from `table` alone.
+        The figure, drawn from `table` alone.
     """
 
     table: pd.DataFrame
     figure: Figure
 
     def __repr__(self) -> str:
-        """How many curves, and the range of n."""
+        """The number of curves and the range of n."""
         numbers = self.table["n"]
         curves = self.table["curve"].nunique()
         return f"ErrorCurve({curves} curves, n from {numbers.min()} to {numbers.max()})"
@@ -64,7 +64,7 @@ class ErrorCurve:
         return self.encoded()[".svg"].decode()
 
     def encoded(self) -> dict[str, bytes]:
-        """Contents of the files of this curve by the ends of their names: .png, .svg and .csv."""
+        """The contents of three files, under the keys ".png", ".svg" and ".csv"."""
         contents = {}
         metadata: dict[str, dict[str, str | None]] = {
             "png": {"Software": None},
@@ -90,18 +90,19 @@ def error_curve(
     rng: RandomState = 0,
     title: str = "",
 ) -> ErrorCurve:
-    """Draw error against n for every mechanism that applies, above what none of them can reach.
+    """Draw the error against n for every mechanism that applies, and the errors none can reach.
 
-    Curves are predictions, made without any records. Dashed ones belong to mechanisms with a
-    heuristic sampler, which carry no guarantee. The shaded region is proved to be out of reach of
-    every mechanism with this guarantee. Markers with bars are measurements, if there are `records`.
+    Curves are predictions, which are made without records. Dashed curves belong to mechanisms with
+    a heuristic sampler, which have no guarantee. It is proved that no mechanism with this guarantee
+    has an error in the shaded region. Markers with bars are errors measured on `records`, if these
+    are given.
 
     Parameters
     ----------
     workload : Workload
         m queries.
     ns : sequence of int
-        Numbers of records, at least two, increasing.
+        Numbers of records: at least two, in increasing order.
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee of every mechanism.
     exact_only : bool
@@ -109,12 +110,13 @@ def error_curve(
     adjacency : Adjacency
         Neighbour relation.
     records : array or DataFrame, optional
-        Public or synthetic records in the encoding of ``workload.universe``, on which errors are
-        measured: see Notes.
+        Public or synthetic records in the encoding of ``workload.universe``. Errors are measured on
+        them, see Notes.
     rng : Generator, int or None
         Randomness of the measurements.
     title : str
-        Title of the figure; by default the numbers of queries and of the guarantee.
+        Title of the figure; by default the number of queries. The guarantee and the adjacency are
+        appended.
 
     Returns
     -------
@@ -132,9 +134,9 @@ def error_curve(
 
     Notes
     -----
-    Privacy: without `records` the result depends on public arguments only. With them, the measured
-    errors are not private, whatever the guarantee of the mechanisms: no noise protects them, and a
-    ledger does not count them. They may be published if the records may.
+    Privacy: without `records`, the result depends on public arguments only. With `records`, the
+    measured errors are not private, although the mechanisms are: no noise is added to the errors,
+    and no ledger pays for them. Publish them only if the records are public.
     """
     table = error_table(
         workload,
@@ -150,7 +152,7 @@ def error_curve(
 
 
 def draw_table(table: pd.DataFrame, title: str) -> Figure:
-    """Figure of a table as from `geomdp.advice.error_table`."""
+    """The figure of a table as from `geomdp.advice.error_table`."""
     from matplotlib.figure import Figure
 
     of = {what: table[table.quantity == what.value] for what in Quantity}
@@ -194,7 +196,7 @@ def _draw_ratios(axes: Axes, predicted: pd.DataFrame, looks: dict[str, tuple[str
 
 
 def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:
-    """A curve of predictions: thin and unmarked if projected, dashed if heuristic."""
+    """Draw a curve of predictions: thin and without markers if projected, dashed if heuristic."""
     first = points.iloc[0]
     colour, marker = look
     plain, dashed = first.curve == first.noise, first.sampler != str(Exact())
@@ -213,7 +215,7 @@ def _draw_predicted(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> 
 
 
 def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> None:
-    """White markers, with bars of 1.96 standard errors on either side."""
+    """Draw white markers, with bars of 1.96 standard errors on either side."""
     first = points.iloc[0]
     colour, marker = look
     axes.errorbar(
@@ -231,13 +233,13 @@ def _draw_measured(axes: Axes, points: pd.DataFrame, look: tuple[str, str]) -> N
 
 
 def least_predicted(table: pd.DataFrame, n: int) -> pd.Series[Any]:
-    """The row of a table as from `geomdp.advice.error_table` that errs least with n records."""
+    """The row with the least predicted error for n records, of a table of `error_table`."""
     there = table[(table.quantity == Quantity.PREDICTED.value) & (table.n == n)]
     return there.iloc[int(there.rmse.argmin())]
 
 
 def _draw_least(axes: Axes, table: pd.DataFrame) -> None:
-    """A star, named in the legend, at the least predicted error of both ends."""
+    """Draw stars at the least predicted errors for the smallest and the largest n."""
     predicted = table[table.quantity == Quantity.PREDICTED.value]
     for n in (predicted.n.min(), predicted.n.max()):
         best = least_predicted(table, n)
@@ -248,7 +250,11 @@ def _draw_least(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
-    """Shade excluded errors; one excluded with n records is excluded with fewer: steps go left."""
+    """Shade the errors that are proved to be out of reach.
+
+    An error that is out of reach with n records is out of reach with fewer records. Each shaded
+    step therefore extends from its n to the left.
+    """
     if excluded.empty:
         return
     axes.fill_between(
@@ -265,7 +271,7 @@ def _draw_excluded(axes: Axes, excluded: pd.DataFrame) -> None:
 
 
 def _legend(axes: Axes, table: pd.DataFrame) -> list[Artist]:
-    """Every noise and the shaded region, then what thin and dashed lines and white markers mean."""
+    """The entries of the legend: every noise, the shaded region, then line styles and markers."""
     from matplotlib.lines import Line2D
 
     handles: list[Artist] = [*axes.get_legend_handles_labels()[0]]

@@ -1,4 +1,4 @@
-"""Level sets of noise: exact if the density is a function of a gauge, otherwise estimated."""
+"""Level sets of noise: exact if the density is a function of a gauge, and otherwise estimated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.stats import chi, gamma
 
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
-from geomdp._validation import finite_array
+from geomdp._validation import finite_array, vector
 from geomdp.bodies import Ball, Body, CrossPolytope, LinearImage, Scaled
 from geomdp.noise import GaussianNoise, KNormNoise, LaplaceNoise, Noise
 from geomdp.plotting.looks import COLOURS, axes_of, equal_units
@@ -101,7 +101,7 @@ def draw_noise(
     colour: str = COLOURS[3],
     label: str = "",
 ) -> list[Artist]:
-    """Draw the curves of equal density of noise in a plane that enclose given shares of it.
+    """Draw curves of equal density of noise in a plane, each of which encloses a given share of it.
 
     The curves are exact for K-norm, Laplace and Gaussian noise on R^2 without `rows`
     (`level_body`). Otherwise the density in the plane is estimated from 2^18 draws. The draws are
@@ -116,7 +116,7 @@ def draw_noise(
     shares : sequence of float
         One curve is drawn for each share, above 0 and below 1.
     rows : (2, m) array_like, optional
-        The linear map to the plane. It may be left out for m = 2 only.
+        The linear map to the plane. It can be left out only if m = 2.
     centre : (2,) array_like
         Where the noise is centred: the true answers.
     colour : str
@@ -132,12 +132,12 @@ def draw_noise(
     Raises
     ------
     ValueError
-        For no shares or shares out of range, rows that are missing or have another shape, or axes
-        that do not fit.
+        For no shares or shares out of range, for rows that are missing or have another shape, for a
+        `centre` of another shape, or for axes that do not fit.
     """
     levels = sorted(_checked_share(share) for share in shares)
     if not levels:
-        raise ValueError("shares must be at least 1, got 0")
+        raise ValueError("shares must contain at least 1 number, got none")
     m = noise.dimension
     matrix = np.eye(2) if rows is None and m == 2 else rows
     if matrix is None:
@@ -145,7 +145,7 @@ def draw_noise(
     plane = finite_array(matrix, "rows", ndim=2)
     if plane.shape != (2, m):
         raise ValueError(f"rows must have shape (2, {m}), got {plane.shape}")
-    middle = finite_array(centre, "centre", ndim=1)
+    middle = vector(centre, 2, "centre")
     ax = axes_of(2, ax)
     bodies = [level_body(noise, share) for share in levels] if rows is None else [None]
     curves: list[list[FloatArray]] = []

@@ -1,4 +1,4 @@
-"""The columns of a schema that queries are about, with what their codes stand for."""
+"""The columns of a schema that a release is about, with the labels of their codes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,27 @@ from geomdp.data.schema import Schema
 def chosen_columns(
     schema: Schema, names: Sequence[str] | None, *, real: bool = False
 ) -> dict[str, tuple[str, ...]]:
-    """The columns to ask about with the labels of their codes; by default all of their sort.
+    """Check the names of columns and return the columns with the labels of their codes.
 
-    Those are discrete columns, or with `real` the others, which have no labels.
+    Parameters
+    ----------
+    schema : Schema
+        Declares the columns.
+    names : sequence of str or None
+        The columns wanted; None means all columns of the kind that `real` selects.
+    real : bool
+        False for discrete columns, True for real columns, which have no labels.
+
+    Returns
+    -------
+    dict of str to tuple of str
+        The labels of each column, in the order of `names`; empty for real columns.
 
     Raises
     ------
     ValueError
-        Naming the column: unknown, given twice, or of the other sort; or if there is none.
+        If a column is unknown, given twice or of the other kind (the message names it), or if the
+        schema has no column of this kind.
     """
     sort, other = ("real", "discrete") if real else ("discrete", "real")
     labels = schema.labels

@@ -1,7 +1,7 @@
-"""Noisy answers made consistent: the nearest ones that some records could have.
+"""Make noisy answers consistent: replace them by the nearest answers that some records can have.
 
-All of it reads noisy answers only, so it costs no privacy (post-processing, GEN-2). The true
-answers are in every set projected on here, so no projection moves the answers further from them.
+Only noisy answers are read, so this costs no privacy (post-processing, GEN-2). The true answers lie
+in every set that is projected on here, so a projection never moves answers farther from them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from geomdp.privacy import Adjacency
 from geomdp.tabulation.local_polytope import LocalPolytope, fits
 from geomdp.tabulation.specs import Task
 
-#: Largest universe on whose sensitivity polytope answers other than cells are projected; each of
-#: the some hundred steps scores all its elements, in some 20 ms at this size.
+#: Answers other than cells are projected on the sensitivity polytope if the universe has at most
+#: this many elements. A projection takes about a hundred steps. Each step scores all elements,
+#: which takes about 20 ms at this size.
 MAX_ELEMENTS = 1 << 20
-#: Share of the mean squared noise that the gap of the projection may add to the squared error.
+#: The gap of the projection adds at most this share of the mean squared noise to the squared error.
 GAP_SHARE = 1e-3
 #: Largest relative tolerance of the projection, for noise that is larger than the answers.
 LARGEST_TOLERANCE = 1e-6
 
 
 class Form(enum.StrEnum):
-    """What holds of the answers of a release; each value says it in words."""
+    """What is known of the answers of a release; each value says it in words."""
 
     NOISY = "additive: unbiased; nothing is moved, so shares may be negative and tables disagree"
     ATTAINABLE = "consistent: moved to the nearest answers that records can have"
@@ -59,22 +60,28 @@ class Form(enum.StrEnum):
 class Consistency:
     """The last step of a release: moves the answers of a mechanism to consistent ones.
 
-    For means of n records (replace-one) the answers are moved to the nearest point of a polytope
-    that holds the true ones. For tables that share columns it is their `LocalPolytope`: no cell is
-    negative, each table adds up, and tables agree. That is less than being the tables of some
-    records; but it takes milliseconds, for any number of columns. Measured on all 2-way tables of
-    the sample rand, against 2 seconds on K: the same error at epsilon 1, 6% more at 0.1. Where the
-    tables have too many cells for it, and where they share no column, it is the product of their
-    simplices. For other answers it is the sensitivity polytope K, up to 2^20 elements; with more
-    they are not moved. Under add/remove the declared n need not be the number of records, so cells
-    are only kept from being negative.
+    For means of n records (replace-one), the answers are moved to the nearest point of a polytope
+    that contains the true answers:
+
+    * For tables that share columns, it is their `LocalPolytope`: no cell is negative, each table
+      adds up, and tables agree on shared columns. Some points of it are not the tables of any
+      records, but the projection takes only milliseconds for any number of columns. On all 2-way
+      tables of the sample rand, a projection on the sensitivity polytope K takes 2 seconds; the
+      error with the local polytope is the same at epsilon 1, and 6% larger at epsilon 0.1.
+    * For tables that share no column, or that have too many cells for the local polytope, it is the
+      product of their simplices.
+    * For other answers, it is K. If the universe has more than 2^20 elements, they are not moved.
+
+    Under add/remove, the declared n need not be the number of records. Then only negative cells are
+    replaced by 0.
 
     Parameters
     ----------
     task : Task
         The queries.
     mechanism : Mechanism
-        What releases. An additive mechanism is followed by a projection; another one has its own.
+        The mechanism that releases the answers. Answers of additive mechanisms are projected here.
+        Other mechanisms have post-processing of their own.
     adjacency : Adjacency
         Neighbour relation.
     """
@@ -84,7 +91,7 @@ class Consistency:
 
     @cached_property
     def form(self) -> Form:
-        """What holds of the answers it returns."""
+        """What is known of the answers that are returned."""
         if self._projects_itself:
             return Form.CONSISTENT if self.task.tables else Form.ATTAINABLE
         if not self.task.tables:
@@ -107,7 +114,7 @@ class Consistency:
 
     @property
     def _is_projected_on_polytope(self) -> bool:
-        """Whether answers that are no cells are projected on K."""
+        """Whether the answers are no cells of tables and are projected on K."""
         size = self.task.workload.universe.size
         reachable = size is not None and size <= MAX_ELEMENTS and not self.task.tables
         return self._is_additive and reachable and self.adjacency is Adjacency.REPLACE_ONE
@@ -121,21 +128,21 @@ class Consistency:
 
     @cached_property
     def _projector(self) -> Projector | None:
-        """On K; None where the answers are not projected on it."""
+        """The projector on K; None if the answers are not projected on K."""
         if not self._is_projected_on_polytope:
             return None
         return Projector(reachable_body(self.task.workload))
 
     @cached_property
     def _local_polytope(self) -> LocalPolytope | None:
-        """Of all tables; None where they are not moved together."""
+        """The local polytope of all tables; None if the tables are not moved together."""
         if not self._is_projected_together:
             return None
         return LocalPolytope(self.task.tables, [weight for _, weight in self._places])
 
     @property
     def _places(self) -> list[tuple[slice, float]]:
-        """Where the cells of each table are among the answers, and its weight."""
+        """For each table, which answers are its cells, and its weight."""
         found, start = [], 0
         for table in self.task.tables:
             weight = 1.0 if self.task.weights is None else float(self.task.weights[start])
@@ -144,11 +151,11 @@ class Consistency:
         return found
 
     def set_up(self) -> None:
-        """Do the public work, so that nothing is left to fail after the release."""
+        """Do all work that depends on public inputs, so that it cannot fail after the release."""
         _ = self._projector, self._local_polytope
 
     def applied(self, released: Release) -> Release:
-        """The release with consistent answers; its error is at most that of the noise."""
+        """The release with consistent answers; their error is at most that of the noise."""
         if self._projects_itself:
             return released
         if self._projector is not None:
@@ -175,10 +182,10 @@ class Consistency:
 
 
 def _at_most(released: Release, gap: float = 0.0) -> Prediction:
-    """The prediction of the noise as an upper bound, with the gap of the projection.
+    """The predicted error of the noise plus that of an inexact projection, as an upper bound.
 
-    `gap` is what a projection adds at most to the squared distance from the true answers; it is
-    far below the share of the mean squared noise that is allowed for, or is counted in full.
+    `gap` is the most that an inexact projection adds to the squared distance from the true answers.
+    At least twice `GAP_SHARE` of the mean squared noise is added for it.
     """
     noise = released.predicted_rmse
     allowed = max(2 * GAP_SHARE * noise.value**2, gap / len(released.answers))
@@ -192,9 +199,9 @@ def _at_most(released: Release, gap: float = 0.0) -> Prediction:
 def whole_counts(answers: FloatArray, n: int, task: Task, form: Form) -> FloatArray:
     """The answers times n, rounded to whole numbers (m,).
 
-    If `form` says that each table adds up, its whole counts add up to n: all are rounded down, and
-    then those with the largest remainders are rounded up. Each changes by less than 1. Otherwise
-    each count is rounded to the nearest whole number.
+    If `form` says that each table adds up, the whole counts of each table add up to n: all counts
+    are rounded down, and then those with the largest remainders are rounded up. Each count changes
+    by less than 1. If `form` does not say this, each count is rounded to the nearest whole number.
     """
     counts = answers * n
     if form not in (Form.CONSISTENT, Form.EACH_TABLE):

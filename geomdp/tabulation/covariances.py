@@ -34,7 +34,8 @@ class CovarianceTable:
     guarantee : Guarantee
         The privacy record.
     predicted_rmse : Prediction
-        Bound on the error per entry before scaling back: of columns mapped to [-1, 1] / sqrt(d).
+        Bound on the error per entry for columns mapped to [-1, 1] / sqrt(d), before the matrix is
+        scaled back to the units of the columns.
     """
 
     frame: pd.DataFrame
@@ -63,28 +64,30 @@ def covariance(
     """Private covariance matrix of real columns with public bounds.
 
     A column with bounds [low, high] is mapped to [-1, 1] and divided by sqrt(d), so that records
-    lie in the unit ball; the covariance released there is scaled back.
+    lie in the unit ball of R^d. A covariance matrix of these columns is released, and then scaled
+    back to the units of the columns.
 
     Parameters
     ----------
     records : DataFrame of pandas or polars, or path
-        One record a row; or a CSV or Parquet file of them.
+        One record per row, or the path of a CSV or Parquet file with one record per row.
     schema : Schema
         Declares the columns and their bounds.
     privacy : PureDP, ZCDP or ApproxDP
-        Guarantee wanted.
+        The guarantee wanted.
     n : int, optional
-        Under add/remove the declared public normaliser, which is then required. Under replace-one
-        the number of records is public and counted.
+        Under add/remove, the declared public normaliser, which is then required. Under replace-one,
+        the number of records; it is public, and is counted if `n` is left out.
     adjacency : Adjacency
         Neighbour relation.
     columns : sequence of str, optional
         Real columns; by default all of them.
     ledger : Ledger, optional
-        The privacy budget. It is asked before any record is read, and pays after all records are
-        found valid and before noise is added.
+        The privacy budget. Whether it can pay is checked before any record is read. It pays after
+        all records are found valid, and before noise is drawn.
     rng : Generator, int or None
-        None draws from the operating system's entropy; a seed takes the guarantee away.
+        By default, noise comes from the operating system's entropy. With a seed or a generator the
+        result is a simulation without a guarantee.
 
     Returns
     -------
@@ -94,22 +97,24 @@ def covariance(
     Raises
     ------
     ValueError
-        Before the ledger pays: a column that is unknown or not real, a value outside its bounds
-        (naming row and column), or a wrong parameter.
+        If a column is unknown or not real, a value is outside the bounds of its column (the message
+        names row and column), or a parameter is wrong. It is raised before the ledger pays.
     BudgetExhausted
-        If the ledger cannot pay; no record is read then.
+        If the ledger cannot pay. No record is read in this case.
 
     Notes
     -----
-    Privacy: that of `geomdp.mechanisms.Covariance`; scaling back is post-processing by public
-    bounds.
+    Privacy: the guarantee is that of `geomdp.mechanisms.Covariance`. To scale the matrix back is
+    post-processing, because the bounds are public.
     """
     import pandas as pd
 
     names = tuple(chosen_columns(schema, columns, real=True))
     chosen = schema.select(names)
     if n is None and adjacency is Adjacency.ADD_REMOVE:
-        raise ValueError("n must be declared under add/remove: the true number is private")
+        raise ValueError(
+            "n must be declared under add/remove, because the number of records is private"
+        )
     if ledger is not None:
         claim = Guarantee(privacy, adjacency, Exact())
         ledger.require(claim if rng is None else claim.as_seeded(), "Covariance")

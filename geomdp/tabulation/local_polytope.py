@@ -1,10 +1,11 @@
-"""The local polytope of tables: cells that are not negative, in tables that agree and add up.
+"""The local polytope of tables: no cell is negative, each table adds up, and tables agree.
 
-True shares lie in it, for any records. It is larger than the sensitivity polytope, the set of
-shares that some records have: three tables of two columns each may agree on all shared columns
-although no three-way table has them as its margins (such as three pairs of binary columns that
-all always differ). It takes no search over combinations of levels, so any number of columns will
-do.
+To agree means to have the same sums over shared columns. The true shares of any records lie in the
+polytope. It is larger than the sensitivity polytope, which is the hull of the shares of all
+records. An example is three binary columns. A table for each pair can say that the two columns
+always differ. These tables agree on shared columns, but three binary values cannot all differ from
+each other. A projection on the local polytope needs no search over combinations of levels, so it
+works for any number of columns.
 """
 
 from __future__ import annotations
@@ -21,21 +22,23 @@ import scipy.sparse as sp
 from geomdp._typing import BoolArray, FloatArray
 from geomdp.tabulation.specs import Table
 
-#: Largest number of nonzero entries of the basis, by a bound: 2^21 take 25 MB twice. Measured: 4 s
-#: for all 3-way tables of 5 columns of 10 levels (1.25 million by the bound), 0.25 s for all 2-way
-#: tables of 100 binary columns (79,200).
+#: Largest number of nonzero entries of the basis, computed by an upper bound. The basis and its
+#: transpose then take 25 MB each. Measured times: 4 s for all 3-way tables of 5 columns of 10
+#: levels (1.25 million entries by the bound), 0.25 s for all 2-way tables of 100 binary columns
+#: (79,200).
 MAX_BASIS_ENTRIES = 1 << 21
-#: The penalty of the first round of `LocalPolytope.nearest`, how much larger each next one is, and
-#: the largest. Measured: with 1e4 rounding keeps a round from ending, with 100 there are too many.
+#: The penalty of the first round of `LocalPolytope.nearest`, the factor by which it grows from
+#: round to round, and the largest penalty. Measured: with a largest penalty of 1e4, rounding keeps
+#: a round from converging; with 100, too many rounds are needed.
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 1.0, 3.0, 1e3
-#: Largest number of rounds; each leaves a fraction of the last one's violation, and 10 to 30 are
-#: taken.
+#: Largest number of rounds. Each round reduces the violation by a factor, and 10 to 30 suffice.
 MAX_ROUNDS = 100
-#: Largest number of steps of Newton's method in a round, and of conjugate gradients in a step.
-#: Measured: 1 to 10 steps, of 20 to 40 products with the basis.
+#: Largest number of steps of Newton's method in a round, and of steps of conjugate gradients for
+#: one step of Newton's method. Measured: 1 to 10 and 20 to 40.
 MAX_STEPS, MAX_PRODUCTS = 100, 2000
-#: Violations and gradients below this share of the largest entry are rounding. A gradient is as
-#: large as the penalty times that of the cells.
+#: Violations and gradients below `PRECISION` times the largest entry count as 0. A gradient also
+#: counts as 0 below `ROUNDING` times the penalty times the largest entry, because the penalty
+#: multiplies the rounding errors of the cells.
 PRECISION, ROUNDING = 1e-13, 1e-15
 
 
@@ -46,10 +49,10 @@ class NearestTables:
     Parameters
     ----------
     answers : (m,) array
-        Cells, none negative, in tables that agree and add up, up to rounding.
+        Cells of tables. None is negative; tables add up and agree up to rounding.
     gap : float
-        How optimal they are: no point of the polytope is further from `answers` than from the point
-        that was projected, but for this much of the squared distance.
+        Error of an inexact projection: for every x of the polytope,
+        ||answers - x||^2 <= ||target - x||^2 + gap, where target is the point that was projected.
     """
 
     answers: FloatArray
@@ -57,20 +60,20 @@ class NearestTables:
 
 
 class LocalPolytope:
-    """{answers in the affine hull of the tables, no cell negative}.
+    """{answers in the affine hull of the tables : no cell is negative}.
 
     Parameters
     ----------
     tables : sequence of Table
-        At least one, over `columns` with the same levels in all of them.
+        At least one. A column must have the same levels in all tables.
     weights : sequence of float
-        What the cells of each table are multiplied by, above 0.
+        For each table the number, above 0, by which its cells are multiplied.
     """
 
     def __init__(self, tables: Sequence[Table], weights: Sequence[float]) -> None:
         self.tables, self.weights = tuple(tables), tuple(weights)
         sizes = [table.n_cells for table in self.tables]
-        #: All records spread evenly over all combinations of levels: inside, no cell is 0.
+        #: The answers if records are spread evenly over all combinations of levels: no cell is 0.
         self.centre = np.repeat(np.array(self.weights) / sizes, sizes)
         self._basis = _interactions(self.tables, self.weights)
         self._transpose = sp.csr_array(self._basis.T)
@@ -83,16 +86,17 @@ class LocalPolytope:
     def nearest(self, answers: FloatArray) -> NearestTables:
         """The nearest point to `answers` (m,) in Euclidean distance.
 
-        With B an orthonormal basis of the directions of the hull, c the centre and t_0 the
-        coordinates of the nearest point of the hull, it is c + B t for the t that minimises
-        ||t - t_0||^2 / 2 where c + B t >= 0. The method of multipliers solves
+        Let B be an orthonormal basis of the directions of the affine hull, c the centre, and t_0
+        the coordinates of the point of the hull nearest to `answers`. The nearest point of the
+        polytope is c + B t for the t that minimises ||t - t_0||^2 / 2 subject to c + B t >= 0. Each
+        round of the method of multipliers solves
 
             minimise over t  ||t - t_0||^2 / 2 + ||(l - s (c + B t))_+||^2 / (2 s)
 
-        for multipliers l >= 0, then takes (l - s (c + B t))_+ for l, until no cell is negative.
-        Each is solved by Newton's method, with conjugate gradients for its linear equations: their
-        matrix I + s B_A^T B_A, A the cells of positive parts, has condition at most 1 + s whatever
-        cells are 0 together.
+        for multipliers l >= 0 and a penalty s, and then replaces l by (l - s (c + B t))_+. The
+        rounds end when no cell is negative. Newton's method solves the problem of a round, and
+        conjugate gradients solve its linear equations. Their matrix is I + s B_A^T B_A, where A are
+        the cells with a positive part. Its condition number is at most 1 + s for any set A.
         """
         start = self._transpose @ (answers - self.centre)
         scale = max(float(np.abs(start).max(initial=0.0)), float(self.centre.max()))
@@ -102,7 +106,7 @@ class LocalPolytope:
             multipliers = np.maximum(multipliers - penalty * self._cells(place), 0.0)
             place = start + self._transpose @ multipliers
             cells = self._cells(place)
-            # Where a multiplier is positive its cell is 0, and no cell is negative.
+            # At the solution no cell is negative, and cells with a positive multiplier are 0.
             if np.abs(np.minimum(cells, multipliers)).max() <= PRECISION * scale:
                 break
             penalty = min(GROWTH * penalty, LARGEST_PENALTY)
@@ -120,7 +124,7 @@ class LocalPolytope:
         penalty: float,
         scale: float,
     ) -> FloatArray:
-        """The minimiser of one round, from `place`; all steps go down, so they do not cycle."""
+        """The minimiser of one round, by Newton's method from `place` with steps that descend."""
 
         def value_and_parts(at: FloatArray) -> tuple[float, FloatArray]:
             parts = np.maximum(multipliers - penalty * self._cells(at), 0.0)
@@ -137,7 +141,7 @@ class LocalPolytope:
             while True:
                 moved = place + length * step
                 new_value, new_parts = value_and_parts(moved)
-                # The last digits of the value are rounding.
+                # The last digits of the value are rounding errors, so allow for them.
                 if new_value <= value + 1e-4 * length * slope + 1e-15 * value:
                     break
                 length /= 2
@@ -152,7 +156,8 @@ class LocalPolytope:
         """-(I + s B_A^T B_A)^-1 g by conjugate gradients."""
         step, residual = np.zeros_like(gradient), -gradient
         direction, square = residual, float(residual @ residual)
-        # Few digits suffice far from the minimiser; near it they must be below its precision.
+        # Far from the minimiser, 8 digits of the step suffice. Near it, the residual must be below
+        # the precision wanted of the gradient.
         goal = max(1e-8 * math.sqrt(square), least)
         for _ in range(MAX_PRODUCTS):
             if math.sqrt(square) <= goal:
@@ -174,7 +179,8 @@ class LocalPolytope:
         shares = -cells[below] / (self.centre[below] - cells[below])
         moved = cells + float(shares.max(initial=0.0)) * (self.centre - cells)
         answers = np.maximum(moved, 0.0)
-        # For each x of the polytope <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|.
+        # Let y be the target and p the result, with coordinates t. For each x of the polytope,
+        # <y - p, x - p> <= <l, p> + |t_0 + B^T l - t| |x - p|.
         place = self._transpose @ (answers - self.centre)
         apart = float(np.linalg.norm(start + self._transpose @ multipliers - place))
         diameter = math.sqrt(2 * sum(weight**2 for weight in self.weights))
@@ -187,7 +193,7 @@ def fits(tables: Sequence[Table]) -> bool:
 
 
 def _entries(table: Table) -> int:
-    """A bound on the entries of the basis at the cells of a table."""
+    """An upper bound on the number of nonzero entries of the basis in the rows of a table."""
     counts = [len(levels) for levels in table.levels]
     return math.prod(count * (1 + math.ceil(math.log2(count))) for count in counts)
 
@@ -195,10 +201,11 @@ def _entries(table: Table) -> int:
 def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_array:
     """Orthonormal basis (m, r) of the directions of the hull: interactions of sets of columns.
 
-    The interaction of the columns S is, in each table T that crosses all of them, the product of
-    contrasts of the levels of S, spread evenly over the other columns of T. A table has an entry in
-    the column of S with its weight w_T; the squared length is the sum over T of w_T^2 / (number
-    of combinations of levels of T outside S).
+    There is a group of basis vectors for each set S of columns that occurs in a table. In each
+    table T that contains S, a vector of the group is a product of contrasts, one for each column of
+    S, spread evenly over the other columns of T and multiplied by the weight w_T. In other tables
+    it is 0. Its squared length before scaling is the sum over T of w_T^2 / (number of combinations
+    of levels of the columns of T outside S).
     """
     starts: dict[tuple[str, ...], int] = {}
     lengths: dict[tuple[str, ...], float] = {}
@@ -226,7 +233,7 @@ def _interactions(tables: Sequence[Table], weights: Sequence[float]) -> sp.csr_a
 
 @functools.lru_cache(maxsize=64)
 def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_array]]:
-    """For each set of columns of a table, which they are and their interaction in its cells."""
+    """For each set of columns of a table: which columns are in it, and its interactions."""
     found = []
     for chosen in itertools.product((False, True), repeat=len(counts)):
         if not any(chosen):
@@ -242,8 +249,8 @@ def _blocks(counts: tuple[int, ...]) -> list[tuple[tuple[bool, ...], sp.coo_arra
 def _contrasts(count: int) -> sp.coo_array:
     """Orthonormal basis (n, n - 1) of {v : sum of v = 0} with n log2 n entries, not n^2 / 2.
 
-    Each column compares the mean of the first half of some levels with that of the second half:
-    all levels, then each half, and so on (the Haar basis, for any n).
+    Each vector compares the mean of the first half of a range of levels with the mean of the second
+    half. The ranges are all levels, then each half, and so on: this is the Haar basis for any n.
     """
     basis, column, waiting = np.zeros((count, count - 1)), 0, [(0, count)]
     while waiting:

@@ -120,7 +120,9 @@ def release(
     if clash:
         raise ValueError(f"columns {clash} must be renamed: tables of results have such columns")
     if adjacency is Adjacency.ADD_REMOVE and n is None:
-        raise ValueError("n must be declared under add/remove: the true number is private")
+        raise ValueError(
+            "n must be declared under add/remove, because the number of records is private"
+        )
     wanted = _privacy(epsilon, privacy)
     if ledger is not None:
         claim = Guarantee(wanted, adjacency, Exact())

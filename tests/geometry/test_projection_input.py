@@ -49,7 +49,7 @@ def test_warm_start_with_bad_weights(weights) -> None:
 
 
 def test_warm_start_without_weights() -> None:
-    with pytest.raises(ValueError, match="must carry weights"):
+    with pytest.raises(ValueError, match="must have weights"):
         project(BODY, [1.0, 2.0], warm_start=Projection(np.zeros(2), 0.0, 0, True))
 
 

@@ -202,7 +202,7 @@ class TestFile:
             ({"moments": np.full((5, 5), 2.0)}, "moments must be 1"),
             ({"noise_std": -np.ones((5, 5))}, "noise_std at least 0"),
             ({"noise_std": np.full((5, 5), np.inf)}, "noise_std must be finite"),
-            ({"noise_covariance": np.eye(24)}, "it must hold the arrays"),
+            ({"noise_covariance": np.eye(24)}, "the file must hold the arrays"),
         ],
     )
     def test_arrays_that_cannot_be_are_refused(self, tmp_path, arrays, words):
@@ -236,7 +236,7 @@ class TestFile:
     def test_other_files(self, tmp_path):
         path = tmp_path / "s.npz"
         path.write_text("moments")
-        with pytest.raises(ValueError, match=r"it is not an \.npz file"):
+        with pytest.raises(ValueError, match=r"the file must be an undamaged \.npz file"):
             SmoothRelease.load(path)
         np.savez(path, moments=np.ones(3))
         with pytest.raises(ValueError, match="is not a smooth summary"):

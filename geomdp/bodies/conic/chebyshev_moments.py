@@ -1,8 +1,9 @@
 """Bodies of Chebyshev product moments of distributions on the cube [-1, 1]^d.
 
-The moments are M_m = E prod_i T_{m_i}(x_i) for m in {0..t-1}^d, with T_k the Chebyshev polynomial
-of degree k. They are in row-major order of m; M_0 = 1 is left out. Coordinates are M_m / s_m with
-positive scales s_m, so that Euclidean projection is least squares in M with the weights 1 / s_m^2.
+The moments are M_m = E prod_i T_{m_i}(x_i) for m in {0..t-1}^d, where T_k is the Chebyshev
+polynomial of degree k. They are in row-major order of m. M_0 is 1 for every distribution and is
+left out. The coordinates of a body are M_m / s_m with positive scales s_m. Euclidean projection on
+the body is therefore least squares in M with the weights 1 / s_m^2.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from geomdp.bodies.arguments import check_all_above_0
 from geomdp.bodies.conic.cvx_body import CvxBody
 from geomdp.bodies.polytopes.vpolytope import VPolytope
 
-#: Largest number of moments of all grid points together: 2^25 float64 are 256 MB.
+#: Largest number of moments, summed over all grid points: 2^25 float64 are 256 MB.
 MAX_ENTRIES = 1 << 25
 
 
@@ -38,7 +39,17 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     Parameters
     ----------
     scales : (t - 1,) array
-        s_m > 0 (``ValueError`` otherwise); the body's coordinates are M_m / s_m.
+        The scales s_m; the body's coordinates are M_m / s_m.
+
+    Returns
+    -------
+    CvxBody
+        The body in R^(t - 1).
+
+    Raises
+    ------
+    ValueError
+        If there are no scales, or one of them is not above 0.
     """
     import cvxpy as cp
 
@@ -64,12 +75,14 @@ def _semidefinite(scales: FloatArray, variable: Any) -> list[Any]:
 
 
 def _products(size: int, sign: float) -> tuple[FloatArray, int]:
-    """One block, times 2, as linear functions of the moments, and the order of the block.
+    """The entries of one block, times 2, as linear functions of the moments, and its order.
 
-    Row k has the coefficients over M_0..M_{t-1} of the k-th entry of E cos cos (`sign` 1) or of
-    E sin sin (`sign` -1), by 2 cos x cos y = cos(x - y) + cos(x + y) and the like for sin.
+    The block is E cos(i a) cos(j a) for `sign` 1 and E sin(i a) sin(j a) for `sign` -1. Row k of
+    the result has the coefficients of M_0..M_{t-1} in the k-th entry of the block. They follow from
+    2 cos x cos y = cos(x - y) + cos(x + y) and 2 sin x sin y = cos(x - y) - cos(x + y).
     """
-    # Twice the frequencies i: integers of the parity of t - 1. sin(0 a) = 0 is left out.
+    # Twice the frequencies i. They are integers, even or odd as t - 1 is. The row of sin(0 a) would
+    # be 0, so it is left out.
     doubled = np.arange((size - 1) % 2, size, 2)
     if sign < 0:
         doubled = doubled[doubled > 0]
@@ -84,10 +97,10 @@ def _products(size: int, sign: float) -> tuple[FloatArray, int]:
 def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     """Moment vectors of distributions on a grid of equally spaced angles.
 
-    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. This body is a subset of the body
-    of all distributions on the cube. Linear interpolation between grid angles shows that it is
-    nearly all of it: for every moment vector of the larger body this one has a vector whose moments
-    differ by at most (h^2 / 8) sum_i m_i^2, h = pi / (G - 1).
+    Grid points have coordinates cos(pi j / (G - 1)), j = 0..G-1. The body is a subset of the body
+    of the moments of all distributions on the cube, and it is close to it. For every moment vector
+    of the larger body, this one has a vector whose moments differ by at most (h^2 / 8) sum_i m_i^2,
+    h = pi / (G - 1). The proof is linear interpolation between grid angles.
 
     Parameters
     ----------
@@ -95,6 +108,11 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
         s_m > 0 for m != 0; s_0 must be finite, but is not used.
     per_axis : int
         G >= 2, the number of grid angles in each variable. The body has G^d vertices.
+
+    Returns
+    -------
+    VPolytope
+        The body in R^(t^d - 1).
 
     Raises
     ------
@@ -117,7 +135,10 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
 
 
 def _cube(scales: npt.ArrayLike) -> FloatArray:
-    """Scales as an array; ``ValueError`` unless (t,) * d with t >= 2, and > 0 after the first."""
+    """The scales as an array of shape (t,) * d with t >= 2 and entries above 0 after the first.
+
+    ``ValueError`` for any other array.
+    """
     array = finite_array(scales, "scales", np.ndim(scales))
     if array.ndim == 0 or len(array) < 2 or set(array.shape) != {len(array)}:
         raise ValueError(f"scales must have shape (t,) * d, t >= 2, got {array.shape}")

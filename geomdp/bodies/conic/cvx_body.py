@@ -17,17 +17,19 @@ from geomdp.bodies.base import Body
 from geomdp.bodies.conic.conic_programs import KeptProblem
 from geomdp.bodies.oracles import Halfspace
 
-#: Accuracy of points found by conic programs, whose residuals are 1e-8 or less.
+#: Relative accuracy of points found by conic programs. The residuals of these programs are at most
+#: 1e-8.
 CONIC_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class CvxBody(Body):
-    """The body {x in R^m : x satisfies build(x)} for constraints written in CVXPY.
+    """The body {x in R^m : x satisfies the constraints build(x)}, written in CVXPY.
 
-    Support, extreme points, projection, chords and gauge each solve one conic program, kept in
-    parametrised form and re-solved for each row; separation comes from the projection. Results
-    are accurate to about 1e-6 relative to the size of the body.
+    Support, extreme points, projection and gauge solve one conic program for each row of their
+    argument, and chords solve two. A program is compiled once, with the row as a parameter.
+    Separation uses the projection. Results are accurate to about 1e-6 relative to the size of the
+    body.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ class CvxBody(Body):
         m.
     build : callable
         Takes a `cvxpy.Variable` of shape (m,) and returns a list of convex constraints on it
-        (auxiliary variables are allowed). Called once for each kind of problem.
+        (auxiliary variables are allowed). It is called once for each kind of program.
     solver : str, optional
         A CVXPY solver constant, `cvxpy.CLARABEL` by default; `cvxpy.SCS` is faster and less
         accurate on large semidefinite bodies.
@@ -117,13 +119,13 @@ class CvxBody(Body):
         """A maximiser of <u, x>, one conic program each."""
         points = np.empty(directions.shape)
         for i, direction in enumerate(directions):
-            # Scaled to length 1 because solvers stop at absolute gaps.
+            # Scale the direction to length 1, because solvers stop at an absolute gap.
             length = np.linalg.norm(direction) or 1.0
             points[i] = self._solved(self._highest, direction / length)
         return points
 
     def _solved(self, problem: KeptProblem, *values: FloatArray) -> FloatArray:
-        """Solution of a problem that has one if the body is neither empty nor unbounded."""
+        """The solution; ``ValueError`` if there is none: the body is then empty or unbounded."""
         status, solution = problem.solve(*values)
         if status != "optimal":
             what = "empty" if status == "infeasible" else "unbounded"
@@ -137,7 +139,7 @@ class CvxBody(Body):
         )
 
     def contains(self, points: FloatArray, tolerance: float = CONIC_TOLERANCE) -> BoolArray:
-        """Whether the distance is at most `tolerance`, at least 1e-6, times the radius."""
+        """Whether the distance to the body is at most max(`tolerance`, 1e-6) times its radius."""
         distances = np.linalg.norm(points - self.project(points), axis=1)
         return np.asarray(distances <= max(tolerance, CONIC_TOLERANCE) * self.radius())
 
@@ -151,12 +153,12 @@ class CvxBody(Body):
     def gauge(self, points: FloatArray) -> FloatArray:
         """1 / max{t : t x in K}, one conic program each; inf if that maximum is 0.
 
-        Defined also for bodies with 0 on the boundary.
+        The body may have 0 on its boundary.
         """
         gauges = np.zeros(len(points))
         lengths = np.linalg.norm(points, axis=1) / self.radius()
         for i in np.flatnonzero(lengths > 0):
-            # A ray as long as the radius leaves the body at some t in [0, 1].
+            # With a direction as long as the radius, the ray leaves the body at some t in [0, 1].
             time = self._time(np.zeros(self.m), points[i] / lengths[i])
             gauges[i] = lengths[i] / time if time > CONIC_TOLERANCE else np.inf
         return gauges
@@ -167,7 +169,7 @@ class CvxBody(Body):
         return bool(self.contains(np.zeros((1, self.m)))[0])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Two conic programs each; 0 for points that the solver finds outside."""
+        """Ends (lo, hi) by two conic programs each; both are 0 if the solver finds x outside."""
         lengths = np.linalg.norm(directions, axis=1) / self.radius()
         ways = directions / lengths[:, None]
         ends = [
@@ -186,10 +188,10 @@ class CvxBody(Body):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        """Affine hull from extreme points in random directions orthogonal to those found so far.
+        """The affine hull, found by extreme points in random directions.
 
-        If the body has no width in a random direction orthogonal to the span found so far, that
-        span is almost surely the whole affine hull.
+        Each direction is orthogonal to the span of the differences found so far. If the body has no
+        width in such a direction, this span is almost surely that of the whole affine hull.
         """
         rng = np.random.default_rng(PUBLIC_SEED)
         basis = np.zeros((self.m, 0))
@@ -207,16 +209,19 @@ class CvxBody(Body):
         return AffineHull.whole_space(self.m)
 
     def affine_hull(self) -> AffineHull:
-        """By at most 2 m + 1 extreme points, once; widths below 1e-6 of the radius count as 0."""
+        """The affine hull, from at most 2 m + 1 extreme points that are computed once.
+
+        A width below 1e-6 of the radius counts as 0.
+        """
         return self._hull
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """The constraints on an auxiliary variable equal to the given expression."""
+        """The constraints on an auxiliary variable, which must equal the given expression."""
         import cvxpy as cp
 
         point = cp.Variable(self.m)
         return [point == variable, *self._constraints(point)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """The description alone: kept problems contain solver state."""
+        """Pickle the description alone, because compiled programs contain the state of a solver."""
         return {"m": self.m, "build": self.build, "solver": self.solver}

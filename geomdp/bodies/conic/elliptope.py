@@ -24,8 +24,19 @@ SAMPLE_ENTRIES = 1 << 24
 class Elliptope(Body):
     """The correlation matrices {R psd, R_ii = 1} of order p, by their entries above the diagonal.
 
-    p is at least 2. Coordinates are R_ij for i < j in row-major order, m = p (p - 1) / 2 of them; 0
-    is the identity matrix. For signs s in {-1, 1}^p the point (s_i s_j) lies in it.
+    The coordinates are the m = p (p - 1) / 2 entries R_ij with i < j, in row-major order. The point
+    0 stands for the identity matrix. The body contains (s_i s_j)_(i < j) for all signs
+    s in {-1, 1}^p.
+
+    Parameters
+    ----------
+    order : int
+        p, at least 2.
+
+    Raises
+    ------
+    ValueError
+        If `order` is not a whole number of at least 2.
     """
 
     order: int
@@ -59,8 +70,9 @@ class Elliptope(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, R>, too large by at most a relative 1e-9.
 
-        The optimum of the MaxCut relaxation, bounded by its dual up to rounding, so the halfspaces
-        {<u, x> <= h(u)} contain the body. For the cost see `highest_correlation`.
+        The largest <u, R> is the optimum of the MaxCut relaxation. The value returned comes from
+        its dual, so the halfspaces {x : <u, x> <= h(u)} contain the body up to rounding. For the
+        cost see `highest_correlation`.
         """
         from geomdp.bodies.conic.support import highest_correlation  # compiled, so slow to import
 
@@ -88,11 +100,11 @@ class Elliptope(Body):
         ).reshape(-1, self.dimension)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """-lambda_min(R - I), since I + X / t is psd iff t >= -lambda_min(X); O(p^3)."""
+        """-lambda_min(X) for X = R - I, since I + X / t is psd iff t >= -lambda_min(X); O(p^3)."""
         return np.asarray(np.maximum(1 - np.linalg.eigvalsh(self.matrices(points))[:, 0], 0.0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """The halfspaces v^T R v >= 0 of the lowest eigenvectors v; O(p^3)."""
+        """The halfspaces v^T R v >= 0, where v is an eigenvector of lambda_min(R); O(p^3)."""
         values, vectors = np.linalg.eigh(self.matrices(points))
         lowest = vectors[:, :, 0]
         rows, columns = self._upper
@@ -119,15 +131,15 @@ class Elliptope(Body):
         return points
 
     def centroid(self) -> FloatArray:
-        """0: flipping the sign of one row and column maps the body to itself, negating entries."""
+        """0: to flip the signs of row and column i maps the body to itself and negates R_ij."""
         return np.zeros(self.dimension)
 
     def entry_variances(self) -> FloatArray:
-        """1 / (p + 1) for each coordinate, as for inner products of unit vectors in R^(p+1)."""
+        """1 / (p + 1) each: the variance of <v, w> for independent uniform unit v, w in R^(p+1)."""
         return np.full(self.dimension, 1 / (self.order + 1))
 
     def second_moment(self) -> FloatArray:
-        """Diagonal, see `entry_variances`: sign flips make the entries uncorrelated."""
+        """Diagonal, see `entry_variances`; the symmetry under sign flips makes covariances 0."""
         return np.diag(self.entry_variances())
 
     def volume(self) -> float:

@@ -1,7 +1,7 @@
 """Images of the elliptope under linear maps with orthogonal columns.
 
-If the lengths of the columns are suitable, the projection on the image is a nearest matrix problem,
-which `geomdp.bodies.conic.projection` solves.
+If the columns have suitable lengths, the nearest point of the image is found from the psd matrix of
+given diagonal that is nearest to another matrix. `geomdp.bodies.conic.projection` finds it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ STRETCH_ERROR = 1e-12
 class MappedElliptope(Body):
     """The body {c + T r : r in the elliptope of order p}, where T^T T = Diag(w_i w_j for i < j).
 
-    r lists the entries R_ij, i < j, of a correlation matrix R. Let X_ij = (w_i w_j)^(1/2) R_ij, a
-    psd matrix with diagonal w. The squared distance of two images is half the squared Frobenius
-    distance of their matrices X. To project on the image therefore means to find the nearest psd
-    matrix with diagonal w. All two-way tables of d two-level columns have such a T, with w
-    proportional to (d - 1, 1, .., 1): each single sign occurs in d - 1 tables, and each product of
-    two signs in one.
+    r lists the entries R_ij, i < j, of a correlation matrix R. The matrix X with entries
+    X_ij = (w_i w_j)^(1/2) R_ij is psd and has the diagonal w. The squared distance of two images is
+    half the squared Frobenius distance of their matrices X. To project on the image therefore means
+    to find the nearest psd matrix with diagonal w. All two-way tables of d two-level columns have
+    such a T, with w proportional to (d - 1, 1, .., 1), because each single sign occurs in d - 1
+    tables and each product of two signs occurs in one table.
 
     Parameters
     ----------
@@ -69,9 +69,9 @@ class MappedElliptope(Body):
         off = abs(self.matrix.T @ self.matrix - sp.diags_array(self._stretch**2))
         if off.max() > STRETCH_ERROR * (self._stretch**2).max():
             raise ValueError(
-                "the columns of matrix must be orthogonal, of lengths (w_i w_j)^(1/2) for weights "
-                f"w; an entry of matrix^T matrix is off by {off.max():.3g}, which may be at most "
-                f"{STRETCH_ERROR * (self._stretch**2).max():.3g}"
+                "the columns of matrix must be orthogonal and have lengths (w_i w_j)^(1/2) for the "
+                f"weights w: the error of an entry of matrix^T matrix must be at most "
+                f"{STRETCH_ERROR * (self._stretch**2).max():.3g}, got {off.max():.3g}"
             )
 
     def _summary(self) -> str:
@@ -109,15 +109,15 @@ class MappedElliptope(Body):
         return back, np.linalg.norm(directions - (self.matrix @ back.T).T, axis=1)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether each point is the image of a correlation matrix, up to rounding; O(p^3) each."""
+        """Whether each point is the image of a correlation matrix up to rounding; O(p^3) each."""
         back, off = self._pulled_back(points - self.constant)
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         return np.asarray(self._elliptope.contains(back, tolerance) & (off <= slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends (lo, hi), (b,) each: those of the chord of the elliptope through the preimages.
+        """Ends (lo, hi), (b,) each, of the chords of the elliptope through the preimages.
 
-        Both are 0 for directions outside the span of the columns of T.
+        Both ends are 0 for directions outside the span of the columns of T.
         """
         starts, _ = self._pulled_back(points - self.constant)
         ways, off = self._pulled_back(directions)
@@ -137,7 +137,7 @@ class MappedElliptope(Body):
         return np.asarray((self.matrix @ (nearest / self._stretch).T).T + self.constant)
 
     def radius(self) -> float:
-        """||c|| + (sum of w_i w_j)^(1/2), because entries of correlation matrices are at most 1."""
+        """||c|| + (sum of w_i w_j)^(1/2), an upper bound, because |R_ij| <= 1."""
         return float(np.linalg.norm(self.constant) + np.linalg.norm(self._stretch))
 
     def half_diameter(self) -> float:

@@ -19,9 +19,19 @@ from geomdp.bodies.spectral.eigenvalues import MatrixBody, half_vector
 class PsdBox(MatrixBody):
     """The matrices {M psd : M_ii <= 1} of order d in svec coordinates.
 
-    It contains x x^T for all x in [-1, 1]^d, hence the second moments of all data there. From d = 3
-    on it is larger than the hull of these, just as the elliptope is larger than the cut polytope.
-    The dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
+    The body contains x x^T for all x in [-1, 1]^d, and therefore the second moment of any data in
+    this cube. For d >= 3 it is larger than the hull of the x x^T, just as the elliptope is larger
+    than the cut polytope. Its dimension is D = d (d + 1) / 2 (X-PSDBOX, X-LKJ).
+
+    Parameters
+    ----------
+    d : int
+        Order of the matrices, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If `d` is not a whole number of at least 1.
     """
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
@@ -37,10 +47,11 @@ class PsdBox(MatrixBody):
         return float(self.d)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """S R S with R uniform on the elliptope, S_ii = U_i^(1/(d+1)), exact (X-PSDBOX).
+        """S R S, exact: R is uniform on the elliptope and S_ii = U_i^(1/(d+1)) (X-PSDBOX).
 
-        In M = D^(1/2) R D^(1/2) the Jacobian is prod D_ii^((d - 1) / 2), so that D_ii = S_ii^2 is
-        distributed as U^(2 / (d + 1)), independently of R.
+        Write M = D^(1/2) R D^(1/2) with D the diagonal of M. The Jacobian of this map is
+        prod D_ii^((d - 1) / 2). So D_ii = S_ii^2 is distributed as U^(2 / (d + 1)) and is
+        independent of R.
         """
         scales = rng.random((n, self.d)) ** (1 / (self.d + 1))
         rows, columns = np.triu_indices(self.d)
@@ -57,8 +68,9 @@ class PsdBox(MatrixBody):
     def second_moment(self) -> FloatArray:
         """E[M_ii M_jj] = a^2, E[M_ii^2] = (d + 1)/(d + 5) and E[2 M_ij^2] = 2 a^2 / (d + 1).
 
-        a = E S_ii^2 = (d + 1) / (d + 3); E S_ii^4 = (d + 1) / (d + 5); entries of R have mean 0,
-        variance 1 / (d + 1) and no correlation.
+        Here a = E S_ii^2 = (d + 1) / (d + 3), with S and R as in `sample_uniform`. The formulas
+        follow from E S_ii^4 = (d + 1) / (d + 5) and from the fact that the entries of R above the
+        diagonal have mean 0, variance 1 / (d + 1) and no correlation.
         """
         a = (self.d + 1) / (self.d + 3)
         rows, columns = np.triu_indices(self.d)

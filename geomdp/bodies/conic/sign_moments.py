@@ -1,10 +1,11 @@
 """Matrices of moments of signs, and bounds on linear functions of them by semidefinite programs.
 
-For signs s in {-1, 1}^d, s_A is the product of the signs in a set A of attributes. Then
-s_A s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap). The mean
-of v v^T over records is psd, has ones on its diagonal, and has equal entries wherever T is the
-same. It is therefore a matrix M(z), where z_T is the mean of s_T. The programs here are solved in
-the dual, over psd matrices S: each S gives a certificate, because <S, M(z)> >= 0.
+For signs s in {-1, 1}^d, let s_A be the product of the signs in a set A of attributes. Then
+s_A s_B = s_T, where T is the symmetric difference of A and B. Let v = (s_A1, ..., s_Ap) for fixed
+sets A_1..A_p. The mean of v v^T over records is psd and has ones on its diagonal. Its entry for
+A_a and A_b is z_T, the mean of s_T, so it depends on T alone. This matrix is called M(z). The
+programs here are solved in the dual, over psd matrices S. Each S proves a bound, because
+<S, M(z)> >= 0.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from geomdp.bodies.conic.conic_programs import KeptProblem
 
 #: Largest order p of a moment matrix: an interior point method takes O(p^4) memory.
 MAX_ORDER = 200
-#: Largest residuals at which Clarabel may stop if it makes no further progress. The bounds include
-#: these residuals.
+#: Largest residuals at which Clarabel may stop if it makes no further progress. The residuals are
+#: added to the bounds, which therefore stay valid.
 REDUCED = 1e-6
 
 
@@ -37,7 +38,7 @@ class HighestMoments(NamedTuple):
 
 
 class Multiplied(NamedTuple):
-    """The variable S of a program, and the constraint on its sums, whose multipliers are z."""
+    """The variable S of a program, and its constraint on sums of entries, with multipliers z."""
 
     variable: Any
     sums: Any
@@ -50,7 +51,7 @@ class Multiplied(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MomentMatrix:
-    """The matrix M(z)_ab = z_T, with T the symmetric difference of A_a and A_b, and 1 for a = b."""
+    """The matrix M(z)_ab = z_T with ones on the diagonal; T is A_a without A_b and vice versa."""
 
     sets: Sequence[tuple[int, ...]]  # the distinct sets A_1..A_p of attribute numbers, 2 to 200
 
@@ -99,8 +100,8 @@ class MomentMatrix:
     def _program(self) -> KeptProblem:
         """Minimise tr S over psd S whose entries for each T add up to -w_T, for a parameter w.
 
-        For such S, <S, M(z)> = tr S - <w, z>. As it is >= 0, tr S is an upper bound on <w, z>. The
-        multipliers of the constraints on the sums are the best z.
+        For such S, <S, M(z)> = tr S - <w, z>. This is >= 0, so tr S is an upper bound on <w, z>.
+        The multipliers of the constraints on the sums are a maximiser z.
         """
         import cvxpy as cp
 
@@ -111,11 +112,11 @@ class MomentMatrix:
         return KeptProblem(goal, [sums], [weights], found, cp.CLARABEL, REDUCED)
 
     def highest(self, weights: FloatArray) -> HighestMoments:
-        """Largest <w, z> over M(z) psd for rows w (b, q), with upper bounds that hold to rounding.
+        """Largest <w, z> over M(z) psd for rows w (b, q), with bounds that are valid to rounding.
 
-        If every T occurs only once above the diagonal, M(z) may be any correlation matrix, and the
-        bound is at most a relative 1e-9 above the maximum. Otherwise one conic program per row
-        gives a bound at most a relative 1e-8 or so above it.
+        If every T occurs only once above the diagonal, M(z) ranges over all correlation matrices,
+        and the bound is at most a relative 1e-9 above the maximum. Otherwise one conic program is
+        solved for each row, and the bound is about a relative 1e-8 above the maximum.
         """
         if len(self.numbers) < len(self._entries):
             found = [self._programmed(each) for each in weights]
@@ -134,10 +135,10 @@ class MomentMatrix:
     def _programmed(self, weights: FloatArray) -> tuple[FloatArray, float]:
         """`highest` for one row w (q,), by a conic program: z (q,) and the bound.
 
-        The S found may miss its constraints slightly; the bound includes that. Let r be the
-        residual of the sums, and delta = max(0, -lambda_min(S)), so that S + delta I is psd. From
-        <S + delta I, M(z)> >= 0, <S, M(z)> = tr S - <w, z> + <r, z> and |z_T| <= 1 follows
-        <w, z> <= tr S + p delta + ||r||_1.
+        The S found violates its constraints slightly, and the bound takes this into account. Let r
+        be the residual of the sums, and delta = max(0, -lambda_min(S)), so that S + delta I is psd.
+        Then <S + delta I, M(z)> >= 0, <S, M(z)> = tr S - <w, z> + <r, z> and |z_T| <= 1. Together
+        they give <w, z> <= tr S + p delta + ||r||_1.
         """
         length = float(np.linalg.norm(weights))
         if length == 0:

@@ -3,9 +3,9 @@
     max { <C, R> / 2 : R psd, R_ii = 1 },    C symmetric with zero diagonal,
 
 is solved in factored form R = V V^T with unit rows v_i. One step replaces v_i by g_i / ||g_i|| with
-g_i = sum_j C_ij v_j, the best choice if the other rows are fixed. If V has more than sqrt(2 p)
-columns, then for almost all C only global maxima are stable, and the steps converge linearly from
-almost every start. The dual value
+g_i = sum_j C_ij v_j, which is the best v_i for the other rows as they are. If V has more than
+sqrt(2 p) columns, then for almost all C no other points than global maxima are stable, and the
+steps converge linearly from almost every start. The dual value
 
     (sum_i y_i + p max(0, lambda_max(C - Diag y))) / 2,    y_i = <g_i, v_i>,
 
@@ -28,7 +28,7 @@ from geomdp._numerics.compilation import numba
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray
 
-#: The steps stop when the dual value exceeds the value of V by at most this share of itself.
+#: The steps stop when the dual value exceeds the value of V by at most this share of the former.
 GAP = 1e-9
 #: Sweeps over all rows before the gap is first computed, and the largest number of sweeps.
 FIRST_SWEEPS, MOST_SWEEPS = 20, 200_000
@@ -61,7 +61,7 @@ def _sweep(weights, vectors, times):  # type: ignore[no-untyped-def]
 
 
 def _dual(weights: FloatArray, vectors: FloatArray) -> tuple[float, float]:
-    """Value of V and an upper bound on the maximum, both for <C, R> rather than its half."""
+    """Value of V and an upper bound on the maximum, both for <C, R> without the factor 1/2."""
     multipliers = np.einsum("ik,ik->i", weights @ vectors, vectors)
     slack = float(np.linalg.eigvalsh(weights - np.diag(multipliers))[-1])
     value = float(multipliers.sum())
@@ -73,8 +73,8 @@ def highest_correlation(weights: FloatArray) -> Highest:
 
     Each C is symmetric with zero diagonal. The upper bounds hold even if the sweeps did not
     converge. They exceed the values of the matrices by at most a relative 1e-9, unless the limit of
-    200,000 sweeps was reached. A sweep costs O(p^2 sqrt(p)), and computing the gap O(p^3). At
-    p = 101 most random C take 20 to 1000 sweeps, and some take several 10^4.
+    200,000 sweeps was reached. A sweep costs O(p^2 sqrt(p)), and computing the gap costs O(p^3). At
+    p = 101 most random C take 20 to 1000 sweeps, and some take tens of thousands.
     """
     count, order, _ = weights.shape
     rank = math.ceil(math.sqrt(2 * order)) + 1

@@ -3,8 +3,8 @@
 An event is "column i has level a". A column of l levels is represented by l orthogonal vectors y_a
 in R^(1 + f) that add up to e_0, with |y_a|^2 = <y_a, e_0> = m_a, the share of level a. The inner
 products of the vectors of two columns form their two-way table. Columns are drawn in turn. After
-each column, its violation of linear inequalities together with earlier columns is computed, so that
-most rejected draws are rejected early.
+each column, the violations of the inequalities between this column and earlier ones are added up.
+Most draws that are rejected are therefore rejected before all columns are drawn.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from geomdp._numerics.compilation import numba
 
-#: Sums may be added in any order: compiled loops then take several terms at once.
+#: Flags of LLVM: sums may be added in any order, so that loops add several terms at once.
 SUMS = {"reassoc", "contract"}
 
 
@@ -81,10 +81,11 @@ def _column(rng, concentration, vectors, directions, before):  # type: ignore[no
 
 @numba.njit(cache=True)
 def _tested(starts):  # type: ignore[no-untyped-def]
-    """Events of triangle inequalities, and the place among them where each column begins.
+    """Events whose triangle inequalities are tested, and where those of each column begin.
 
-    Of a column of two levels one event is tested: the other is its complement, which only permutes
-    the four inequalities. Of columns of more levels all events are.
+    All events of a column with more than two levels are tested. Of a column with two levels only
+    one event is tested, because the other event is its complement and has the same four
+    inequalities in another order.
     """
     columns = len(starts) - 1
     bounds = np.zeros(columns + 1, dtype=np.int64)
@@ -100,9 +101,10 @@ def _tested(starts):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-def]
-    """Violation of the triangle inequalities of tested events a, b and each of the first `count`.
+    """Violation of the triangle inequalities of events a, b, c for c = 0..`count` - 1.
 
-    `first` and `second` are their rows of shares in common with these. See `TableMoments`.
+    Numbers are those of tested events. `first` holds the shares of records with both a and c,
+    `second` those with both b and c. For the inequalities see `TableMoments`.
     """
     ab, pa, pb = first[b], shares[a], shares[b]
     total = 0.0
@@ -117,10 +119,11 @@ def _triangles(first, second, shares, a, b, count):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True, fastmath=SUMS)
 def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-def]
-    """`total` plus the violations of column i with the columns before it; stops above `limit`.
+    """`total` plus the violations between column i and the columns before it.
 
-    `tested` is the result of `_tested` with two arrays (t, t) and (t,) for the entries of tested
-    events in `cells` and on its diagonal, filled here for column i.
+    It returns early as soon as the sum is above `limit`. `tested` is the result of `_prepared`: the
+    result of `_tested`, and two arrays (t, t) and (t,) for the entries of `cells` between tested
+    events and on the diagonal. The rows of column i are filled here.
     """
     for a in range(starts[i], starts[i + 1]):
         for b in range(starts[i]):
@@ -144,7 +147,7 @@ def _added(cells, starts, tested, i, total, limit):  # type: ignore[no-untyped-d
 
 @numba.njit(cache=True)
 def _prepared(starts):  # type: ignore[no-untyped-def]
-    """The argument `tested` of `_added`, with empty arrays."""
+    """The argument `tested` of `_added`, with arrays that are not filled yet."""
     events, bounds = _tested(starts)
     count = bounds[-1]
     return events, bounds, np.empty((count, count)), np.empty(count)

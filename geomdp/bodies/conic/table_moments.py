@@ -1,4 +1,4 @@
-"""A relaxation of one- and two-way tables: their moment matrix must be positive semidefinite."""
+"""A relaxation of one- and two-way tables: tables whose moment matrix is positive semidefinite."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class TableMoments(Body):
 
     where the second one also holds with b and with c in the role of a. The amounts by which a point
     violates them must add up to at most `violation`. The tables of a record violate none. The cut
-    body is convex: with l_k the affine functions on the left of the inequalities, the total
-    violation, the sum of max(0, -l_k), is a sum of maxima of affine functions and hence convex, and
-    the cut body is where this function is at most `violation`, within the uncut convex body.
+    body is convex: let l_k be the affine functions on the left of the inequalities. The total
+    violation is the sum of max(0, -l_k), a convex function, and the cut body is the part of the
+    uncut body on which this function is at most `violation`.
 
     Coordinates are H_i^T m_i for columns i in turn, then H_i^T M_ij H_j row by row for i < j. Here
     H_i holds the Helmert contrasts of l_i levels (`zero_sum_basis`). With q_i = l_i - 1 there are
     r = sum q_i + sum_(i < j) q_i q_j coordinates. At the centroid 0 all levels have equal shares
-    and columns are independent. Formula sheet X-LKJ, generalised to more levels; the proof is in
-    `sample_uniform`.
+    and columns are independent. The exact sampler generalises formula sheet X-LKJ to more than two
+    levels; `sample_uniform` contains the proof.
 
     Parameters
     ----------
@@ -70,7 +70,8 @@ class TableMoments(Body):
         checked = tuple(whole(count, "levels", minimum=2) for count in levels)
         if not checked:
             raise ValueError("levels must hold at least 1 column, got none")
-        # Unlike `violation < 0`, this also refuses NaN, which stands for what is no number.
+        # Unlike `violation < 0`, this test also refuses NaN, which `real_number` returns for values
+        # that are not numbers.
         if not real_number(violation) >= 0:
             raise ValueError(f"violation must be at least 0, got {violation!r}")
         object.__setattr__(self, "levels", checked)
@@ -118,7 +119,7 @@ class TableMoments(Body):
 
     @cached_property
     def _places(self) -> tuple[IntArray, IntArray]:
-        """The two contrasts, out of P, that each coordinate of a two-way table multiplies."""
+        """Numbers of the two contrasts that each coordinate of a two-way table is a product of."""
         column = self._columns
         rows, columns = np.nonzero(column[:, None] < column)
         order = np.lexsort((columns, rows, column[columns], column[rows]))
@@ -163,9 +164,9 @@ class TableMoments(Body):
         exceed the limit by `tolerance`.
         """
         tables = self.tables(points)
-        # The events of each column add up to the constant 1, so matrices of order L are singular.
-        # The quadratic form is tested on functions of a record: the constant 1, as the sum of the
-        # events of column 0, and all contrasts.
+        # The events of each column add up to the constant 1, so moment matrices of order L are
+        # singular. The quadratic form is tested on a basis of the functions of a record: all
+        # contrasts, and the constant 1, which is the sum of the events of column 0.
         frame = np.column_stack([self._starts[1] > np.arange(self._starts[-1]), self._contrasts])
         lowest = np.linalg.eigvalsh(frame.T @ tables @ frame)[:, 0]
         inside = lowest >= -tolerance * len(self.levels)
@@ -187,7 +188,7 @@ class TableMoments(Body):
         return math.sqrt(shares + pairs)
 
     def centroid(self) -> FloatArray:
-        """0: permuting levels maps the body to itself, and no point but 0 is invariant under it."""
+        """0, the only point that stays fixed when the levels of columns are permuted."""
         return np.zeros(self.dimension)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -206,8 +207,8 @@ class TableMoments(Body):
         W_jj^(-1/2) is uniform. Equivalently, R_ij = Q_i Q_j^T for independent Q_i (q_i, P + 1) with
         uniform orthonormal rows.
 
-        A draw costs O(L^2 P). For a cut body draws are repeated until one is inside: on average
-        1 / s times, where s is the share of the volume that the cut leaves.
+        A draw costs O(L^2 P). For a cut body, draws are repeated until one is inside. This takes
+        1 / s draws on average, where s is the share of the volume that the cut leaves.
         """
         return np.concatenate([self.points(tables) for tables in self._drawn(n, rng)])
 
@@ -249,10 +250,11 @@ class TableMoments(Body):
         """Values (..., r), one per coordinate, averaged over each column and each pair of columns.
 
         All coordinates of a block have the same variance under the uniform distribution, even if
-        the body is cut, so estimates of it may be averaged. Proof: permuting the levels of a column
-        maps the body to itself. Under these permutations the contrasts of a column, and the
-        products of contrasts of a pair of columns, are irreducible representations, no two of them
-        isomorphic. By Schur's lemma the coordinates are uncorrelated, with one variance per block.
+        the body is cut. Estimates of their variances can therefore be averaged. Proof: to permute
+        the levels of a column maps the body to itself. Under these permutations the contrasts of a
+        column, and the products of contrasts of a pair of columns, are irreducible representations,
+        and no two of them are isomorphic. By Schur's lemma the coordinates are uncorrelated, and
+        the variance is the same within a block.
         """
         own = [count - 1 for count in self.levels]
         sizes = np.array(own + [a * b for a, b in itertools.combinations(own, 2)])

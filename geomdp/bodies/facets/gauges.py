@@ -20,8 +20,9 @@ from geomdp.bodies.oracles import Facets, Halfspace
 class VertexGauge:
     """Gauge, facet normals and chords of a polytope with 0 in its relative interior.
 
-    `basis` (m, r) is an orthonormal basis of its span. `build` returns the ray shooter for the body
-    in these coordinates. If the body is the point 0, `build` is not called.
+    `basis` (m, r) is an orthonormal basis of the span of the polytope. `build` returns the ray
+    shooter for the polytope in the coordinates of this basis. It is not called if the polytope is
+    the point 0.
     """
 
     def __init__(self, basis: FloatArray, build: Callable[[], RayShooter | OracleShooter]) -> None:
@@ -49,8 +50,9 @@ class VertexGauge:
     def facets(self, points: FloatArray, scale: float) -> Facets:
         """Gauges (b,) and normals (b, m) at points (b, m).
 
-        Outside the span the gauge is inf, and the normal is the component orthogonal to the span.
-        `scale` is the size of the numbers from which points were computed (see `off_span`).
+        Outside the span the gauge is inf, and the normal is the component of the point orthogonal
+        to the span. `scale` is the size of the numbers from which points were computed (see
+        `off_span`).
         """
         coordinates = points @ self._basis
         found = self.solve(coordinates)
@@ -70,7 +72,8 @@ class VertexGauge:
         low, high = np.zeros(len(points)), np.zeros(len(points))
         if along.any():
             starts, ways = points[along] @ self._basis, directions[along] @ self._basis
-            # Both ends in one batch, so that later rays can start from the facets of earlier ones.
+            # Shoot both ends in one batch, so that later rays can start from the facets of earlier
+            # ones.
             both = self._exits(np.vstack([starts, starts]), np.vstack([-ways, ways]))
             backward, high[along] = np.split(both.times, 2)
             low[along] = -backward
@@ -88,10 +91,10 @@ class PolytopeByRays(Body):
     @property
     @abc.abstractmethod
     def _about_centre(self) -> VertexGauge:
-        """Gauge of the body shifted by -`_centre`, in the basis of its affine hull."""
+        """Gauge of the body shifted by -`_centre`, in the basis of the body's affine hull."""
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether points lie in the affine hull, with gauge about `_centre` <= 1 + `tolerance`."""
+        """Whether points lie in the affine hull, with gauge <= 1 + `tolerance` about `_centre`."""
         hull = self.affine_hull()
         inside = ~off_hull(points, hull, max(tolerance, RANK_TOLERANCE) * self.radius())
         within = (points[inside] - self._centre) @ hull.basis
@@ -101,8 +104,8 @@ class PolytopeByRays(Body):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """Halfspace of the facet through which the ray from `_centre` to `point` leaves the body.
 
-        For a point outside the affine hull, the halfspace orthogonal to the hull that supports the
-        body.
+        If the point is outside the affine hull, the normal of the halfspace is orthogonal to this
+        hull.
         """
         basis = self.affine_hull().basis
         within = (point - self._centre) @ basis

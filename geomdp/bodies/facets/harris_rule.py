@@ -23,7 +23,7 @@ FREE_ORDER = {"nnan", "nsz", "reassoc", "contract"}
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def steepest_slope(slopes, two_sided):  # type: ignore[no-untyped-def]
-    """Largest slope, or largest modulus if bounds are two-sided; at least 0."""
+    """Largest slope, or largest modulus of a slope if bounds are two-sided; at least 0."""
     largest, least = np.zeros(LANES), np.zeros(LANES)
     whole = len(slopes) - len(slopes) % LANES
     for start in range(0, whole, LANES):

@@ -1,10 +1,11 @@
 """Exact ray shooting in polytopes whose extreme points are found on demand: column generation.
 
-A ray is first shot in the hull of the extreme points known so far, which lies inside the body. The
-facet it meets has a normal z. The extreme point of the body in direction z either shows that the
-facet is one of the body, or lies beyond the facet; then it joins the known points. Every round adds
-a new extreme point or ends the search, so a polytope needs finitely many rounds: in practice about
-as many as there are vertices near the rays. Known points are kept from call to call.
+A ray is first shot in the hull of the extreme points known so far, which lies inside the body. Let
+z be the normal of the facet that the ray meets. If the extreme point of the body in direction z is
+not beyond this facet, the facet is a facet of the body. Otherwise that extreme point joins the
+known points, and the ray is shot again. Every round adds a new extreme point or ends the search, so
+a polytope needs finitely many rounds: in practice about as many as there are vertices near the
+rays. Known points are kept from call to call.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.facets.ray_shooting import Exits, RayShooter
 
-#: A facet of the hull counts as a facet of the body if no point of the body has a product with its
-#: normal above 1 plus this.
+#: A facet of the hull of known points, with normal z, counts as a facet of the body if
+#: <z, x> <= 1 + BEYOND for all x in the body.
 BEYOND = 1e-10
 #: Rounds after which a call gives up; a few dozen usually suffice.
 ROUNDS = 2000
@@ -29,11 +30,11 @@ ROUNDS = 2000
 class OracleShooter:
     """Ray shooting like `RayShooter`, with extreme points found on demand (X-RAY).
 
-    Not thread safe: a call may add to the known points. Rays are given in the coordinates of
-    `frame`, and `build` makes a `RayShooter` from known points of `body` in these coordinates. The
-    body that rays are shot at may be one derived from `body`, such as its difference body. `height`
-    returns its support function at normals z, from the largest and the smallest product of z with
-    points of `body`, (b,) each.
+    It is not thread safe, because a call can add to the known points. Rays are given in the
+    coordinates of `frame`, and `build` makes a `RayShooter` from known points of `body` in these
+    coordinates. The rays are shot at `body` or at a body derived from it, such as its difference
+    body. `height` computes the support function of that body at normals z from two arrays (b,): the
+    largest and the smallest product of z with points of `body`.
     """
 
     def __init__(
@@ -62,8 +63,8 @@ class OracleShooter:
     def _shoot(self, points: FloatArray, directions: FloatArray, enough: float) -> Exits:
         """Exits from the body.
 
-        A ray that leaves the hull of known points at a time of `enough` or later is not followed
-        further: its time is then a lower bound.
+        A ray that leaves the hull of known points at a time of `enough` or later is not shot again.
+        Its time is then a lower bound.
         """
         found = self._shooter.exits(points, directions)
         unproved = found.converged & (found.times < enough)
@@ -86,7 +87,10 @@ class OracleShooter:
         return found
 
     def _learn(self, normals: FloatArray) -> BoolArray:
-        """Add extreme points beyond the facets of `normals` (b, r); return which facets had any."""
+        """Add extreme points beyond the facets with `normals` (b, r).
+
+        Returns for each facet whether there was such a point.
+        """
         directions = normals @ self._frame.basis.T
         best = self._frame.coordinates(self._body.extreme_point(directions))
         worst = self._frame.coordinates(self._body.extreme_point(-directions))
@@ -103,11 +107,11 @@ class OracleShooter:
 def independent_points(body: Body) -> FloatArray:
     """Affinely independent extreme points (r + 1, m) of a body with an affine hull of dimension r.
 
-    Each new point is extreme in a direction orthogonal to the differences of the points before it:
-    a Gaussian direction from a fixed, public seed, projected. Of the two extreme points along that
-    direction the farther one is taken. Costs 2 r + 1 extreme points, and O(r^3) to keep the
-    differences orthonormal. ``ValueError`` if the body has a smaller dimension than its declared
-    affine hull.
+    The direction in which a new point is extreme is Gaussian, from the public seed, and is
+    projected to be orthogonal to the differences of the points before it. Of the two extreme points
+    along that direction, the one farther from the first point is taken. The cost is 2 r + 1 extreme
+    points, and O(r^3) to keep the differences orthonormal. ``ValueError`` if the body has a smaller
+    dimension than its declared affine hull.
     """
     hull, rng = body.affine_hull(), np.random.default_rng(PUBLIC_SEED)
     size = hull.dimension
@@ -129,7 +133,7 @@ def independent_points(body: Body) -> FloatArray:
 
 
 def _across(rows: FloatArray, vector: FloatArray) -> FloatArray:
-    """The unit vector along the part of `vector` (r,) orthogonal to orthonormal `rows` (k, r)."""
+    """The part of `vector` (r,) that is orthogonal to orthonormal `rows` (k, r), of length 1."""
     for _ in range(2):  # the second pass removes the rounding of the first
         vector = vector - (rows @ vector) @ rows
     return np.asarray(vector / np.linalg.norm(vector))

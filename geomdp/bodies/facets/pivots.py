@@ -1,8 +1,8 @@
 """Compiled simplex pivots on the facets of conv(+-v_i) or conv(v_i), used by ray shooting.
 
-A facet is stored as m vertices b_1..b_m that lie on it (their indices and signs) and the inverse of
-the matrix that they form. Its normal z solves <z, b_k> = (bound of b_k) for all k. See
-`ray_shooting` for the algorithm.
+A facet is stored as m vertices b_1..b_m that lie on it (their indices and signs), together with the
+inverse of the matrix that these vertices form. Its normal z solves <z, b_k> = (bound of b_k) for
+all k. See `ray_shooting` for the algorithm.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import PIVOT
 from geomdp.bodies.facets.harris_rule import FREE_ORDER, entering_vertex, steepest_slope
 
-#: A coordinate counts as negative if it is below minus this share of the sum of all moduli.
+#: A coordinate counts as negative if it is below minus this share of the sum of the moduli of all
+#: coordinates.
 NEGATIVE = 1e-11
 #: Pivots between two recomputations of the inverse.
 REFACTOR = 100
 #: The pivot is computed twice, from its row and from its column. If the two values differ by more
 #: than this share, the inverse has become inaccurate and is recomputed.
 DISAGREEMENT = 1e-6
-#: A ray starts at the best of the facets found for at most so many earlier rays. The number is also
-#: capped at half the number of vertices: choosing then costs no more than one pivot.
+#: A ray starts at the best of the facets found for earlier rays. At most this many of them are
+#: compared, and at most half as many as there are vertices: the comparison then costs no more than
+#: one pivot.
 POOL = 512
-#: Pivots allowed per ray and dimension; steepest-edge runs need about 6 from a cold start.
+#: Largest number of pivots per ray and dimension. With the steepest edge, about 6 suffice from the
+#: first facet.
 PIVOTS_PER_DIMENSION = 200
 #: On the second try of a ray, pivots below this share of the largest one are not used.
 CAREFUL_PIVOT = 1e-5
@@ -48,7 +51,7 @@ class Facet(NamedTuple):
 def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
     """Recompute inverse, normal and ray coordinates from `basis` and `signs`.
 
-    False if the vertices are linearly dependent.
+    Returns False if the vertices are linearly dependent.
     """
     size = columns.shape[1]
     matrix = np.empty((size, size))
@@ -68,7 +71,8 @@ def _factor(facet, columns, bounds, ray):  # type: ignore[no-untyped-def]
 def _coordinates(facet, ray):  # type: ignore[no-untyped-def]
     """Coordinates in the b_k, (m,), of the point where the ray meets the hyperplane of the facet.
 
-    Those of the direction if the ray is parallel to the hyperplane or moves away from it.
+    If the ray is parallel to the hyperplane or moves away from it, the coordinates of its
+    direction.
     """
     reach = facet.normal @ ray[1]
     if reach <= NEGATIVE * np.abs(facet.along[1]).sum():
@@ -95,9 +99,12 @@ def _steepest(inverse, coordinates):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER, error_model="numpy")
 def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
-    """Replace vertex `leaving` by the one with coordinates `column`, by rank-one updates."""
+    """Replace vertex b_k, k = `leaving`, by one with coordinates `column` in the b_k.
+
+    The inverse and the coordinates of the ray change by rank-one updates.
+    """
     inverse, along, size = facet.inverse, facet.along, len(column)
-    # z moves by `length` along minus the row of the vertex that leaves.
+    # z moves by `length` against the row of the inverse that belongs to the leaving vertex.
     for i in range(size):
         facet.normal[i] -= length * inverse[leaving, i]
     pivot = column[leaving]
@@ -120,8 +127,8 @@ def _exchange(facet, column, leaving, length):  # type: ignore[no-untyped-def]
 def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # type: ignore[no-untyped-def]
     """Pivot until `facet` is the facet through which the ray leaves.
 
-    Returns the number of pivots and whether that facet was found. Slopes below `share` of the
-    largest are not used as pivots; the inverse is recomputed every `period` pivots.
+    Returns the number of pivots, and whether that facet was found. Slopes below `share` of the
+    largest slope are not used as pivots. The inverse is recomputed every `period` pivots.
     """
     if not _factor(facet, columns, bounds, ray):
         return 0, False
@@ -139,7 +146,7 @@ def _pivot_to_exit(facet, columns, bounds, two_sided, ray, share, period):  # ty
         slopes = columns @ -facet.inverse[leaving]
         smallest = share * steepest_slope(slopes, two_sided)
         entering, length = entering_vertex(bounds, two_sided, values, slopes, smallest, times)
-        if entering < 0:  # an unbounded edge: 0 is on the boundary, to rounding
+        if entering < 0:  # an unbounded edge: up to rounding, 0 is on the boundary of the body
             return pivots, False
         sign = 1.0 if slopes[entering] > 0 else -1.0
         column = facet.inverse @ (sign * columns[entering])
@@ -181,9 +188,9 @@ def _true_normal(facet, columns, two_sided):  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, fastmath=FREE_ORDER)
 def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped-def]
-    """Number of the ray, from 1, whose facet the current ray meets first; 0 if it meets none.
+    """The earlier ray, counted from 1, whose facet the current ray meets first; 0 if it meets none.
 
-    Only the facets of the last `pool` of the `rays` earlier rays are compared.
+    There are `rays` earlier rays. Only the facets of the last `pool` of them are compared.
     """
     start, best = 0, np.inf
     for k in range(max(0, rays - pool), rays):
@@ -205,9 +212,9 @@ def _best_start(normals, ray, rays, pool, two_sided):  # type: ignore[no-untyped
 def shoot(columns, bounds, two_sided, basis, signs, points, directions):  # type: ignore[no-untyped-def]
     """Normals (b, m) of the facets through which rays leave, pivots (b,) and `converged` (b,).
 
-    Each ray starts at the best of the last facets found. A ray that fails is tried once more from
-    the first facet, with larger pivots and more frequent recomputations of the inverse. If it fails
-    again, its normal is 0 and `converged` is False.
+    Each ray starts at the best of the last facets found. If that fails, it is tried once more from
+    the first facet, with larger pivots and more frequent recomputations of the inverse. If this
+    fails too, its normal is 0 and `converged` is False.
     """
     rays, size = points.shape
     normals = np.zeros((rays, size))

@@ -5,14 +5,15 @@ conv(+-v_i) through the facet that solves
 
     minimise t(z) = (1 - <z, p>) / <z, u>   over z with |<z, v_i>| <= 1 for all i and <z, u> > 0,
 
-a linear-fractional program over the polar body. Its vertices z are the normals of the facets; for
-conv(v_i) the bounds are one-sided. The simplex method on facets solves it. It keeps m signed
-vertices b_1..b_m with <z, b_k> = 1 and the inverse of the matrix B they form. The coordinates of
-p + t u in these vertices are lambda = B^-T p + t B^-T u. If all are >= 0, the ray leaves through
-this facet. Otherwise a pivot drops a vertex whose coordinate is negative. It moves z along the edge
-of the polar body on which <z, b_k> = 1 for the other b_k, until another vertex becomes tight (its
-product with z meets its bound). A pivot costs one product of all N vertices with a vector, O(N m),
-and one rank-one update of the inverse, O(m^2).
+a linear-fractional program over the polar body. The vertices z of the polar body are the normals of
+the facets. For conv(v_i) the bounds are one-sided: <z, v_i> <= 1. The program is solved by the
+simplex method on facets. It keeps m signed vertices b_1..b_m with <z, b_k> = 1, and the inverse of
+the matrix B that they form. The coordinates of p + t u in these vertices are
+lambda = B^-T p + t B^-T u. If all of them are >= 0, the ray leaves through this facet. Otherwise a
+pivot drops a vertex whose coordinate is negative. It moves z along the edge of the polar body on
+which <z, b_k> = 1 for the other b_k, until another vertex becomes tight (its product with z meets
+its bound). A pivot costs one product of all N vertices with a vector, O(N m), and one rank-one
+update of the inverse, O(m^2).
 
 * The vertices are first brought to unit second moment, so that stretched bodies are no harder than
   round ones.
@@ -26,12 +27,13 @@ and one rank-one update of the inverse, O(m^2).
 * The ratio test is that of Harris (1973): of the vertices that become tight within a tolerance far
   below the perturbation, the one with the largest pivot enters. The inverse is recomputed every
   `REFACTOR` pivots.
-* The facets found last in the same call are kept. Every ray starts from the one of them through
-  which it leaves earliest. A ray that fails is tried again from the first facet, with larger pivots
-  and a more frequently recomputed inverse. If it fails again, HiGHS solves its linear program.
+* The facets found last in the same call are kept. Every ray starts from the one that it meets
+  first. If the pivots of a ray fail, they are tried again from the first facet, with larger pivots
+  and a more frequently recomputed inverse. If they fail again, HiGHS solves the linear program of
+  the ray.
 
 K - K is twice the section of conv(+-(v_i, 1)) where the last coordinate is 0. So N vertices
-represent K - K, which may have almost N^2 vertices.
+represent K - K, although K - K can have almost N^2 vertices.
 
 References
 ----------
@@ -50,8 +52,8 @@ from geomdp._typing import BoolArray, FloatArray, IntArray
 from geomdp.bodies.facets.first_facet import DEGENERATE, distinct, first_facet, whitened
 from geomdp.bodies.linear_programs import ConicProgram, SolverError
 
-#: Largest amount by which a bound 1 is lowered to break ties. The relative error of an exit is at
-#: most this.
+#: Largest amount by which a bound 1 is lowered to break ties. The relative error of an exit time is
+#: at most this amount.
 PERTURBATION = 1e-8
 
 
@@ -63,8 +65,8 @@ class Exits:
     function is h(z) = 1. Where neither pivots nor HiGHS found the exit, times and normals are NaN.
     """
 
-    #: (b,): the largest t with p + t u in the body, to a relative error of `PERTURBATION`. It is
-    #: never below the true value by more than rounding.
+    #: (b,): the largest t with p + t u in the body. It is below the true value by at most rounding,
+    #: and above it by at most a share `PERTURBATION`.
     times: FloatArray
     normals: FloatArray  # (b, m): normals of the facets through which the rays leave
     pivots: IntArray  # (b,): simplex pivots used
@@ -101,11 +103,12 @@ class RayShooter:
 
     @classmethod
     def hull(cls, vertices: FloatArray) -> RayShooter:
-        """For conv(v_i), rows of (N, m), with 0 in its interior; ``ValueError`` if it is not."""
+        """For conv(v_i), v_i the rows of (N, m); ``ValueError`` unless 0 is in its interior."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=False))
         centre = columns.mean(axis=0)
         if np.linalg.norm(centre) > DEGENERATE:
-            # The mean is inside. 0 is inside if the ray from the mean to 0 leaves beyond 0 (t = 1).
+            # The mean is inside. The ray from the mean to 0 reaches 0 at t = 1, so 0 is inside if
+            # the ray leaves the hull later than that.
             about_centre = cls(*whitened(columns - centre), lower=np.inf, section=False)
             leaves = about_centre.exits(np.zeros((1, len(centre))), -centre[None]).times[0]
             if leaves <= 1 + RANK_TOLERANCE:
@@ -116,13 +119,13 @@ class RayShooter:
 
     @classmethod
     def symmetric_hull(cls, vertices: FloatArray) -> RayShooter:
-        """For conv(+-v_i), the rows v_i of (N, m) spanning R^m; ``ValueError`` if they do not."""
+        """For conv(+-v_i), v_i the rows of (N, m); ``ValueError`` unless they span R^m."""
         columns, whitening = whitened(distinct(vertices, up_to_sign=True))
         return cls(columns, whitening, lower=1.0, section=False)
 
     @classmethod
     def difference(cls, vertices: FloatArray) -> RayShooter:
-        """For K - K, K = conv of the rows of (N, m), of full dimension; ``ValueError`` if not."""
+        """For K - K, K the hull of the rows of (N, m); ``ValueError`` unless K fills R^m."""
         vertices = distinct(vertices, up_to_sign=False)
         columns, whitening = whitened(vertices - vertices.mean(axis=0))
         lifted = np.column_stack([columns, np.ones(len(columns))])
@@ -131,7 +134,8 @@ class RayShooter:
     def exits(self, points: FloatArray, directions: FloatArray) -> Exits:
         """Where the rays p + t u, t >= 0, leave the body, for rows p and u != 0 of (b, m) arrays.
 
-        Points may lie outside by a relative 1e-9, to allow for rounding. Arguments are not checked.
+        Points can be outside the body by a relative 1e-9, because of rounding. Arguments are not
+        checked.
         """
         from geomdp.bodies.facets.pivots import shoot  # numba is slow to import
 

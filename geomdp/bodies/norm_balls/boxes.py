@@ -22,7 +22,8 @@ from geomdp.bodies.norm_balls.symmetrised_box import SymmetrisedBox
 class Box(Body):
     """The box {x in R^m : lower <= x <= upper}.
 
-    Its methods are closed forms that cost O(m) per point. `facets` and `vertex_list` are missing.
+    Its methods are closed forms that cost O(m) per point. It implements neither `facets` nor
+    `vertex_list`.
 
     Parameters
     ----------
@@ -111,7 +112,7 @@ class Box(Body):
         return np.asarray(inside.all(axis=1))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest steps along u and -u before an entry leaves its interval.
+        """Ends (lo, hi): the largest steps along u and -u before an entry leaves its interval.
 
         Both are 0 if u has a component along a flat axis.
         """
@@ -181,7 +182,7 @@ class Box(Body):
         return float(self._widths.sum()) / math.sqrt(2 * math.pi)
 
     def largest_gauge(self, support: SupportFunction) -> float:
-        """Largest ratio of the support value along an axis to `upper` there."""
+        """Largest ratio of the support value along an axis to `upper` on that axis."""
         wide = self.upper > 0
         axes = np.diag(1 / self.upper[wide]) @ np.eye(self.dimension)[wide]
         return float(support(axes).max(initial=0.0))

@@ -29,7 +29,12 @@ class Ellipsoid(Body):
     ----------
     root : (m, r) array
         Any matrix; its rank is the dimension of the ellipsoid, which is {0} for r = 0.
-        For a covariance-like shape S, the ellipsoid {z : z^T S^(-1) z <= 1} has root S^(1/2).
+        The ellipsoid {z : z^T S^(-1) z <= 1} has the root S^(1/2).
+
+    Raises
+    ------
+    ValueError
+        If `root` has no rows, or an entry is NaN or infinite.
     """
 
     root: FloatArray
@@ -78,7 +83,7 @@ class Ellipsoid(Body):
         return np.asarray(np.linalg.norm(directions @ self.root, axis=1))
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """root w / ||w||_2 with w = root^T u; 0, which is then a maximiser, where w = 0."""
+        """root w / ||w||_2 with w = root^T u; 0 where w = 0, as every point is then a maximiser."""
         images = directions @ self.root
         norms = np.linalg.norm(images, axis=1, keepdims=True)
         units = np.divide(images, norms, out=np.zeros_like(images), where=norms > 0)

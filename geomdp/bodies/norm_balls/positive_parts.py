@@ -1,7 +1,8 @@
 """Chords of sets {y : sum_i (y_i)_+ <= level} and projections on simplices, exactly by sorting.
 
-These serve the cross-polytope (||x||_1 is the sum of the positive parts of (x, -x)), the difference
-body of a simplex (in barycentric coordinates) and the spectral bodies (for eigenvalues).
+These functions are used by the cross-polytope (||x||_1 is the sum of the positive parts of
+(x, -x)), by the difference body of a simplex (in barycentric coordinates) and by the spectral
+bodies (for eigenvalues).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ def exit_time(values: FloatArray, slopes: FloatArray, level: float) -> FloatArra
 
     The sum is convex and piecewise linear in t, hence the maximum of its linear pieces. Each piece
     with a positive slope bounds t. The answer is the smallest of these bounds, or inf if there is
-    none. Rows y should satisfy sum y_+ <= level; if rounding violates this, the answer is 0.
-    O(k log k) per row.
+    none. Rows y should satisfy sum y_+ <= level; if rounding violates this, the answer is 0. The
+    cost is O(k log k) per row.
     """
     active = (values > 0) | ((values == 0) & (slopes > 0))
     moving = np.where(values > 0, slopes < 0, (values < 0) & (slopes > 0))

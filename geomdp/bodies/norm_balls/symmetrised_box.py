@@ -17,10 +17,10 @@ from geomdp.bodies.oracles import Facets
 class SymmetrisedBox(Body):
     """conv(B u -B) for the box B = [0, u_1] x ... x [0, u_m].
 
-    With y_i = x_i / u_i it is {max_i (y_i)_+ + max_i (y_i)_- <= 1}; in y, this is the image
-    of the cube [0, 1]^(m+1) under c -> (c_i - c_0)_i. For u = 1 it is the sensitivity polytope of
-    one-way marginals under add/remove adjacency. Support, gauge, facets, exact uniform samples,
-    moments and volume have closed forms, O(m) per point.
+    With y_i = x_i / u_i it is {x : max_i (y_i)_+ + max_i (y_i)_- <= 1}. In the coordinates y it is
+    the image of the cube [0, 1]^(m+1) under c -> (c_i - c_0)_i. For u = (1, ..., 1) it is the
+    neighbour body of one-way marginals under add/remove adjacency. Support, gauge, facets, exact
+    uniform samples, moments and volume have closed forms, O(m) per point.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ class SymmetrisedBox(Body):
         return np.asarray(np.maximum(high, 0) - np.minimum(low, 0))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Normals e_i / u_i - e_j / u_j; ratio x_i / u_i is the largest, x_j / u_j the smallest.
+        """Normals e_i / u_i - e_j / u_j, where x_i / u_i is the largest ratio, x_j / u_j the least.
 
-        The first term is left out unless the largest ratio is above 0, and the second unless the
-        smallest is below 0.
+        The first term is left out unless the largest ratio is above 0. The second term is left out
+        unless the smallest ratio is below 0.
         """
         ratios = points / self.upper
         rows = np.arange(len(ratios))
@@ -92,7 +92,7 @@ class SymmetrisedBox(Body):
         k! (m - k)! / m!. There are m! / (k! (m - k)!) such sets for each k, so the number of
         non-negative entries is uniform on 0..m. Given k, the largest positive part, the largest
         negative part, and 1 minus their sum are Dirichlet(k, m - k, 1). The other entries are
-        uniform between 0 and the largest entry of their sign.
+        uniform between 0 and the largest entry of their sign. (All of this is for y = x / u.)
         """
         m = self.dimension
         sizes = rng.integers(m + 1, size=n)
@@ -103,18 +103,19 @@ class SymmetrisedBox(Body):
         tops = gammas[:, :2] / gammas.sum(axis=1, keepdims=True)
         heights = rng.random((n, m))
         for part in (positive, ~positive):
-            heights[part & (np.cumsum(part, axis=1) == 1)] = 1.0  # first of its sign: the largest
+            # The first entry of each sign is the largest.
+            heights[part & (np.cumsum(part, axis=1) == 1)] = 1.0
         signed = np.where(positive, tops[:, :1], -tops[:, 1:]) * heights
         return np.asarray(rng.permuted(signed, axis=1) * self.upper)
 
     def second_moment(self) -> FloatArray:
-        """p / 2 (I + 1 1^T) in y = x / u, with p = (m + 3) / (6 (m + 1)).
+        """p / 2 (I + 1 1^T) in the coordinates y = x / u, with p = (m + 3) / (6 (m + 1)).
 
         Let a be the largest positive part, and k the number of non-negative entries, as in
         `sample_uniform`. Given k, E[a^2] = k (k + 1) / ((m + 1) (m + 2)). Hence
-        E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p. The body is symmetric in the
-        m + 1 coordinates c of the cube, so y_i = z_i - z_0 for exchangeable z_0, ..., z_m, which
-        gives E[y_i y_j] = p / 2.
+        E ||y||^2 = sum_k E[a^2] (1 + (k - 1) / 3) 2 / (m + 1) = m p, so E[y_i^2] = p. The body is
+        symmetric in the m + 1 coordinates c of the cube. Therefore y_i = z_i - z_0 for exchangeable
+        z_0, ..., z_m, which gives E[y_i y_j] = p / 2 for i != j.
         """
         m = self.dimension
         share = (m + 3) / (6 * (m + 1))

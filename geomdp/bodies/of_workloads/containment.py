@@ -28,9 +28,10 @@ PAIR_ROWS = 1 << 14
 
 
 def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> float:
-    """Prove that a symmetric body contains the neighbour body, up to the factor that is returned.
+    """Prove that a multiple t K of a symmetric body K contains the neighbour body; return t >= 1.
 
-    The proof depends on the body:
+    The neighbour body contains the differences of the sums of answers of any two neighbours. How
+    containment is proved depends on the body:
 
     * Bodies bounded by listed hyperplanes (`Body.largest_gauge`: slabs, H-polytopes, boxes, and
       their multiples, products and one-to-one linear images) are checked exactly. The support
@@ -39,10 +40,10 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
       on the l1 and l2 norms of differences imply containment.
     * Spectral bodies are compared with the neighbour body of second moments. One extreme point of
       each orbit is checked.
-    * For all other bodies, and if the bounds on norms do not suffice, the gauge of every difference
-      of two answers (replace-one) or of every answer (add/remove) is computed. The extreme points
-      of the neighbour body are among these points and their negatives. At most 2^20 points are
-      checked.
+    * For all other bodies, and if the bounds on norms do not suffice, points are checked one by
+      one: the gauge of every difference of two answers (replace-one) or of every answer
+      (add/remove) is computed. The extreme points of the neighbour body are among these points and
+      their negatives. At most 2^20 points are checked.
 
     Parameters
     ----------
@@ -57,14 +58,15 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     -------
     float
         A number t, 1 <= t <= 1 + 2e-8, such that t K contains the neighbour body: the largest gauge
-        found, or 1 if that is larger. It exceeds 1 only because of rounding and of the error of
-        gauges. K-norm noise of t K, in place of K, is private with no slack.
+        found, or 1 if that is larger. It exceeds 1 only because gauges are rounded and have an
+        error. K-norm noise of t K has exactly the guarantee that noise of a body containing the
+        neighbour body has.
 
     Raises
     ------
     ValueError
-        If the body is no `Body`, has another dimension than the answers, is not known to be
-        symmetric, does not contain the neighbour body, or if containment cannot be verified.
+        If `body` is not a `Body`, has another dimension than the answers, is not known to be
+        symmetric or does not contain the neighbour body, or if containment cannot be verified.
     """
     checked_body(body)
     neighbours = neighbour_body(workload, adjacency)
@@ -87,19 +89,19 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
             gauge = _largest_by_orbits(body, neighbours)
         if gauge is None:
             gauge = _largest_by_pairs(body, workload, adjacency)
-    if not gauge <= 1 + 2 * GAUGE_ERROR:  # NaN, from a body's faulty gauge, proves nothing
+    if not gauge <= 1 + 2 * GAUGE_ERROR:  # also refuses NaN, which a faulty gauge can return
         raise ValueError(
-            f"body must contain all differences of neighbours: a difference has gauge {gauge:.9g} "
-            f"in {body!r}, and may have at most 1"
+            f"body must contain all differences of neighbours, so their gauges in {body!r} must be "
+            f"at most 1; the largest is {gauge:.9g}"
         )
     return max(1.0, gauge)
 
 
 def _largest_by_orbits(body: Body, neighbours: Body) -> float | None:
-    """Largest gauge in `body` over the points of `neighbours`, for two spectral bodies; else None.
+    """Largest gauge in `body` over the points of `neighbours`, if both are spectral; else None.
 
-    Both bodies are invariant under M -> V M V^T for orthogonal V, so the gauge is constant on
-    orbits. It is computed at one extreme point of each orbit.
+    Both bodies are invariant under M -> V M V^T for orthogonal V, so the gauge is constant on the
+    orbits of these maps. It is computed at one extreme point of each orbit.
     """
     invariant = body
     while isinstance(invariant, Scaled):

@@ -20,7 +20,7 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Block, Workload
 
-#: Largest N^2 m of the differences of N vertices: 2^24 float64 are 128 MB.
+#: Largest number N^2 m of entries of all differences of N vertices in R^m: 2^24 float64 are 128 MB.
 MAX_PAIR_ENTRIES = 1 << 24
 #: Relative inflation of computed half-widths and vertices, far above their rounding (SAM-5).
 INFLATION = 1e-9
@@ -28,11 +28,21 @@ INFLATION = 1e-9
 
 @dataclass(frozen=True)
 class NamedBody:
-    """A symmetric body that contains the neighbour body, with the reason."""
+    """A symmetric body that contains the neighbour body, with a name and the reason.
+
+    Parameters
+    ----------
+    name : str
+        What the body is, in a few words.
+    body : Body
+        A body in R^m, for sums of answers (not divided by n).
+    containment : str
+        Why it contains the differences of the sums of answers of all neighbours.
+    """
 
     name: str
-    body: Body  # in R^m, for sums of answers
-    containment: str  # why it contains n (Q(X) - Q(X')) for all neighbours X, X'
+    body: Body
+    containment: str
 
 
 def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
@@ -67,7 +77,7 @@ def triangulated_neighbours(K: Body, adjacency: Adjacency) -> list[NamedBody]:
         return []
     if not can_triangulate(len(extreme), dimension):
         return []
-    # Inflated, because differences and facets are rounded.
+    # Inflate the body, because differences and facets are rounded.
     body = cut_into_simplices(extreme * (1 + INFLATION))
     if body is None:
         return []
@@ -86,7 +96,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
             what = "largest norm"
     parts = [(basis, reach) for basis, reach in parts if reach > 0]
     if len(parts) < 2:
-        return []  # a single ball is the l2 ball
+        return []  # a single ball is the l2 ball, which `norm_balls` lists
     lines = [part for part in parts if part[0].shape[1] == 1]
     wide = [part for part in parts if part[0].shape[1] > 1]
     factors: list[Body] = [Ball(basis.shape[1], reach) for basis, reach in wide]
@@ -98,7 +108,7 @@ def block_products(workload: Workload, K: Body, adjacency: Adjacency) -> list[Na
 
 
 def _radius(block: Block, K: Body) -> float:
-    """Bound on ||basis^T Q(x)||_2: the block's, or that of the listed answers if it is smaller."""
+    """Bound on ||basis^T Q(x)||_2: the block's bound, or that of listed answers if smaller."""
     if not K.implements(Body.vertex_list):
         return block.radius
     listed = float(np.linalg.norm(K.vertex_list() @ block.basis, axis=1).max())
@@ -106,7 +116,7 @@ def _radius(block: Block, K: Body) -> float:
 
 
 def _common_part(workload: Workload) -> list[tuple[FloatArray, float]]:
-    """The part of all answers orthogonal to the affine hull, as a direction with its length."""
+    """The component of all answers orthogonal to their affine hull: its direction and length."""
     hull = workload.affine_hull()
     common = hull.offset - hull.basis @ (hull.basis.T @ hull.offset)
     length = float(np.linalg.norm(common))
@@ -131,7 +141,7 @@ def axis_boxes(neighbours: Body, points: FloatArray, adjacency: Adjacency) -> li
 
 
 def norm_balls(workload: Workload, neighbours: Body, adjacency: Adjacency) -> list[NamedBody]:
-    """The l2 ball in the span and the l1 ball, by the workload's own diameters or radii."""
+    """The l2 ball in the span and the l1 ball, with the workload's own diameters or radii."""
     basis = neighbours.affine_hull().basis
     l1, l2 = norm_bounds(workload, adjacency)
     what = "diameter" if adjacency is Adjacency.REPLACE_ONE else "norm"

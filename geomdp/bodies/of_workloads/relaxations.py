@@ -1,9 +1,9 @@
 """Semidefinite outer bodies of marginals and parities, from matrices of moments of signs.
 
 Means of products of signs over records form psd matrices (`sign_moments`). The set of all moments
-with a psd matrix contains the sensitivity polytope, and the maximum of a linear function over it
-costs a semidefinite program of order p instead of 2^d scores. Projections may use such outer
-bodies; they never enter a lower bound.
+whose matrix is psd contains the sensitivity polytope. The maximum of a linear function over this
+set costs one semidefinite program of order p, instead of 2^d scores over the polytope. Projections
+use such outer bodies. Lower bounds never use them.
 
 References
 ----------
@@ -44,8 +44,14 @@ class MomentRelaxation(Body):
     matrix : MomentMatrix
         M.
     terms : sequence of dict
-        For each coordinate of the body, the coefficients of the z_T by set T, an ascending tuple;
-        the coefficient of the empty tuple is the constant c. Every T must occur in M.
+        One dictionary for each coordinate of the body: a row of L and an entry of c. It maps a set
+        T, as an ascending tuple, to the coefficient of z_T. The value of the empty tuple is the
+        constant. Every T must occur in M.
+
+    Raises
+    ------
+    ValueError
+        If a set T of `terms` does not occur in M.
     """
 
     matrix: MomentMatrix
@@ -54,7 +60,9 @@ class MomentRelaxation(Body):
     def __post_init__(self) -> None:
         missing = {T for term in self.terms for T in term if T} - set(self.matrix.numbers)
         if missing:
-            raise ValueError(f"no entry of the moment matrix is the moment of {min(missing)}")
+            raise ValueError(
+                f"terms must use sets that occur in the moment matrix, got {min(missing)}"
+            )
 
     def _summary(self) -> str:
         return f"moment matrix of order {self.matrix.order}"
@@ -80,8 +88,8 @@ class MomentRelaxation(Body):
     def support(self, directions: FloatArray) -> FloatArray:
         """Upper bounds on the largest <u, y>, from dual matrices, valid up to rounding.
 
-        Too large by a relative 1e-9 for 2-way marginals, else by about 1e-8 (one semidefinite
-        program each); see `MomentMatrix.highest`.
+        They are too large by a relative 1e-9 for 2-way marginals, and by about 1e-8 otherwise (one
+        semidefinite program each); see `MomentMatrix.highest`.
         """
         linear, constant = self._map
         weights = (linear.T @ directions.T).T
@@ -104,23 +112,36 @@ def moment_relaxation(workload: Workload) -> Body:
     """A semidefinite body that contains the sensitivity polytope of a workload on the Boolean cube.
 
     =====================  ========================================================================
-    workload               rows of the matrix of moments
+    workload               sets of attributes that index the rows of the matrix of moments
     =====================  ========================================================================
-    Marginals, Parities    k = 1: none; the box is the sensitivity polytope itself
+    Marginals, Parities    k = 1: no matrix; the sensitivity polytope is a box and is returned
     Marginals, k >= 2      all sets of up to ceil(k / 2) attributes; for k = 2 that is E[(1, x)
                            (1, x)^T] psd with its diagonal equal to its first row
-    Parities, k = 2        single attributes: the `Elliptope` of order d
+    Parities, k = 2        single attributes: the body is the `Elliptope` of order d
     Parities, k > 2        sets of k / 2 attributes, or of (k - 1) / 2 and (k + 1) / 2 for odd k
-    MarginalTables, k = 2  of two-level columns: a constant and single attributes, as an image of
-                           the elliptope of order d + 1 with a closed projection, of any order
+    MarginalTables, k = 2  for columns of two levels: the empty set and single attributes; the body
+                           is an image of the elliptope of order d + 1, with a projection of its own
     =====================  ========================================================================
 
-    The body is in R^m, in the order of the workload's m queries. ``ValueError`` for other workloads
-    and for matrices of order above 200, except for tables.
+    Parameters
+    ----------
+    workload : Workload
+        One of those in the table.
+
+    Returns
+    -------
+    Body
+        The body in R^m, with coordinates in the order of the workload's m queries.
+
+    Raises
+    ------
+    ValueError
+        For other workloads, and for matrices of order above 200. The limit does not hold for
+        `MarginalTables`.
     """
     raise ValueError(
-        "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns, got "
-        f"{type(workload).__name__}: no relaxation"
+        "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns to have "
+        f"a moment relaxation, got {type(workload).__name__}"
     )
 
 
@@ -159,8 +180,8 @@ def _(workload: MarginalTables) -> Body:
         weights = stretching_weights(products.matrix, products.order)
     if products is None or weights is None:
         raise ValueError(
-            f"tables must be 2-way, of two-level columns, got levels {workload.levels}, "
-            f"k = {workload.k}: no relaxation"
+            "tables must be 2-way and of two-level columns to have a moment relaxation, got levels "
+            f"{workload.levels}, k = {workload.k}"
         )
     return MappedElliptope(products.matrix, weights, products.constant)
 

@@ -13,17 +13,26 @@ from geomdp.bodies.arguments import Verb
 from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs an intersection has where all its parts have them.
+#: Verbs that an intersection implements if all its parts implement them.
 _SHARED = frozenset({Body.gauge, Body.cvxpy_constraints})
 
 
 @dataclass(frozen=True, eq=False)
 class Intersection(Body):
-    """The set of points in all of K_1, ..., K_s, whose interiors must have a point in common.
+    """The intersection of K_1, ..., K_s, whose interiors must have a point in common.
 
-    Gauges, chords and membership follow from those of the parts. Support functions do not: they
-    cost a convex program (`CvxBody` with the constraints of this one). ``ValueError`` for no
-    bodies, different dimensions or a lower-dimensional body.
+    Gauges, chords and membership follow from those of the parts. The support function does not.
+    It takes a convex program: a `CvxBody` with the constraints of the intersection has it.
+
+    Parameters
+    ----------
+    bodies : sequence of Body
+        The parts K_1, ..., K_s, at least one, all full-dimensional in the same R^m.
+
+    Raises
+    ------
+    ValueError
+        For no bodies, bodies of different dimensions, or a lower-dimensional body.
     """
 
     bodies: Sequence[Body]
@@ -47,11 +56,11 @@ class Intersection(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether all parts are."""
+        """Whether all parts are symmetric."""
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether all parts do; chords also where a part's are derived."""
+        """Whether all parts implement the verb; for chords, membership of a part is enough."""
         if verb is Body.chord:
             return all(body.implements(verb) or body.has_membership for body in self.bodies)
         if verb in _SHARED:

@@ -43,8 +43,9 @@ class LinearImage(Body):
     """The image {matrix @ x : x in K} in R^p of a body K in R^m.
 
     `support` and `extreme_point` ask K for the same verb. If the matrix is one-to-one on the affine
-    hull of K (even if it is not on R^m), the other verbs of K are served by pulling points back;
-    `project` only where the matrix also multiplies all lengths by one number.
+    hull of K, the other verbs pull points back to K and ask K for the verb there. (The matrix need
+    not be one-to-one on R^m.) `project` also needs a matrix that multiplies all lengths within the
+    hull by the same number.
 
     Parameters
     ----------
@@ -52,6 +53,11 @@ class LinearImage(Body):
         Any matrix.
     body : Body
         K.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`, or the matrix does not fit it or has entries that are not finite.
     """
 
     matrix: FloatArray
@@ -76,7 +82,7 @@ class LinearImage(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the inner body is."""
+        """Whether K is known to be symmetric; the image is then symmetric too."""
         return self.body.symmetric
 
     @cached_property
@@ -85,7 +91,7 @@ class LinearImage(Body):
 
     @cached_property
     def _factors(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Singular value decomposition of matrix @ (inner basis), without zero singular values."""
+        """Singular value decomposition of the matrix on K's hull, without zero singular values."""
         image = self.matrix @ self._inner_hull.basis
         left, singular, right = np.linalg.svd(image, full_matrices=False)
         kept = significant(singular)
@@ -115,14 +121,14 @@ class LinearImage(Body):
 
     @cached_property
     def _stretch(self) -> float | None:
-        """The number by which all lengths are multiplied, if there is one."""
+        """The number by which the matrix multiplies all lengths in K's hull, if there is one."""
         singular = self._factors[1]
         if not self.one_to_one or len(singular) == 0:
             return None
         return float(singular.mean()) if np.ptp(singular) <= ROUNDING * singular[0] else None
 
     def implements(self, verb: Verb) -> bool:
-        """Whether the inner body does and, for verbs that pull back, the map is one-to-one."""
+        """Whether K implements the verb and, if the verb pulls back, the map is one-to-one."""
         if not super().implements(verb) or not self.body.implements(verb):
             return verb in (Body.affine_hull, Body.radius)
         if verb is Body.project:
@@ -130,7 +136,7 @@ class LinearImage(Body):
         return verb not in _PULLED_BACK or self.one_to_one
 
     def _pull_back(self, points: FloatArray) -> FloatArray:
-        """Points of the inner affine hull whose images are nearest to `points`."""
+        """Points of the affine hull of K whose images are nearest to `points`."""
         offset = self._inner_hull.offset
         return np.asarray(offset + (points - self.matrix @ offset) @ self.inverse.T)
 
@@ -147,12 +153,12 @@ class LinearImage(Body):
         return np.asarray(self.body.extreme_point(directions @ self.matrix) @ self.matrix.T)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge in K of the point pulled back; inf outside the span of the image."""
+        """Gauge in K of the point that is pulled back; inf outside the span of the image."""
         outside = off_span(points, self.affine_hull().basis, self.radius())
         return np.where(outside, np.inf, self.body.gauge(points @ self.inverse.T))
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges in K of the points pulled back; normals of K mapped by the inverse's transpose."""
+        """Facets of K at the points that are pulled back; normals are mapped by `inverse`^T."""
         inverse = self.inverse
         outside = off_span(points, self.affine_hull().basis, self.radius())
         found = self.body.facets(points @ inverse.T)
@@ -165,7 +171,7 @@ class LinearImage(Body):
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K through the point and direction pulled back; 0 outside the span."""
+        """Chord of K after point and direction are pulled back; 0 for directions off the span."""
         along = ~off_span(directions, self.affine_hull().basis)
         low, high = np.zeros(len(points)), np.zeros(len(points))
         low[along], high[along] = self.body.chord(
@@ -174,16 +180,16 @@ class LinearImage(Body):
         return low, high
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Image of the nearest point of K, for a map that multiplies all lengths by one number."""
+        """Image of K's nearest point; ``MissingOracle`` unless the map multiplies lengths alike."""
         if self._stretch is None:
             raise MissingOracle(self, "project", "a matrix that multiplies all lengths alike")
         return np.asarray(self.body.project(self._pull_back(points)) @ self.matrix.T)
 
     def radius(self) -> float:
-        """Upper bound: ||A|| radius(K), or ||A o|| + 2 ||A|| radius(K) with o a point of K's hull.
+        """Upper bound: ||A|| radius(K) if K is symmetric, else ||A o|| + 2 ||A|| radius(K).
 
-        ||A|| is the largest factor by which A stretches directions of that hull. The first bound
-        holds for symmetric K.
+        A is the matrix, o is a point of K's affine hull, and ||A|| is the largest factor by which A
+        stretches directions within this hull.
         """
         if self.symmetric:
             return float(self._factors[1].max(initial=0.0) * self.body.radius())
@@ -191,12 +197,12 @@ class LinearImage(Body):
         return float(centre + 2 * self._factors[1].max(initial=0.0) * self.body.radius())
 
     def affine_hull(self) -> AffineHull:
-        """Image of the inner affine hull, by a singular value decomposition."""
+        """Image of the affine hull of K, by a singular value decomposition."""
         left = np.ascontiguousarray(self._factors[0])
         return AffineHull(self.matrix @ self._inner_hull.offset, left)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Images of uniform points of K, exact where those are (SAM-4)."""
+        """Images of uniform points of K, as exact as K's sampler is (SAM-4)."""
         self._check_one_to_one()
         return np.asarray(self.body.sample_uniform(n, rng) @ self.matrix.T)
 
@@ -220,7 +226,7 @@ class LinearImage(Body):
         return np.asarray(self.body.vertex_list() @ self.matrix.T)
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """An auxiliary vector in K and its image."""
+        """Constraints on an auxiliary vector: it lies in K, and its image is the variable."""
         import cvxpy as cp
 
         inner = cp.Variable(self.body.dimension)
@@ -243,7 +249,7 @@ class LinearImage(Body):
         return (1.0, self) if self._stretch is None else (self._stretch, self.body)
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K over the set pulled back."""
+        """Largest gauge in K over the preimage of the set; None if the map is not one-to-one."""
         if not self.one_to_one:
             return None
         inverse = self.inverse

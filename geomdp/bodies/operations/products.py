@@ -31,6 +31,11 @@ class Product(Body):
     ----------
     bodies : sequence of Body
         The factors, at least one.
+
+    Raises
+    ------
+    ValueError
+        If there is no factor, or one of them is not a `Body`.
     """
 
     bodies: Sequence[Body]
@@ -58,11 +63,11 @@ class Product(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether all factors are."""
+        """Whether all factors are symmetric."""
         return all(body.symmetric for body in self.bodies)
 
     def implements(self, verb: Verb) -> bool:
-        """Whether all factors do, for the verbs of this class."""
+        """Whether this class has the verb and all factors implement it."""
         return super().implements(verb) and all(body.implements(verb) for body in self.bodies)
 
     def _each(self, verb: Callable[[Body, FloatArray], Result], rows: FloatArray) -> list[Result]:
@@ -87,7 +92,7 @@ class Product(Body):
         return np.asarray(np.max(self._each(lambda K, x: K.gauge(x), points), axis=0))
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether every factor holds its part."""
+        """Whether every factor contains its part of the point."""
         return np.asarray(np.all(self._each(lambda K, x: K.contains(x, tolerance), points), axis=0))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -105,7 +110,7 @@ class Product(Body):
         return np.hstack(self._each(lambda K, x: K.project(x), points))
 
     def radius(self) -> float:
-        """Root of the sum of squared radii: exact if the radii of the factors are."""
+        """Root of the sum of squared radii: exact if the radii of the factors are exact."""
         return math.hypot(*(body.radius() for body in self.bodies))
 
     def affine_hull(self) -> AffineHull:
@@ -115,7 +120,7 @@ class Product(Body):
         return AffineHull(np.concatenate([hull.offset for hull in hulls]), basis)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent samples of the factors side by side, exact."""
+        """Independent samples of the factors side by side, as exact as those are."""
         return np.hstack([body.sample_uniform(n, rng) for body in self.bodies])
 
     def centroid(self) -> FloatArray:
@@ -144,7 +149,7 @@ class Product(Body):
         ]
 
     def half_diameter(self) -> float:
-        """Root of the sum of squares of those of the factors."""
+        """Root of the sum of the squared half-diameters of the factors."""
         return math.hypot(*(body.half_diameter() for body in self.bodies))
 
     def difference(self) -> Body:
@@ -152,7 +157,7 @@ class Product(Body):
         return Product([difference_body(body) for body in self.bodies])
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The product of the images of the factors, if each row of the matrix sees one factor."""
+        """The product of the factors' images; None unless each row is nonzero on one factor."""
         seen = np.stack([matrix[:, part].any(axis=1) for part in self.slices], axis=1)
         if (seen.sum(axis=1) != 1).any():
             return None
@@ -173,13 +178,13 @@ class Product(Body):
         return LinearImage(np.eye(len(matrix))[:, places], stacked)
 
     def gaussian_width(self) -> float | None:
-        """Sum of the widths of the factors."""
+        """Sum of the widths of the factors; None if one of them is not known."""
         widths = [body.gaussian_width() for body in self.bodies]
         known = [width for width in widths if width is not None]
         return math.fsum(known) if len(known) == len(widths) else None
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest value of a factor, each over the projection of the set on its coordinates."""
+        """Largest gauge in a factor, over the projection of the set on the factor's coordinates."""
 
         def largest(body: Body, part: slice) -> float | None:
             rows = np.eye(self.dimension)[part]

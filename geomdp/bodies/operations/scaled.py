@@ -28,6 +28,11 @@ class Scaled(Body):
         K.
     factor : float
         Finite and above 0.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`, or `factor` is out of range.
     """
 
     body: Body
@@ -47,11 +52,11 @@ class Scaled(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the inner body is."""
+        """Whether K is known to be symmetric."""
         return self.body.symmetric
 
     def implements(self, verb: Verb) -> bool:
-        """Whether the inner body does."""
+        """Whether K implements the verb."""
         return self.body.implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -67,29 +72,29 @@ class Scaled(Body):
         return self.factor * self.body.extreme_point(directions)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Gauge in K over the factor."""
+        """Gauge in K, divided by the factor."""
         return self.body.gauge(points) / self.factor
 
     def facets(self, points: FloatArray) -> Facets:
-        """Gauges and normals of K over the factor."""
+        """Gauges and normals of K, divided by the factor."""
         found = self.body.facets(points)
         return Facets(found.gauges / self.factor, found.normals / self.factor)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether K holds the point over the factor."""
+        """Whether K contains the point divided by the factor."""
         return self.body.contains(points / self.factor, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Separator of K from the point over the factor, its offset times the factor."""
+        """Halfspace that separates the point / factor from K, with its offset times the factor."""
         found = self.body.separate(point / self.factor)
         return None if found is None else Halfspace(found.normal, self.factor * found.offset)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chord of K through the point and direction over the factor."""
+        """Chord of K for the point and the direction, both divided by the factor."""
         return self.body.chord(points / self.factor, directions / self.factor)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """Projection on K of the point over the factor, times the factor."""
+        """Projection on K of the point / factor, times the factor."""
         return self.factor * self.body.project(points / self.factor)
 
     def radius(self) -> float:
@@ -97,7 +102,7 @@ class Scaled(Body):
         return self.factor * self.body.radius()
 
     def affine_hull(self) -> AffineHull:
-        """Affine hull of K with its offset times the factor."""
+        """Affine hull of K, with its offset times the factor."""
         hull = self.body.affine_hull()
         return AffineHull(self.factor * hull.offset, hull.basis)
 
@@ -114,7 +119,7 @@ class Scaled(Body):
         return self.factor**2 * self.body.second_moment()
 
     def volume(self) -> float:
-        """Volume of K times factor^r, r the dimension of its affine hull."""
+        """Volume of K times factor^r, where r is the dimension of the affine hull of K."""
         rank = self.body.affine_hull().dimension
         return math.exp(math.log(self.body.volume()) + rank * math.log(self.factor))
 
@@ -131,7 +136,7 @@ class Scaled(Body):
         return self.factor * self.body.half_diameter()
 
     def difference(self) -> Body:
-        """K - K times the factor."""
+        """(K - K) times the factor."""
         return Scaled(difference_body(self.body), self.factor)
 
     def symmetric_hull(self) -> Body:
@@ -148,21 +153,37 @@ class Scaled(Body):
         return self.factor, self.body
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest gauge in K over the factor."""
+        """Largest gauge in K, divided by the factor; None if K lists no hyperplanes."""
         inner = self.body.largest_gauge(support)
         return None if inner is None else inner / self.factor
 
     def gauge_bound(self, l1: float, l2: float) -> float | None:
-        """Bound for K over the factor."""
+        """The bound for K, divided by the factor; None if K has none."""
         inner = self.body.gauge_bound(l1, l2)
         return None if inner is None else inner / self.factor
 
 
 def difference_body(body: Body) -> Body:
-    """The difference body K - K = {x - y : x, y in K} of a body K, which is symmetric.
+    """The difference body K - K = {x - y : x, y in K} of a body K.
 
-    The closed form of the body (`Body.difference`) where there is one; 2 K for other bodies known
-    to be symmetric; the wrapper `Difference` otherwise.
+    The difference body is symmetric. Under replace-one adjacency, it contains the difference of the
+    sums of answers of any two neighbours if K is the sensitivity polytope.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m.
+
+    Returns
+    -------
+    Body
+        The closed form of the body (`Body.difference`) if there is one; 2 K for other bodies known
+        to be symmetric; the wrapper `Difference` otherwise.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`.
     """
     closed = checked_body(body).difference()
     if closed is not None:
@@ -173,8 +194,24 @@ def difference_body(body: Body) -> Body:
 def symmetric_hull(body: Body) -> Body:
     """The symmetric hull conv(K u -K) of a body K, in the linear span of K.
 
-    The closed form of the body (`Body.symmetric_hull`) where there is one; K itself if it is known
-    to be symmetric; the wrapper `SymmetricHull` otherwise.
+    Under add/remove adjacency, it contains the difference of the sums of answers of any two
+    neighbours if K is the sensitivity polytope.
+
+    Parameters
+    ----------
+    body : Body
+        K in R^m.
+
+    Returns
+    -------
+    Body
+        The closed form of the body (`Body.symmetric_hull`) if there is one; K itself if it is known
+        to be symmetric; the wrapper `SymmetricHull` otherwise.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`.
     """
     closed = checked_body(body).symmetric_hull()
     if closed is not None:

@@ -15,13 +15,14 @@ from geomdp.bodies.operand import checked_body
 from geomdp.bodies.operations.scaled import difference_body
 from geomdp.bodies.oracles import Halfspace
 
-#: Verbs that depend on where 0 is. A shift changes them, so they are derived from other verbs.
+#: Verbs whose results depend on the position of 0. They are derived from other verbs, because the
+#: results of K do not hold for the shifted body.
 ABOUT_THE_ORIGIN = frozenset({Body.gauge, Body.facets})
 
 
 @dataclass(frozen=True, eq=False)
 class Shifted(Body):
-    """The body K + offset. Its gauge, which is not that of K, is derived from `chord`.
+    """The body K + offset. Its gauge is derived from `chord`, as the gauge of K is another one.
 
     Parameters
     ----------
@@ -29,6 +30,11 @@ class Shifted(Body):
         K.
     offset : (m,) array
         The shift.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`, or `offset` does not fit it or has entries that are not finite.
     """
 
     body: Body
@@ -51,11 +57,11 @@ class Shifted(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether the inner body is and the shift is 0."""
+        """Whether K is known to be symmetric and the shift is 0."""
         return self.body.symmetric and not self.offset.any()
 
     def implements(self, verb: Verb) -> bool:
-        """Whether the inner body does, for all verbs but gauges."""
+        """Whether K implements the verb; False for `gauge` and `facets`."""
         return verb not in ABOUT_THE_ORIGIN and self.body.implements(verb)
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -71,11 +77,11 @@ class Shifted(Body):
         return self.body.extreme_point(directions) + self.offset
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether K holds the point minus the offset."""
+        """Whether K contains the point minus the offset."""
         return self.body.contains(points - self.offset, tolerance)
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """Separator of K from the point minus the offset, shifted with K."""
+        """Halfspace that separates the point minus the offset from K, shifted by the offset."""
         found = self.body.separate(point - self.offset)
         if found is None:
             return None
@@ -107,7 +113,7 @@ class Shifted(Body):
         return self.body.centroid() + self.offset
 
     def second_moment(self) -> FloatArray:
-        """S + c o^T + o c^T + o o^T for second moment S and centroid c of K, o the offset."""
+        """S + c o^T + o c^T + o o^T; K has second moment S and centroid c, and o is the offset."""
         cross = np.outer(self.body.centroid(), self.offset)
         square = np.outer(self.offset, self.offset)
         return np.asarray(self.body.second_moment() + cross + cross.T + square)
@@ -129,7 +135,7 @@ class Shifted(Body):
         return self.body.half_diameter()
 
     def difference(self) -> Body:
-        """K - K, as the shift cancels."""
+        """K - K, because the shift cancels."""
         return difference_body(self.body)
 
     def width_rule(self) -> tuple[float, Body]:

@@ -1,4 +1,4 @@
-"""The difference body and the symmetric hull of any body: the two bodies of neighbours."""
+"""The difference body and the symmetric hull of any body: the neighbour bodies of workloads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from geomdp.bodies.facets.ray_shooting import RayShooter
 from geomdp.bodies.operand import checked_body
 from geomdp.bodies.oracles import Facets, MissingOracle
 
-#: Verbs that need the list of vertices of the inner body.
+#: Verbs that need a list of the vertices of K.
 _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
 
 
@@ -27,9 +27,10 @@ _BY_VERTICES = frozenset({Body.gauge, Body.facets, Body.contains, Body.chord})
 class Symmetrised(Body):
     """What `Difference` and `SymmetricHull` share: verbs by rays shot at facets.
 
-    Where K lists its vertices, gauge, facets, membership and chords shoot rays at facets, with
-    O(N r) per pivot (never the N^2 pairs; X-RAY, JL-DEF). Where K has finitely many extreme points
-    that are only found on demand, the same verbs are derived by column generation.
+    If K lists its N vertices, then gauge, facets, membership and chords shoot rays at facets. A
+    pivot costs O(N r); the N^2 differences of vertices are never listed (X-RAY, JL-DEF). If K has
+    finitely many extreme points that are only found on demand, the same verbs use column
+    generation.
     """
 
     body: Body
@@ -48,7 +49,7 @@ class Symmetrised(Body):
         return self.body.dimension
 
     def implements(self, verb: Verb) -> bool:
-        """Support verbs where K has one; gauges and chords where K lists vertices."""
+        """Whether K lists vertices (gauges, membership, chords) or has the verb (other verbs)."""
         if not super().implements(verb):
             return False
         if verb in (Body.affine_hull, Body.radius):
@@ -57,7 +58,7 @@ class Symmetrised(Body):
 
     @abc.abstractmethod
     def _shooter(self, points: FloatArray) -> RayShooter:
-        """Shoots rays at this body, given coordinates of points whose hull is K."""
+        """The ray shooter for this body, given coordinates of points whose hull is K."""
 
     @abc.abstractmethod
     def _height(self, largest: FloatArray, smallest: FloatArray) -> FloatArray:
@@ -69,7 +70,7 @@ class Symmetrised(Body):
 
     @cached_property
     def _gauge(self) -> VertexGauge:
-        """Gauge over the listed points of K, or over its extreme points on demand."""
+        """Gauge from the listed points of K, or from extreme points of K found on demand."""
         frame = self._frame()
 
         def build() -> RayShooter | OracleShooter:
@@ -94,11 +95,11 @@ class Symmetrised(Body):
         return np.asarray(self.gauge(points) <= 1 + tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends where the line leaves through a facet; 0 outside the span."""
+        """Ends where the line meets facets; both are 0 for directions outside the span."""
         return self._gauge.span_chord(points, directions)
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """K - K or conv(K u -K) of the image of K, in more than one dimension."""
+        """The same construction on the image of K; None if K has no closed image, or on a line."""
         inner = self.body.linear_image(matrix) if len(matrix) > 1 else None
         return None if inner is None else type(self)(inner)
 
@@ -107,8 +108,18 @@ class Symmetrised(Body):
 class Difference(Symmetrised):
     """The difference body K - K = {x - y : x, y in K}, for any K with a support function.
 
-    `difference_body` returns a closed form instead where there is one; see `Symmetrised` for the
-    gauge, membership and chords.
+    `difference_body` returns a closed form instead if there is one. Gauge, membership and chords
+    need a K with listed vertices or with finitely many extreme points.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`.
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -156,12 +167,23 @@ class Difference(Symmetrised):
 class SymmetricHull(Symmetrised):
     """The symmetric hull conv(K u -K), for any K with a support function.
 
-    It spans the linear (not the affine) span of K. `symmetric_hull` returns a closed form instead
-    where there is one; see `Symmetrised` for the gauge, membership and chords.
+    Its affine hull is the linear span of K. `symmetric_hull` returns a closed form instead if there
+    is one. Gauge, membership and chords need a K with listed vertices or with finitely many extreme
+    points.
+
+    Parameters
+    ----------
+    body : Body
+        K.
+
+    Raises
+    ------
+    ValueError
+        If `body` is not a `Body`.
     """
 
     def implements(self, verb: Verb) -> bool:
-        """As for `Symmetrised`; the conic form needs listed vertices."""
+        """As for `Symmetrised`; `cvxpy_constraints` needs listed vertices."""
         if verb is Body.cvxpy_constraints:
             return self.body.implements(Body.vertex_list)
         return super().implements(verb)
@@ -206,7 +228,7 @@ class SymmetricHull(Symmetrised):
         return np.vstack([points, -points])
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Weights on the vertices whose moduli sum to at most 1."""
+        """Constraints on weights of the vertices: their moduli sum to at most 1."""
         import cvxpy as cp
 
         points = self.body.vertex_list()

@@ -23,7 +23,7 @@ class Barycentric:
     def __init__(self, vertices: FloatArray) -> None:
         self.centre = vertices.mean(axis=0)
         centred = (vertices - self.centre).T
-        # (v_0 - c) + ... + (v_r - c) = 0, so the least-norm weights of a direction sum to 0.
+        # The columns v_i - c add up to 0, so the least-norm weights of a direction sum to 0.
         left, singular, right = np.linalg.svd(centred, full_matrices=False)
         rank = len(vertices) - 1
         found = int(significant(singular).sum())
@@ -37,7 +37,7 @@ class Barycentric:
         self.linear = (right[:rank].T / self.singular) @ self.basis.T
 
     def weights(self, points: FloatArray) -> FloatArray:
-        """Coordinates (b, r + 1), which sum to 1, of the nearest points of the affine hull."""
+        """Barycentric coordinates (b, r + 1) of the points of the hull nearest to `points`."""
         return np.asarray(1 / len(self.linear) + (points - self.centre) @ self.linear.T)
 
 
@@ -103,8 +103,9 @@ class BarycentricBody(Body):
 def log_simplex_volume(singular: FloatArray) -> float:
     """Logarithm of the volume of a simplex from the singular values of its centred vertices.
 
-    The differences v_i - v_0 are D C with C the centred vertices (r + 1, m) and D D^T = I + 1 1^T
-    of determinant r + 1, so their Gram determinant is r + 1 times the product of squares.
+    Let C be the centred vertices (r + 1, m). The differences v_i - v_0 are D C for a matrix D with
+    D D^T = I + 1 1^T, whose determinant is r + 1. The Gram determinant of the differences is
+    therefore r + 1 times the product of the squared singular values.
     """
     rank = len(singular)
     gram = math.log(rank + 1) / 2 + float(np.log(singular).sum())

@@ -24,15 +24,18 @@ from geomdp.bodies.base import MEMBERSHIP_TOLERANCE, Body
 from geomdp.bodies.linear_programs import ConicProgram, near_rows, slack_rows, surround
 from geomdp.bodies.oracles import Facets
 
-#: Rows this many times farther from 0 than the median row are checked for redundancy first: if left
-#: in, they would set the scale to which the solver's tolerances are relative.
+#: If a row is this many times farther from 0 than the median row, redundant rows are removed before
+#: other programs are solved. Far rows would otherwise set the scale of the solver's tolerances.
 FAR = 1e3
 
 
 def frozen_rows(
     rows: FloatArray, values: FloatArray, names: tuple[str, str]
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows (F, m), none of them 0, and a value of each (F,), as read-only copies."""
+    """`rows` (F, m) and `values` (F,) as read-only copies; ``ValueError`` if a row is 0.
+
+    `names` are the names of the two arguments for messages.
+    """
     first, second = names
     rows = frozen_array(rows, first, ndim=2)
     values = frozen_array(values, second, ndim=1)
@@ -53,14 +56,14 @@ class ByInequalities(Body):
     @property
     @abc.abstractmethod
     def _program(self) -> ConicProgram:
-        """The dual of max <u, x>, kept from one u to the next."""
+        """The dual of max <u, x>. The solver's state is kept from one u to the next."""
 
     def support(self, directions: FloatArray) -> FloatArray:
         """Largest <u, x>, one linear program each."""
         return self._program.solve(directions)[0]
 
     def extreme_point(self, directions: FloatArray) -> FloatArray:
-        """A vertex that attains the support function; for u = 0 one for the first axis."""
+        """A vertex that attains the support function; for u = 0, one for the first axis."""
         directions = directions.copy()
         directions[~directions.any(axis=1), 0] = 1.0
         return self._program.solve(directions)[1]
@@ -70,9 +73,10 @@ class ByInequalities(Body):
 class HPolytope(ByInequalities):
     """The polytope {x in R^m : normals @ x <= offsets}.
 
-    Support and extreme points solve linear programs with m rows and F columns, warm-started from
-    one direction to the next; everything else is in closed form, O(F m) per point. Emptiness,
-    boundedness and the affine hull are found at first use by two linear programs.
+    Support and extreme points solve linear programs with m rows and F columns; each program starts
+    from the solution for the direction before. Everything else is in closed form, O(F m) per point.
+    At first use, two linear programs check that the set is bounded and not empty, and find its
+    affine hull.
 
     Parameters
     ----------
@@ -113,7 +117,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _units(self) -> tuple[FloatArray, FloatArray]:
-        """Normals scaled to length 1 with their offsets, without far redundant rows."""
+        """Normals of length 1 with their offsets; if a row is far off, without redundant rows."""
         lengths = np.linalg.norm(self.normals, axis=1)
         units, offsets = self.normals / lengths[:, None], self.offsets / lengths
         distances = np.abs(offsets)
@@ -124,7 +128,7 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _shape(self) -> tuple[AffineHull, BoolArray]:
-        """Affine hull, and the rows that some point satisfies strictly.
+        """Affine hull, and which rows are strict inequalities at some point of the set.
 
         Raises
         ------
@@ -146,9 +150,9 @@ class HPolytope(ByInequalities):
 
     @cached_property
     def _scale(self) -> float:
-        """Norm of an inner point plus the longest chord from it along an axis of the hull.
+        """Norm of an inner point, plus the longest way from it to a row along an axis of the hull.
 
-        At most a few times the radius and far cheaper; redundant rows do not change it.
+        It is at most a few times the radius and costs far less. Redundant rows do not change it.
         """
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
@@ -173,11 +177,11 @@ class HPolytope(ByInequalities):
         return ConicProgram(np.ascontiguousarray(units.T), offsets)
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """Largest <a_i, x> / b_i over rows that are strict at some point; inf outside the span."""
+        """Largest <a_i, x> / b_i over rows i that are strict somewhere; inf outside the span."""
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """The scaled row a_i / b_i of the largest ratio."""
+        """Gauges, and for each point the row a_i / b_i with the largest inner product."""
         hull, slack = self._shape
         rows = self._units[0][slack] / self._units[1][slack, None]
         if len(rows) == 0:
@@ -188,7 +192,7 @@ class HPolytope(ByInequalities):
         return Facets(gauges, rows[ratios.argmax(axis=1)])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no row is exceeded by more than `tolerance` times the size of the body."""
+        """Whether each row holds up to `tolerance` times the size of the body."""
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         inside = (points @ rows.T <= offsets + tolerance * self._scale).all(axis=1)
@@ -196,14 +200,14 @@ class HPolytope(ByInequalities):
         return np.asarray(inside & ~off_hull(points, hull, flat))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest t each way before an inequality fails; 0 outside the span."""
+        """Ends (lo, hi) where an inequality starts to fail; 0 for directions outside the span."""
         hull, slack = self._shape
         rows, offsets = self._units[0][slack], self._units[1][slack]
         room = np.maximum(offsets - points @ rows.T, 0.0)
         return ratio_test(room, directions @ rows.T, off_span(directions, hull.basis))
 
     def affine_hull(self) -> AffineHull:
-        """The solutions of the rows that hold with equality on the whole set."""
+        """The affine subspace in which all rows that are equalities on the whole set hold."""
         return self._shape[0]
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
@@ -211,7 +215,7 @@ class HPolytope(ByInequalities):
         return [self.normals @ variable <= self.offsets]
 
     def largest_gauge(self, support: SupportFunction) -> float | None:
-        """Largest support value of a scaled row a_i / b_i; None for lower-dimensional polytopes."""
+        """Largest support value of a row a_i / b_i; None unless all offsets b_i are above 0."""
         if (self.offsets <= 0).any():
             return None
         return float(support(self.normals / self.offsets[:, None]).max())

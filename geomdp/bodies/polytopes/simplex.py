@@ -1,4 +1,4 @@
-"""The simplex: verbs in closed form by barycentric coordinates; projection at unit vectors."""
+"""The simplex: closed forms by barycentric coordinates, and projection if vertices are units."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ from geomdp.bodies.polytopes.vpolytope import VPolytope
 
 @dataclass(frozen=True, eq=False)
 class Simplex(BarycentricBody):
-    """The hull of r + 1 affinely independent points in R^m. O(m r) per point in all verbs.
+    """The hull of r + 1 affinely independent points in R^m. All verbs cost O(m r) per point.
 
     Parameters
     ----------
     vertices : (r + 1, m) array
-        Rows are the vertices; r <= m, lower-dimensional if r < m, a point for r = 0.
+        Rows are the vertices; r <= m. The simplex is lower-dimensional if r < m, and a point if
+        r = 0.
 
     Raises
     ------
     ValueError
-        Vertices that are not affinely independent (found when first needed).
+        If the shape does not fit or an entry is not finite; at first use, if the vertices are not
+        affinely independent.
     """
 
     @cached_property
@@ -57,7 +59,7 @@ class Simplex(BarycentricBody):
         return np.asarray(self.vertices[(directions @ self.vertices.T).argmax(axis=1)])
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max_i -(L x)_i / y_i(0), y(0) + L x barycentric coordinates; inf outside the span."""
+        """max_i -(L x)_i / y_i(0), where x has weights y(0) + L x; inf outside the span."""
         gauges = (-points @ self._map.linear.T / self._origin_weights).max(axis=1)
         return np.where(
             off_span(points, self._map.basis, self.radius()), np.inf, np.maximum(gauges, 0.0)
@@ -71,13 +73,13 @@ class Simplex(BarycentricBody):
         return Facets(gauges, slopes[winners])
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether x is in the affine hull, up to rounding, with no weight below -`tolerance`."""
+        """Whether x is in the affine hull up to rounding, and no weight is below -`tolerance`."""
         slack = max(tolerance, RANK_TOLERANCE) * self.radius()
         inside = self._map.weights(points).min(axis=1) >= -tolerance
         return np.asarray(inside & ~off_hull(points, self.affine_hull(), slack))
 
     def separate(self, point: FloatArray) -> Halfspace | None:
-        """The facet whose weight is the most negative, or the hyperplane of the affine hull."""
+        """The facet opposite the vertex of least weight; off the hull, orthogonal to the hull."""
         hull = self.affine_hull()
         residual = point - hull.embed(hull.coordinates(point[None]))[0]
         if np.linalg.norm(residual) > MEMBERSHIP_TOLERANCE * self.radius():
@@ -91,7 +93,7 @@ class Simplex(BarycentricBody):
         return Halfspace(-slope, 1 / len(weights) - float(slope @ self._map.centre))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest t each way before a barycentric weight becomes 0; 0 outside the span."""
+        """Ends (lo, hi) where a barycentric weight becomes 0; 0 for directions outside the span."""
         weights = np.maximum(self._map.weights(points), 0.0)
         slopes = -directions @ self._map.linear.T
         return ratio_test(weights, slopes, off_span(directions, self._map.basis))
@@ -102,7 +104,7 @@ class Simplex(BarycentricBody):
         return own and (verb is not Body.project or self._at_units)
 
     def project(self, points: FloatArray) -> FloatArray:
-        """(x - tau)_+ with the tau that makes it sum to 1, if the vertices are the unit vectors."""
+        """(x - tau)_+ with sum 1; ``MissingOracle`` unless the vertices are the unit vectors."""
         if not self._at_units:
             raise MissingOracle(self, "project", "unit vectors as vertices (see geomdp.project)")
         return nearest_in_simplex(points, 1.0)
@@ -145,7 +147,7 @@ class Simplex(BarycentricBody):
         return SimplexDifference(self.vertices)
 
     def symmetric_hull(self) -> Body | None:
-        """An image of the cross-polytope, if the vertices are linearly independent."""
+        """An image of the cross-polytope; None unless the vertices are linearly independent."""
         count = len(self.vertices)
         if SymmetricHull(self).affine_hull().dimension < count:
             return None
@@ -156,5 +158,5 @@ class Simplex(BarycentricBody):
         return VPolytope(self.vertices @ matrix.T)
 
     def gaussian_width(self) -> float | None:
-        """A multiple of the mean of the largest of r + 1 Gaussians, for a regular simplex."""
+        """A multiple of E max(g_0, ..., g_r) for a regular simplex; None for other simplices."""
         return regular_simplex_width(self.vertices)

@@ -26,7 +26,7 @@ class SimplexDifference(BarycentricBody):
     """The difference body K - K of the simplex K = conv(v_0, ..., v_r) in R^m.
 
     K - K = {sum_i y_i v_i : sum y = 0, sum y_+ <= 1}. It lies in the r-dimensional span of the
-    differences, on which y is unique (X-SIM).
+    differences of vertices. Each point of this span has exactly one such y (X-SIM).
 
     Parameters
     ----------
@@ -36,7 +36,8 @@ class SimplexDifference(BarycentricBody):
     Raises
     ------
     ValueError
-        Vertices that are not affinely independent (found when first needed).
+        If the shape does not fit or an entry is not finite; at first use, if the vertices are not
+        affinely independent.
     """
 
     symmetric = True
@@ -53,18 +54,18 @@ class SimplexDifference(BarycentricBody):
         )
 
     def gauge(self, points: FloatArray) -> FloatArray:
-        """max(sum y_+, sum y_-) with the y of the class (sum y = 0); inf outside the span."""
+        """max(sum y_+, sum y_-) for the y with x = sum_i y_i v_i, sum y = 0; inf off the span."""
         weights = points @ self._map.linear.T
         gauges = np.maximum(np.maximum(weights, 0).sum(axis=1), np.maximum(-weights, 0).sum(axis=1))
         return np.where(off_span(points, self._map.basis, self.radius()), np.inf, gauges)
 
     def facets(self, points: FloatArray) -> Facets:
-        """z with <z, v_i> constant on y_i > 0 and 1 less elsewhere: h(z) = 1, <z, x> = sum y_+."""
+        """Normals z with <z, v_i> = c + 1 if y_i > 0, else c: h(z) = 1 and <z, x> = sum y_+."""
         signs = (points @ self._map.linear.T > 0).astype(np.float64)
         return Facets(self.gauge(points), signs @ self._map.linear)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ends of {t : sum (y + t w)_+ <= 1} by sorting the sign changes; 0 outside the span."""
+        """Ends of {t : sum (y + t w)_+ <= 1}, exactly; 0 for directions outside the span."""
         weights, slopes = points @ self._map.linear.T, directions @ self._map.linear.T
         flat = off_span(directions, self._map.basis)
         low, high = exit_time(weights, -slopes, 1.0), exit_time(weights, slopes, 1.0)
@@ -80,7 +81,7 @@ class SimplexDifference(BarycentricBody):
 
     @cached_property
     def _cell_shares(self) -> FloatArray:
-        """Shares (r,) of the volume that cells with |I| = 1, .., r have; see `sample_uniform`."""
+        """Shares (r,) of the volume in cells with |I| = 1, .., r; see `sample_uniform`."""
         rank = len(self.vertices) - 1
         total, product, shares = math.comb(2 * rank, rank), rank + 1, []
         for k in range(1, rank + 1):
@@ -90,11 +91,12 @@ class SimplexDifference(BarycentricBody):
         return np.array(shares) / math.fsum(shares)
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Exact, O(r) and one product per draw.
+        """Exact; a draw costs O(r) and one product with the vertices.
 
-        The body splits into cells s (sum_I a_i v_i - sum_J b_j v_j), I and J a partition into
-        non-empty sets, a and b in their simplices, s in [0, 1]. A cell with |I| = k is drawn with
-        probability C(r+1, k) C(r-1, k-1) / C(2r, r), then I, a, b uniformly and s = U^(1/r).
+        The body is divided into cells {s (sum_I a_i v_i - sum_J b_j v_j)}. There is one cell for
+        each partition of the vertices into non-empty sets I and J; a and b are non-negative weights
+        of sum 1, and s is in [0, 1]. The size |I| = k is drawn with probability
+        C(r+1, k) C(r-1, k-1) / C(2r, r). Then I, a and b are uniform, and s = U^(1/r).
         """
         count = len(self.vertices)
         rank = count - 1
@@ -112,7 +114,7 @@ class SimplexDifference(BarycentricBody):
         return np.asarray(weights if self._at_units else weights @ self.vertices)
 
     def second_moment(self) -> FloatArray:
-        """4 (2 r + 1) / ((r + 1) (r + 2)^2) times sum (v_i - c)(v_i - c)^T, c their mean.
+        """4 (2 r + 1) / ((r + 1) (r + 2)^2) times sum (v_i - c)(v_i - c)^T, c the mean of the v_i.
 
         By symmetry E[y y^T] = alpha (I - 1 1^T / (r + 1)) with alpha r = E ||y||^2. Given the cell,
         E ||y||^2 = E[s^2] (E ||a||^2 + E ||b||^2) with E[s^2] = r / (r + 2) and
@@ -126,18 +128,18 @@ class SimplexDifference(BarycentricBody):
 
     @property
     def _alpha(self) -> float:
-        """alpha of `second_moment`."""
+        """The number alpha in the docstring of `second_moment`."""
         rank = len(self.vertices) - 1
         return 4 * (2 * rank + 1) / ((rank + 1) * (rank + 2) ** 2)
 
     def image_moments(self, matrix: FloatArray | sp.csr_array) -> FloatArray:
         """E (T x)_j^2 for x uniform on the body and each row j of T (p, m): (p,).
 
-        The diagonal of T E[x x^T] T^T, without the (m, m) matrix in the middle.
+        This is the diagonal of T E[x x^T] T^T. The (m, m) matrix E[x x^T] is not formed.
         """
         at_vertices = matrix if self._at_units else np.asarray(matrix @ self.vertices.T)
         if sp.issparse(at_vertices):
-            # The variance of the entries of a row, most of which are 0.
+            # The sum of squared deviations of the entries of a row, most of which are 0.
             squares = np.asarray(at_vertices.multiply(at_vertices).sum(axis=1)).ravel()
             sums = np.asarray(at_vertices.sum(axis=1)).ravel()
             return np.asarray(self._alpha * (squares - sums**2 / len(self.vertices)))
@@ -150,7 +152,7 @@ class SimplexDifference(BarycentricBody):
         return math.exp(ratio + log_simplex_volume(self._map.singular))
 
     def cvxpy_constraints(self, variable: Any) -> list[Any]:
-        """Two vectors of non-negative weights with equal sums of at most 1."""
+        """Constraints on two vectors of non-negative weights, of equal sums of at most 1."""
         import cvxpy as cp
 
         above = cp.Variable(len(self.vertices), nonneg=True)
@@ -162,7 +164,7 @@ class SimplexDifference(BarycentricBody):
         ]
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The difference body of the images of the vertices, in more than one dimension."""
+        """The difference body of the hull of the images of the vertices; None on a line."""
         return Difference(VPolytope(self.vertices @ matrix.T)) if len(matrix) > 1 else None
 
     def width_rule(self) -> tuple[float, Body]:

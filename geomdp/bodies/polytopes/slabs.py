@@ -1,4 +1,4 @@
-"""Intersections of symmetric slabs, the outer bodies of K-norm noise."""
+"""Intersections of symmetric slabs, which serve as outer bodies for K-norm noise."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from geomdp.bodies.polytopes.hpolytope import ByInequalities, frozen_rows
 class SlabBody(ByInequalities):
     """The symmetric body {y in R^r : |<z_j, y>| <= w_j for all j}.
 
-    Gauge, facets and chords in closed form, O(F r) per point; support and extreme points by linear
-    programs with r rows and 2 F columns, warm-started from one direction to the next.
+    Gauge, facets and chords have closed forms, O(F r) per point. Support and extreme points solve
+    linear programs with r rows and 2 F columns; each program starts from the solution for the
+    direction before.
 
     Parameters
     ----------
@@ -80,17 +81,18 @@ class SlabBody(ByInequalities):
         return np.asarray(np.abs(points @ self.normals.T).max(axis=1))
 
     def facets(self, points: FloatArray) -> Facets:
-        """+-z_j / w_j of the largest ratio."""
+        """Gauges, and the normals +-z_j / w_j of the slabs with the largest ratio."""
         ratios = points @ self.normals.T
         winners = np.abs(ratios).argmax(axis=1)
         top = np.take_along_axis(ratios, winners[:, None], axis=1)
         return Facets(np.abs(top[:, 0]), np.copysign(1.0, top) * self.normals[winners])
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest t each way before a slab is left."""
+        """Ends (lo, hi) where the line leaves a slab."""
         heights = np.clip(points @ self.normals.T, -1.0, 1.0)
         slopes = directions @ self.normals.T
-        # With s = |slope| and c = height sign(slope), t may go from (-1 - c) / s to (1 - c) / s.
+        # With s = |slope| and c = height sign(slope), the line is in the slab for t from
+        # (-1 - c) / s to (1 - c) / s.
         along = np.where(slopes < 0, -heights, heights)
         steep = np.abs(slopes)
         low, high = np.full(slopes.shape, -np.inf), np.full(slopes.shape, np.inf)

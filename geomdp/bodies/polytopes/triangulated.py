@@ -68,9 +68,9 @@ class HullOfPoints(Body):
 class TriangulatedPolytope(HullOfPoints):
     """The hull of a few points in R^m, of any dimension r <= m, cut into simplices.
 
-    Exact uniform sampler, volume, centroid and second moment. Triangulating also finds the facets,
-    so membership, gauge and chords are closed forms too, O(F r) per point. The triangulation is
-    computed at first use (JL-L14, SAM-4).
+    The simplices give an exact uniform sampler, volume, centroid and second moment. The facets are
+    found together with them, so membership, gauge and chords have closed forms, O(F r) per point.
+    The simplices are computed at first use (JL-L14, SAM-4).
 
     Parameters
     ----------
@@ -96,20 +96,21 @@ class TriangulatedPolytope(HullOfPoints):
 
     @cached_property
     def whole_cones(self) -> WholeCones | None:
-        """The body as simplices around 0, proved in whole numbers.
+        """The body as a union of simplices with a vertex at 0, proved in integer arithmetic.
 
-        None where the vertices are not whole numbers, 0 is not inside, or there is no proof.
+        None if a vertex has an entry that is no whole number, if 0 is not inside, or if the proof
+        fails.
         """
         return whole_cones(self.vertices)
 
     @cached_property
     def _corners(self) -> FloatArray:
-        """The points that are vertices (k, m)."""
+        """The points that are vertices of the hull: (k, m)."""
         return self._parts[0].embed(self._cells.points)
 
     @cached_property
     def _linear_offsets(self) -> FloatArray:
-        """Offsets of the facets in coordinates whose origin is 0 of R^m."""
+        """Offsets of the facets in coordinates of the hull whose origin is at 0 in R^m."""
         hull, cells = self._parts
         return np.asarray(cells.offsets + cells.normals @ (hull.offset @ hull.basis))
 
@@ -131,7 +132,7 @@ class TriangulatedPolytope(HullOfPoints):
         return self.facets(points).gauges
 
     def facets(self, points: FloatArray) -> Facets:
-        """The scaled facet normal a_i / b_i of the largest ratio."""
+        """Gauges, and for each point the facet normal a_i / b_i with the largest inner product."""
         rows = self.facet_normals()
         outside = off_span(points, self._parts[0].basis, self.radius())
         if len(rows) == 0:
@@ -146,7 +147,7 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(rows @ self._parts[0].basis.T)
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:
-        """Whether no facet is exceeded by more than `tolerance` times the radius."""
+        """Whether each facet's inequality holds up to `tolerance` times the radius."""
         hull, cells = self._parts
         heights = hull.coordinates(points) @ cells.normals.T
         inside = (heights <= cells.offsets + tolerance * self.radius()).all(axis=1)
@@ -154,7 +155,7 @@ class TriangulatedPolytope(HullOfPoints):
         return np.asarray(inside & ~off_hull(points, hull, slack))
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Largest t each way before a facet is crossed; 0 outside the span."""
+        """Ends (lo, hi) where the line crosses a facet; 0 for directions outside the span."""
         hull, cells = self._parts
         room = np.maximum(cells.offsets - hull.coordinates(points) @ cells.normals.T, 0.0)
         slopes = directions @ hull.basis @ cells.normals.T
@@ -165,7 +166,10 @@ class TriangulatedPolytope(HullOfPoints):
         return self._parts[0]
 
     def sample_uniform(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """A simplex by volume, then Dirichlet(1, ..., 1) weights on its vertices, exact (SAM-4)."""
+        """Exact: a simplex with probability proportional to its volume, then a uniform point of it.
+
+        The weights of its vertices are Dirichlet(1, ..., 1) (SAM-4).
+        """
         hull, cells = self._parts
         shares = cells.volumes / cells.volumes.sum()
         chosen = cells.simplices[rng.choice(len(shares), size=n, p=shares)]
@@ -182,7 +186,8 @@ class TriangulatedPolytope(HullOfPoints):
     def second_moment(self) -> FloatArray:
         """Mean of the simplices' second moments, weighted by volume (JL-L14).
 
-        Each is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)), v_i in R^m.
+        That of one simplex is (sum v_i v_i^T + (sum v_i)(sum v_i)^T) / ((r + 1) (r + 2)), where the
+        v_i in R^m are its vertices.
         """
         cells = self._cells
         corners = self._corners[cells.simplices]
@@ -198,7 +203,7 @@ class TriangulatedPolytope(HullOfPoints):
         return float(self._cells.volumes.sum())
 
     def linear_image(self, matrix: FloatArray) -> Body | None:
-        """The hull of the images of the vertices, where it can be cut into simplices."""
+        """The hull of the images of the vertices; None if it cannot be cut into simplices."""
         images = self._images(matrix)
         return cut_into_simplices(images) if can_triangulate(*images.shape) else None
 
@@ -208,9 +213,10 @@ class TriangulatedPolytope(HullOfPoints):
 
 
 def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
-    """The hull of a few points (N, m), cut already; None where rounding spoils the simplices.
+    """The hull of a few points (N, m), with its simplices computed; None if rounding spoils them.
 
-    That happens to points whose extents in different directions differ by many orders of magnitude.
+    Rounding spoils simplices if the widths of the hull in different directions differ by many
+    orders of magnitude.
     """
     from scipy.spatial import QhullError
 
@@ -223,7 +229,7 @@ def cut_into_simplices(vertices: FloatArray) -> TriangulatedPolytope | None:
 
 
 def triangulated(body: Body) -> TriangulatedPolytope | None:
-    """The body cut into simplices, if it lists few enough vertices and rounding spoils nothing."""
+    """The body cut into simplices; None if it lists no vertices or too many, or rounding fails."""
     if not body.implements(Body.vertex_list):
         return None
     vertices = body.vertex_list()

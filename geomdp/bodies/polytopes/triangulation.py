@@ -11,8 +11,8 @@ from geomdp._numerics.linalg import AffineHull
 from geomdp._numerics.seeds import PUBLIC_SEED
 from geomdp._typing import FloatArray, IntArray
 
-#: Largest number of simplices the upper bound theorem may allow: 2^20 take seconds and some 100 MB
-#: at worst; the number found is usually far smaller.
+#: Points are cut into simplices only if the upper bound theorem allows at most this many simplices.
+#: 2^20 simplices take seconds and some 100 MB. The number found is usually far smaller.
 MAX_SIMPLICES = 1 << 20
 #: Largest number of simplices times the fourth power of their number of corners. Each simplex costs
 #: Qhull a linear system of that size for each of its neighbours. Up to 9 corners the number of
@@ -72,10 +72,10 @@ def hull_vertices(points: FloatArray) -> FloatArray:
 def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     """Affine hull of the rows of `points` (N, m) and a triangulation of their hull within it.
 
-    A regular triangulation: points are lifted to the paraboloid plus random heights, and the lower
-    faces of the lifted hull are projected down. Random heights leave no ties, so cubes and other
-    bodies with many cospherical vertices are no special case. Repeated points and points that are
-    no vertices are removed first.
+    The triangulation is regular: points are lifted to the heights of a paraboloid plus random
+    heights, and the lower faces of the hull of the lifted points are projected down. Random heights
+    almost surely avoid ties, so bodies with many vertices on one sphere, such as cubes, are no
+    special case. Repeated points and points that are no vertices are removed first.
 
     Raises
     ------
@@ -83,7 +83,8 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
         If the upper bound theorem allows more than 2^20 simplices, or more work than `MAX_WORK` to
         find them.
     ArithmeticError
-        If by rounding the volume of the simplices is not that of the hull computed directly.
+        If, because of rounding, the volumes of the simplices do not add up to the volume of the
+        hull.
     """
     points = np.unique(points, axis=0)
     hull, size, outside = _hull_of(points)
@@ -97,7 +98,9 @@ def triangulate(points: FloatArray) -> tuple[AffineHull, Triangulation]:
     # 1e-9 is far above the rounding of a sum of determinants. It also bounds the error of the
     # sampler's distribution, in total variation, that a lost simplex could cause.
     if abs(volumes.sum() - outside.volume) > 1e-9 * outside.volume:
-        raise ArithmeticError(f"simplices have volume {volumes.sum()}, their hull {outside.volume}")
+        raise ArithmeticError(
+            f"the simplices must have the volume of the hull, {outside.volume}, got {volumes.sum()}"
+        )
     kept = volumes > 0
     return hull, Triangulation(
         vertices * size,
@@ -122,7 +125,7 @@ def _check_size(count: int, dimension: int, cut_in: int) -> None:
 
 @dataclass(frozen=True)
 class _Hull:
-    """Numbers of the vertices, facets and volume of the hull of full-dimensional points."""
+    """Hull of points that span their space: vertex numbers, facets and volume."""
 
     vertices: IntArray
     normals: FloatArray

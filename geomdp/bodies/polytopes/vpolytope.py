@@ -24,8 +24,8 @@ from geomdp.bodies.polytopes.triangulation import can_triangulate
 
 #: Scores held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
-#: Duality gap at which the search for a nearest point may stop, in squared scales. It is above the
-#: gap of every point of the body, so the search ends once it is known whether the target is inside.
+#: Tolerance for the duality gap in `separate`, in units of the squared scale. It is above the gap
+#: of every point of the body, so the search stops as soon as it knows whether the target is inside.
 ANY_GAP = 1e3
 
 
@@ -33,9 +33,9 @@ ANY_GAP = 1e3
 class VPolytope(HullOfPoints, PolytopeByRays):
     """The hull conv{v_1, ..., v_N} in R^m, of any dimension r <= m.
 
-    Support and extreme points are matrix products, O(b N m). Membership, separation, gauge,
-    facets and chords shoot rays at facets (X-RAY), O(N r) per pivot, warm from one ray to the
-    next, to a relative error of 1e-8 at worst.
+    Support and extreme points are matrix products, O(b N m). Membership, separation, gauge, facets
+    and chords shoot rays at facets (X-RAY): O(N r) per pivot, with relative errors of at most 1e-8.
+    Each ray starts from facets that earlier rays have found.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     Raises
     ------
     ValueError
-        NaN or infinite entries, or no rows or columns.
+        If there are no rows or columns, or an entry is NaN or infinite.
     """
 
     @cached_property
@@ -75,7 +75,7 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return VertexGauge(basis, lambda: RayShooter.hull((self.vertices - self._centre) @ basis))
 
     def _scores(self, directions: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-        """Blocks (b, k) of directions @ vertices^T, with the number of the first vertex."""
+        """Blocks (b, k) of directions @ vertices^T, each with the number of its first vertex."""
         width = max(1, BLOCK_ENTRIES // max(1, len(directions)))
         for start in range(0, len(self.vertices), width):
             yield start, directions @ self.vertices[start : start + width].T
@@ -126,11 +126,11 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     def separate(self, point: FloatArray) -> Halfspace | None:
         """A halfspace whose normal points from a point of the body to `point`.
 
-        The search for the nearest point ends as soon as it separates (X-MNP). For points nearer to
-        the surface than the tolerance, rays decide as in `contains`, and the halfspace is that of a
-        facet.
+        The search for the nearest point stops as soon as it has found a separating hyperplane
+        (X-MNP). If the point is nearer to the surface than the tolerance, ray shooting decides as
+        in `contains`, and the halfspace is that of a facet.
         """
-        # Compiled code, slow to import.
+        # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.column_generation import search
 
         columns = self._columns
@@ -157,6 +157,6 @@ class VPolytope(HullOfPoints, PolytopeByRays):
         return TriangulatedPolytope(images) if cut else VPolytope(images)
 
     def gaussian_width(self) -> float | None:
-        """That of a regular simplex, if the vertices form one."""
+        """The width of a regular simplex if the vertices form one; None otherwise."""
         simplex = len(self.vertices) <= self.dimension + 1
         return regular_simplex_width(self.vertices) if simplex else None

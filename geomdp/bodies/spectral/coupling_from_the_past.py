@@ -1,18 +1,20 @@
 """Exact spectra of uniform points of the symmetric spectral bodies, in any dimension.
 
-A uniform point of a body of symmetric d x d matrices given by its eigenvalues is V diag(lambda)
-V^T, where V is Haar and lambda has density proportional to prod |lambda_i - lambda_j| on the body's
-set of spectra (JL-COV): d dimensions instead of d (d + 1) / 2. Spectra of both bodies are made from
-states of the gas of `log_gas`, whose density is prod |lambda_i - lambda_j| e^(-||lambda||_1).
+The bodies here are sets of symmetric d x d matrices that are defined by conditions on eigenvalues
+alone. A uniform point of such a body is V diag(lambda) V^T. V is a uniform (Haar) orthogonal
+matrix, and lambda has density proportional to prod |lambda_i - lambda_j| on the body's set of
+spectra (JL-COV). So only d numbers need be sampled instead of d (d + 1) / 2. Spectra of both bodies
+are made from states of the gas of `log_gas`, whose density is prod |lambda_i - lambda_j|
+e^(-||lambda||_1).
 
 States of the gas are drawn by coupling from the past. The density is log-supermodular on ordered
-states, so heat baths driven by the same uniform numbers keep ordered states ordered (Propp and
-Wilson 1996), and the chains from the lowest state (all at -inf) and from the highest bound the
-chain from every other state. A block is a fixed number of sweeps, after which these two chains are
-close, followed by one sweep of heat baths by rejection. That sweep proposes from an envelope common
-to all states between the two chains; if a proposal is accepted for all of these states, they
-coalesce exactly. Wilson's read-once algorithm (2000) turns blocks into independent exact draws: it
-returns the state before each block that coalesces.
+states. Heat baths that use the same uniform numbers therefore keep ordered states ordered (Propp
+and Wilson 1996). So the chain from the lowest state (all particles at -inf) and the chain from the
+highest state bound the chain from every other state. A block is a fixed number of sweeps, after
+which these two chains are close, followed by one sweep of heat baths by rejection. Proposals of
+that sweep come from an envelope that is common to all states between the two chains. If a proposal
+is accepted for all of these states, they coalesce exactly. Wilson's read-once algorithm (2000)
+makes independent exact draws from blocks: it returns the state before each block that coalesces.
 
 The draws are exact in real arithmetic, except that quantiles of single particles are computed to
 rounding.
@@ -35,7 +37,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.spectral.eigenvalues import assemble
 from geomdp.bodies.spectral.log_gas import heat_bath, sweeps
 
-#: The bounding chains are widened by this much, far above the rounding of their quantiles.
+#: The interval between the two bounding chains is widened by this amount on each side. It is far
+#: above the rounding of their quantiles.
 MARGIN = 1e-9
 #: Entries of matrices held at a time: 2^20 float64 are 8 MB.
 BLOCK_ENTRIES = 1 << 20
@@ -44,8 +47,9 @@ BLOCK_ENTRIES = 1 << 20
 def nuclear_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     """Spectra (n, d) of uniform points of the nuclear-norm ball {||M||_* <= 1}.
 
-    The gas has density e^(-||.||_*) as matrices, which is K-norm noise of the ball: its direction
-    is that of a uniform point, whose norm is U^(1/D) (JL-KN).
+    Matrices whose spectra are states of the gas have density proportional to e^(-||M||_*), which is
+    K-norm noise of the ball. Such a matrix divided by its norm is distributed as a uniform point
+    divided by its norm. The norm of a uniform point is U^(1/D), independent of this (JL-KN).
     """
     spectra = gas_spectra(n, d, rng)
     sizes = rng.random((n, 1)) ** (2 / (d * (d + 1)))
@@ -59,9 +63,9 @@ def difference_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
     the density choose one term, a_i with probability a_i / (a_i + b_j). Given the choices, the
     density is homogeneous in a and in b, so sum a and sum b are independent of everything else. In
     the gas they have Gamma(p) and Gamma(q) distributions, p = k (k + 1) / 2 + (choices of a),
-    p + q = D. In the body they are distributed as U^(1/p) and U^(1/q), and the mass of (p, q)
-    changes by the factor 1 / (p! q!). A draw is therefore accepted with probability
-    C(D, p) / C(D, D // 2), about two draws in three at every d.
+    p + q = D. In the body they are distributed as U^(1/p) and U^(1/q), and the probability of
+    (p, q) is proportional to that in the gas times 1 / (p! q!). A draw is therefore accepted with
+    probability C(D, p) / C(D, D // 2). About two draws in three are accepted, for every d.
     """
     accepted = np.empty((0, d))
     total = d * (d + 1) // 2
@@ -83,7 +87,7 @@ def _degrees(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
     for start in range(0, n, rows):
         part = spectra[start : start + rows]
         above, below = np.maximum(part, 0)[:, :, None], np.maximum(-part, 0)[:, None, :]
-        # Only pairs of opposite signs have such a factor.
+        # Only a positive and a negative eigenvalue together have a factor a_i + b_j.
         crossing = (above > 0) & (below > 0)
         chosen = crossing & (rng.random(crossing.shape) * (above + below) < above)
         count = (part > 0).sum(axis=1)
@@ -113,7 +117,7 @@ def _log_binomial(total: int, degrees: FloatArray) -> FloatArray:
 
 
 def in_haar_frames(spectra: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Rows svec(V diag(lambda) V^T) (n, D), V independent and Haar, O(d^3) each.
+    """Rows svec(V diag(lambda) V^T) (n, D) with independent Haar matrices V; O(d^3) each.
 
     V is the orthogonal factor of a Gaussian matrix; signs of its columns do not matter.
     """
@@ -137,17 +141,18 @@ def gas_spectra(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 
 def block_sweeps(d: int) -> int:
-    """Sweeps per block, an even number. Any number gives exact draws; with this one 95 % coalesce.
+    """Sweeps per block, an even number. Draws are exact for any number; with this, 95 % coalesce.
 
-    The distance of the two chains starts at about d and falls by a constant factor every d sweeps
-    or so, as disturbances spread over the whole gas. It must fall below the gaps, of order 1.
+    The distance of the two chains starts at about d. It falls by a constant factor every d sweeps
+    or so, the time in which a disturbance spreads over the whole gas. It must fall below the gaps
+    between particles, which are of order 1.
     """
     return 2 * math.ceil(d * math.log(d) + 2)
 
 
 @numba.njit(cache=True)
 def _read_once(rng, n, d, steps):  # type: ignore[no-untyped-def]
-    """States before each coalescing block, without the first (n, d)."""
+    """The states (n, d) before each coalescing block but the first such block."""
     found = np.empty((n, d))
     state = np.empty(d)
     count = -1
@@ -193,8 +198,9 @@ def _block(rng, steps, state, needed):  # type: ignore[no-untyped-def]
 def _propose(rng, low, high, i):  # type: ignore[no-untyped-def]
     """A draw from the envelope of the densities of particle i in all states between the bounds.
 
-    For x above lambda_j the factor x - lambda_j is largest at low_j, for x below it at high_j, so
-    the envelope is the density of particle i among these. Also returns a uniform threshold.
+    For x above lambda_j the factor x - lambda_j is largest at low_j. For x below lambda_j the
+    factor lambda_j - x is largest at high_j. So the envelope is the density of particle i for
+    particles below it at low_j and particles above it at high_j. Also returns a uniform threshold.
     """
     envelope = high.copy()
     envelope[:i] = low[:i]

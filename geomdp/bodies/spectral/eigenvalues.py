@@ -1,7 +1,8 @@
 """Bodies of symmetric d x d matrices in svec coordinates: dimension, eigenvalues, volumes.
 
-svec is the isometric half-vectorisation of `geomdp._numerics.linalg`: symmetric d x d matrices are
-R^D with D = d (d + 1) / 2, and the Euclidean norm is the Frobenius norm.
+svec (see `geomdp._numerics.linalg`) writes a symmetric d x d matrix as a vector in R^D,
+D = d (d + 1) / 2: the upper triangle, with entries off the diagonal times sqrt(2). The Euclidean
+norm of the vector is then the Frobenius norm of the matrix.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ class MatrixBody(Body):
 def spectraplex_volume(d: int) -> float:
     """2^(d (d - 1) / 4) Gamma_d((d + 1) / 2) / D!, Gamma_d the multivariate gamma function.
 
-    The integral of exp(-tr M) over the cone of psd matrices is D! times the volume; svec
-    coordinates stretch each of the d (d - 1) / 2 off-diagonal entries by sqrt(2).
+    This is the volume of {M psd : tr M <= 1} in svec coordinates. The integral of exp(-tr M) over
+    the cone of psd matrices is D! times the volume. svec stretches each of the d (d - 1) / 2
+    entries off the diagonal by sqrt(2), which gives the power of 2.
     """
     stretch = d * (d - 1) / 4 * math.log(2)
     gamma = float(multigammaln((d + 1) / 2, d))
@@ -65,7 +67,7 @@ def eigenvalues(vectors: FloatArray) -> FloatArray:
 
 
 def top_projector(values: FloatArray, vectors: FloatArray) -> FloatArray:
-    """svec(v v^T) (b, D) for the last eigenvector, 0 where the last eigenvalue is not above 0."""
+    """svec(v v^T) (b, D), v the eigenvector of the largest eigenvalue; 0 if that is at most 0."""
     top = vectors[:, :, -1] * (values[:, -1:] > 0)
     return svec(top[:, :, None] * top[:, None, :])
 

@@ -1,4 +1,4 @@
-"""A pool of candidate slabs, and the choice of those that together cut off most points."""
+"""A pool of candidate slabs, and the choice of slabs that together cut off the most points."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import numpy as np
 
 from geomdp._typing import BoolArray, FloatArray, IntArray
 
-#: Largest number of candidates kept from one round to the next: those that cut off the most states.
+#: Largest number of candidates kept from one round to the next. Those that cut off the most states
+#: are kept.
 POOL_LIMIT = 4096
-#: Candidates scored at a time; memory is one float per state for each of them.
+#: Number of candidates scored at a time. Each needs one float of memory per state.
 BLOCK = 512
-#: Two candidates are the same if their normals, scaled to largest entry 1, agree in these digits.
+#: Two candidates count as equal if their normals agree in this many decimal places, after each is
+#: divided by its largest entry.
 DIGITS = 9
 
 
@@ -25,7 +27,7 @@ class CutPool:
         return len(self._normals)
 
     def add(self, normals: FloatArray) -> None:
-        """Add candidates (k, r), leaving out those seen before, with either sign."""
+        """Add candidates (k, r). Leave out those that were added before with either sign."""
         fresh = []
         for normal, key in zip(normals, _keys(normals), strict=True):
             if key not in self._seen:
@@ -35,11 +37,11 @@ class CutPool:
             self._normals = np.vstack([self._normals, np.array(fresh)])
 
     def take(self, states: FloatArray, count: int) -> tuple[FloatArray, float]:
-        """Take out up to `count` candidates that together cut off most of `states` (s, r).
+        """Remove up to `count` candidates that together cut off many of `states` (s, r).
 
-        Greedy cover: each candidate chosen cuts off the most states among those left by the ones
-        before it. Returns the candidates (k, r) and the share of states they cut off. Candidates
-        that cut off no state that is left stay in the pool.
+        The choice is greedy: each candidate cuts off the most states among those that the earlier
+        ones did not cut off. Returns the candidates (k, r) and the share of states that they cut
+        off together. A candidate that would cut off no further state stays in the pool.
         """
         if len(self._normals) == 0:
             return self._normals, 0.0
@@ -57,10 +59,11 @@ class CutPool:
 
 
 def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
-    """Columns of `outside` (s, k) chosen greedily to cover rows: (up to `count`,), rows covered.
+    """At most `count` columns of `outside` (s, k), chosen greedily to cover many rows.
 
-    Overwrites `outside`. Within 1 - 1/e of the best cover by as many columns (Nemhauser, Wolsey,
-    Fisher 1978).
+    A column covers the rows in which it is True. Returns the column numbers and the number of rows
+    covered, which is at least 1 - 1/e of the largest number that as many columns can cover
+    (Nemhauser, Wolsey, Fisher 1978). `outside` is overwritten.
     """
     gains = outside.sum(axis=0)
     chosen: list[int] = []
@@ -78,12 +81,12 @@ def greedy_cover(outside: BoolArray, count: int) -> tuple[IntArray, int]:
 
 
 def _keys(normals: FloatArray) -> list[bytes]:
-    """One key per slab: its normal divided by its entry of largest modulus, rounded."""
+    """One key per slab: its normal divided by its entry of largest modulus, and rounded."""
     largest = np.abs(normals).argmax(axis=1)
-    # Among entries of equal modulus rounding would pick the one to divide by, and with it the sign;
-    # so the first entry near the largest is taken.
+    # If several entries have nearly the largest modulus, rounding would decide by which of them the
+    # normal is divided, and so the sign. Therefore divide by the first of them.
     sizes = np.abs(np.take_along_axis(normals, largest[:, None], axis=1))
     first = (np.abs(normals) > (1 - 10.0**-DIGITS) * sizes).argmax(axis=1)
     scaled = normals / np.take_along_axis(normals, first[:, None], axis=1)
-    # Adding 0 turns -0 into 0, which compares the same but has other bits.
+    # Add 0 to turn -0 into 0, because the two have different bits.
     return [row.tobytes() for row in np.round(scaled, DIGITS) + 0.0]

@@ -1,10 +1,11 @@
 """Outer slab bodies: K-norm noise from a support function alone (X-OUT).
 
 For any directions z_1..z_F that span the space of a symmetric body K, the slab body
-{y : |<z_j, y>| <= h_K(z_j)} holds K, so its K-norm noise is as private as that of K; only E ||U||^2
-is larger. Slabs are added in rounds (`search`). Chains run in the present slab body. For points of
-its boundary, directions are found in which they lie outside of K (`separation`). Those directions
-become slabs that together cut off most states of the chains.
+{y : |<z_j, y>| <= h_K(z_j)} contains K. Its K-norm noise is therefore as private as that of K, but
+has a larger E ||U||^2. Slabs are added in rounds (`search`). In each round, Markov chains run in
+the present slab body. For points on the boundary of this body, directions are found in which the
+points lie outside of K (`separation`). The directions that together cut off the most states of the
+chains become new slabs.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from geomdp.geometry.sampling.samplers import ChainSampler
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
 #: Default budget. Measured on 2-way tables of 10 binary columns (dimension 55): the error falls by
-#: 32% from the first 55 slabs to 1100 and by another 6% to 2000, at twice the time.
+#: 32% from the first 55 slabs to 1100 slabs. It falls by another 6% to 2000 slabs, which take twice
+#: the time.
 SLABS_PER_DIMENSION = 20
-#: Draws per chain behind the final estimate of E ||U||^2. Successive values of ||U||^2 are nearly
-#: independent after one sweep.
+#: Draws per chain for the final estimate of E ||U||^2. Values of ||U||^2 that are one sweep apart
+#: are nearly independent.
 MOMENT_DRAWS = 32
 
 
@@ -38,11 +40,11 @@ class SlabRefinement:
     Parameters
     ----------
     slabs : SlabBody
-        In the coordinates of the span, R^r. Half-widths are (1 + 1e-9 + accuracy) h_K(z).
+        The slab body in coordinates of the span, R^r. Half-widths are (1 + 1e-9 + accuracy) h_K(z).
     basis : (m, r) array
-        Orthonormal basis of the span: y in `slabs` stands for basis @ y.
+        Orthonormal basis of the span of K. A point y of `slabs` stands for basis @ y.
     sampler : ChainSampler
-        Prepared for `body`.
+        A sampler for `body`, with its burn-in measured.
     second_moment : Estimate
         E ||U||_2^2 for U uniform on the slab body, from independent chains.
     history : tuple of RefinementRound
@@ -76,51 +78,53 @@ def refine_slabs(
 ) -> SlabRefinement:
     """Outer slab body of a symmetric body, refined until E ||U||^2 stops falling (X-OUT).
 
-    {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F} with h the support function
-    of `body`. Any upper bound on the support function of K gives a larger, still valid body: pass
-    a relaxation as `body`. Lower-dimensional bodies are handled in the coordinates of their span.
-    Nothing here may look at records.
+    The result is {y in span : |<z_j, y>| <= (1 + 1e-9 + accuracy) h(z_j), j = 1..F}, where h is the
+    support function of `body`. If h is only an upper bound on the support function of a body K, the
+    result is larger and still contains K, so `body` can be a relaxation of K. Lower-dimensional
+    bodies are handled in the coordinates of their span. The result depends on public arguments
+    alone, never on records.
 
     Parameters
     ----------
     body : Body
-        Symmetric K in R^m with `support`; with `facets`, `project` or `extreme_point` the cuts are
-        better.
+        K in R^m, symmetric, with `support`. If it also has `facets`, `project` or `extreme_point`,
+        better slabs are found.
     slabs : int, optional
-        Budget: largest number of slabs F, at least the number of `directions`; by default
-        `SLABS_PER_DIMENSION` times the dimension of K and at least that of `directions`.
+        Budget: the largest number of slabs F. It must be at least the number of slabs at the start,
+        which are the `directions` and their completion. By default 20 times the dimension of K, or
+        the number of slabs at the start if that is larger.
     directions : (k, m) array, optional
-        Directions to start from, such as the bases of a workload's blocks; completed, where they
-        do not span the span of K, by an orthonormal basis of the rest.
+        Directions to start from, such as the bases of a workload's blocks. If they do not span the
+        span of K, an orthonormal basis of the rest is added.
     symmetry : callable, optional
-        Images (b, m) of directions (b, m) under a random orthogonal map that carries K onto itself;
-        see `workloads.random_symmetry`. Each direction found then stands for its whole orbit. A
-        map that is no symmetry wastes time but makes no slab invalid.
+        Maps directions (b, m) to their images (b, m) under a random orthogonal map that carries K
+        onto itself; see `workloads.random_symmetry`. Images of each direction found become
+        candidates too. A map that is no symmetry wastes time but makes no slab invalid.
     accuracy : float
-        Relative error of the support function of `body`, at least 0: 0 for closed forms, linear
-        programs and certified upper bounds, 1e-6 for a `CvxBody`.
+        Relative error of the support function of `body`, at least 0 and below 1. It is 0 for closed
+        forms, linear programs and certified upper bounds, and 1e-6 for a `CvxBody`.
     rng : Generator, int or None
         Source of all randomness; use a public seed.
 
     Returns
     -------
     SlabRefinement
-        Slabs, prepared sampler, E ||U||^2 with its standard error, and history.
+        The slab body, a sampler for it, E ||U||^2 with its standard error, and the rounds.
 
     Raises
     ------
     ValueError
-        If `body` is not known to be symmetric or is a single point; for a direction along which it
-        has no width; for numbers out of range.
+        If `body` is not known to be symmetric or is a single point, if it has no width along one of
+        the `directions`, or if a number is out of range.
     MissingOracle
         If `body` has no support function.
 
     Notes
     -----
-    There are about F / r rounds, or fewer: they stop when E ||U||^2 has fallen by less than 0.2%
-    over the last 10. Each round looks for directions that separate 2 r points (r / 5 with a
-    symmetry) from K, takes one support value for every direction found, and makes 3072 sweeps of
-    coordinate hit-and-run at O(F r) each.
+    There are about F / r rounds. There are fewer if E ||U||^2 falls by less than 0.2% over 10
+    rounds, because the search then stops. Each round looks for directions that separate 2 r points
+    (r / 5 points if a symmetry is given) from K, computes one support value for every direction
+    found, and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")
@@ -141,7 +145,7 @@ def refine_slabs(
 
 
 def _measured(search: SlabSearch, basis: FloatArray, rng: np.random.Generator) -> SlabRefinement:
-    """The slabs found, with a prepared sampler and E ||U||^2 from chains started afresh."""
+    """The slabs found, with a sampler for their body and E ||U||^2 from fresh chains."""
     slabs = search.slab_body()
     fills_space = np.array_equal(basis, np.eye(len(basis)))
     sampler = ChainSampler(slabs if fills_space else LinearImage(basis, slabs), rng=rng)

@@ -1,4 +1,4 @@
-"""The search for slabs that cut off much of an outer body: rounds of chains and new directions."""
+"""The search for slabs that cut off much of an outer body, in rounds of chains and directions."""
 
 from __future__ import annotations
 
@@ -17,27 +17,31 @@ from geomdp.geometry.sampling.kernels import CoordinateHitAndRun
 from geomdp.geometry.sampling.rounding import prepared_walk, symmetric_roots
 from geomdp.workloads.structure.symmetries import RandomSymmetry
 
-#: Every half-width is this much larger than the support function, so that rounding in its
-#: evaluation (relative error near 1e-13) cannot make a slab too narrow (SAM-5).
+#: Every half-width is the support value times this factor, so that rounding of the support value
+#: (relative error near 1e-13) cannot make a slab too narrow (SAM-5).
 INFLATION = 1 + 1e-9
-#: Chains that move together.
+#: Number of chains that move together.
 CHAINS = 256
-#: States kept of each chain per round, one sweep apart; directions are scored on all of them.
+#: Number of states kept of each chain per round, one sweep apart. Directions are scored on all
+#: states of all chains.
 SNAPSHOTS = 8
-#: Sweeps before the first snapshot, as the chains were just pulled into a slightly smaller body.
+#: Number of sweeps before the first state is kept. The chains need them because they were moved
+#: into a smaller body.
 SETTLING = 4
-#: Each round adds as many slabs as the dimension, within these limits. Chains then have time to
-#: mix between two rounds, and a full budget takes about `SLABS_PER_DIMENSION` rounds.
+#: Each round adds as many slabs as the dimension, within these limits. Chains then mix between two
+#: rounds, and a full budget takes about `SLABS_PER_DIMENSION` rounds.
 FEWEST_ADDED, MOST_ADDED = 8, 128
-#: Points per added slab from which directions are sought. On the measured workloads about half of
-#: the facets found this way are worth adding: a budget spent on all of them cuts off less.
+#: For each slab to be added, directions are sought from this many points. Only the better half of
+#: the facets found is then added: on the measured workloads, a budget spent on all facets found
+#: cuts off less.
 POINTS_PER_SLAB = 2
-#: If a symmetry is known: random images taken of each direction, and slabs added per point.
+#: If a symmetry is given: the number of random images of each direction, and the number of slabs
+#: added per point.
 IMAGES, SLABS_PER_POINT = 50, 5
-#: The search stops when the mean of E ||U||^2 over this many rounds is above 1 - `TOLERANCE` times
-#: that over as many rounds before.
+#: The search stops if the mean of E ||U||^2 over this many rounds is more than 1 - `TOLERANCE`
+#: times the mean over as many rounds before them.
 WINDOW, TOLERANCE = 10, 0.002
-#: After this many rounds without a cut, the slab body counts as the body itself.
+#: The search stops after this many rounds in which no candidate cut off any state.
 IDLE_ROUNDS = 3
 
 
@@ -50,10 +54,9 @@ class RefinementRound:
     slabs : int
         Number of slabs at the end of the round.
     second_moment : float
-        E ||U||_2^2 for U uniform on the slab body, from the round's chains, in squared units of
-        the body.
+        E ||U||_2^2 for U uniform on the slab body, from the states of this round.
     cut : float
-        Share of the previous round's states that the new slabs cut off.
+        Share of the states of the previous round that the slabs added in this round cut off.
     """
 
     slabs: int
@@ -64,9 +67,9 @@ class RefinementRound:
 class SlabSearch:
     """One search for slabs: the slabs so far, the chains in their body, and the candidates.
 
-    Normals z are rows in the coordinates of the span, scaled to h(z) = 1, where h is the support
-    function of the body K that the slabs must hold. The search begins with the slabs whose normals
-    are the rows of `start` (k, r); the other parameters are those of `refine_slabs`.
+    Normals z are rows in the coordinates of the span, scaled so that h(z) = 1, where h is the
+    support function of the body K that the slabs must contain. The search begins with the slabs
+    whose normals are the rows of `start` (k, r). The other parameters are those of `refine_slabs`.
     """
 
     def __init__(
@@ -110,7 +113,7 @@ class SlabSearch:
         self._points = self._points / np.maximum(1.0, reach)[:, None]
 
     def slab_body(self) -> SlabBody:
-        """The slabs found, their half-widths computed afresh and rounded up."""
+        """The slab body found so far, with half-widths that are computed again and rounded up."""
         heights = self._body.support(self._normals @ self._basis.T)
         return SlabBody(self._normals, self._inflation * heights)
 
@@ -124,8 +127,8 @@ class SlabSearch:
     def _mix(self, cut: float) -> None:
         """Run the chains in the present slab body and record the round.
 
-        They move in coordinates in which the previous states have covariance 1, where they mix
-        fastest.
+        They move in coordinates in which the states of the last round have covariance I, because
+        they mix fastest there.
         """
         root, inverse, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         run = run_chains(
@@ -142,7 +145,7 @@ class SlabSearch:
         self.history.append(RefinementRound(len(self._normals), moment, cut))
 
     def _propose(self) -> None:
-        """Ask the direction source about boundary points, and add what it finds to the pool."""
+        """Find directions that separate boundary points from K, and add them to the pool."""
         if self._symmetry is None:
             count = min(POINTS_PER_SLAB * self._added, CHAINS)
         else:
@@ -156,8 +159,9 @@ class SlabSearch:
     def _probes(self, count: int) -> FloatArray:
         """Points (count, r) where random rays from 0 leave the slab body.
 
-        The rays are Gaussian with the covariance of the states. The states themselves would do
-        worse: in early rounds most of them are near corners of the first few slabs.
+        The rays are Gaussian with the covariance of the states. The states themselves would be
+        worse directions of rays: in early rounds most of them are near corners of the first few
+        slabs.
         """
         root, _, _ = symmetric_roots(self._states.T @ self._states / len(self._states))
         rays = self._rng.standard_normal((count, len(root))) @ root

@@ -1,8 +1,8 @@
 """Separation: directions in which given points lie outside a convex body.
 
 Each function here maps a body and points (b, m) to directions (k, m). Each direction u should
-satisfy <u, x> > h(u) for one of the points x, where h is the support function. A direction that
-does not is useless but does no harm, as `SlabSearch` computes h(u) itself.
+satisfy <u, x> > h(u) for one of the points x, where h is the support function of the body. A
+direction that does not is useless. It does no harm, because `SlabSearch` computes h(u) itself.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def nearest_point_directions(body: Body, points: FloatArray) -> FloatArray:
 
 
 def point_directions(body: Body, points: FloatArray) -> FloatArray:
-    """The points themselves that are beyond the support function in their own direction.
+    """The points x that satisfy <x, x> > h(x), as directions.
 
-    For a body of which only the support function is known.
+    This is for a body of which only the support function h is known.
     """
     squares = np.einsum("bm,bm->b", points, points)
     return np.asarray(points[squares > (1 + MEMBERSHIP_TOLERANCE) * body.support(points)])

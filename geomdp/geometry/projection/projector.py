@@ -19,10 +19,10 @@ from geomdp.geometry.results import Projection
 if TYPE_CHECKING:
     from geomdp.bodies.polytopes.nearest.column_generation import Found
 
-#: A body counts as a single point if it is no larger than this share of its largest coordinate:
-#: that is the rounding of the mean of its points.
+#: A body counts as a single point if its scale is at most this share of the largest coordinate of
+#: its centre, because the mean of its points has a rounding error of this size.
 POINT_SIZE = 4 * np.finfo(np.float64).eps
-#: Number of bodies whose vertices are kept for other projectors of the same body.
+#: Number of bodies whose vertices, prepared for projection, are kept for later projectors.
 KEPT_BODIES = 2
 
 
@@ -38,19 +38,20 @@ def project(
     target : (m,) array
         Where to project from.
     tol : float
-        Relative tolerance: converged when gap <= tol * scale^2. Scale is the largest distance of a
-        vertex from the mean of the vertices. For a body without listed vertices it is the largest
-        distance of an extreme point found from the midpoint of the first two, which is at most the
-        diameter; for a closed form it is `body.radius()`.
+        Relative tolerance: the search has converged when gap <= tol * scale^2. With listed
+        vertices, scale is the largest distance of a vertex from the mean of the vertices. With
+        extreme points, it is the largest distance of a point found from the midpoint of the first
+        two, which is at most the diameter. With a closed form, it is `body.radius()`.
     warm_start : Projection, optional
-        An earlier projection on the same body; the search starts from its extreme points.
+        An earlier projection on the same body. The search starts from the vertices that it used.
 
     Returns
     -------
     Projection
-        The point, with the Frank-Wolfe gap max over x in K of <target - y, x - y> recomputed at the
-        end; ||y - y*||^2 <= gap. A target inside K is returned itself, with gap 0. A search that no
-        longer makes progress ends with `converged` False and the gap it has reached.
+        The point y with its Frank-Wolfe gap max over x in K of <target - y, x - y>, which is
+        computed afresh at the end. The nearest point y* satisfies ||y - y*||^2 <= gap. A target
+        inside K is returned itself, with gap 0. A search that makes no more progress ends with
+        `converged` False and the gap that it has reached.
 
     Raises
     ------
@@ -61,9 +62,9 @@ def project(
 
     Notes
     -----
-    Cost on N listed vertices: 5 to 15 products of the (N, m) vertices with a vector, and 2 to 4
-    exchanges per vertex in use at O(m k), k <= m + 1 their number. By extreme points: about one
-    call per exchange.
+    Cost with N listed vertices: 5 to 15 products of the (N, m) vertices with a vector. Let k <= m +
+    1 be the number of vertices with positive weight at the end; about 2 k to 4 k exchanges take O(m
+    k) each. Cost with extreme points: about one extreme point per exchange.
 
     References
     ----------
@@ -75,10 +76,10 @@ def project(
 class Projector:
     """Nearest points of one body to many targets: argmin over y in K of ||A y - target||_2.
 
-    What does not depend on the target (images of the vertices, centre, scale) is computed once.
-    The body's closed form is used where it has one and A is the identity; else column generation
-    with a fully corrective active set (Wolfe's minimum-norm point) over the body's list of
-    vertices, or over its extreme points found on demand.
+    What does not depend on the target (images of the vertices, centre, scale) is computed once. If
+    A is the identity and the body has a closed form, this is used. Otherwise it is column
+    generation with an active set of points (Wolfe's minimum-norm point), which are taken from the
+    body's list of vertices or are extreme points found on demand.
 
     Parameters
     ----------
@@ -123,11 +124,11 @@ class Projector:
     ) -> Projection:
         """Point y of K with A y nearest to `target` (d,).
 
-        Parameters, result and errors are those of `project`, with the scale of A K. The result's
-        `point` is y itself, not its image, and its `gap` is max over x in K of
-        <target - A y, A x - A y>, so that ||A y - A y*||^2 <= gap. Where A is not injective, y is
-        one of many. A `warm_start` from another target of the same body changes the speed, not the
-        answer.
+        Parameters, result and errors are those of `project`, where the scale is that of A K. The
+        result's `point` is y itself, not its image. Its `gap` is max over x in K of
+        <target - A y, A x - A y>, so that ||A y - A y*||^2 <= gap. If A is not injective, y need
+        not be the only such point. A `warm_start` from another target on the same body changes the
+        speed, not the answer.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         target = vector(target, width, "target")
@@ -139,7 +140,9 @@ class Projector:
         seeds = None
         if warm_start is not None:
             if warm_start.atoms is None:
-                raise ValueError("warm_start must carry atoms for a body without listed vertices")
+                raise ValueError(
+                    "warm_start must have atoms for a body without listed vertices, got None"
+                )
             seeds = batch(warm_start.atoms, self._body.dimension, "warm_start.atoms")
         columns = OracleColumns(self._body, self._matrix, seeds)
         return self._searched(columns, 0 if seeds is None else len(seeds), target, tol, warm_start)
@@ -147,9 +150,10 @@ class Projector:
     def nearest_many(self, targets: npt.ArrayLike, *, tol: float = 1e-8) -> list[Projection]:
         """Points y of K with A y nearest to each row of `targets` (b, d), as `nearest` gives them.
 
-        Over listed vertices all searches advance together and share one matrix product per round,
-        which costs a fraction of separate projections. Otherwise the targets are taken one after
-        the other; over extreme points found on demand, each search starts from those of the last.
+        With listed vertices, all searches advance together and share one matrix product per round,
+        which costs a fraction of separate projections. Otherwise the targets are projected one
+        after the other. With extreme points found on demand, each search starts from the points
+        that the search before it used.
         """
         width = self._body.dimension if self._matrix is None else len(self._matrix)
         targets = batch(targets, width, "targets")
@@ -190,7 +194,7 @@ class Projector:
         tol: float,
         warm_start: Projection | None,
     ) -> Projection:
-        """One search; `warm_start` may use the first `known` of the columns."""
+        """One search. The keys of `warm_start` must be below `known`."""
         keys, weights = np.array([columns.start(target)]), np.ones(1)
         if warm_start is not None:
             keys, weights = self._warm(warm_start, known)
@@ -208,7 +212,8 @@ class Projector:
     ) -> Projection:
         """The point found, with its gap computed afresh.
 
-        `best` holds the keys of the points of K furthest along the residual, which attain the gap.
+        `best` holds keys of points; one of them is the point of K farthest along the residual,
+        which attains the gap.
         """
         point, gap, converged = found.weights @ columns.originals(found.keys), 0.0, True
         residual = _residual(columns, target, found)
@@ -231,7 +236,9 @@ class Projector:
     def _warm(warm_start: Projection, count: int) -> tuple[IntArray, FloatArray]:
         """Keys and weights of an earlier result; the keys must be among `count` known points."""
         if not warm_start.weights:
-            raise ValueError("warm_start must carry weights, got a projection in closed form")
+            raise ValueError(
+                "warm_start must have weights, but a projection in closed form has none"
+            )
         keys = np.fromiter(warm_start.weights.keys(), dtype=np.int64)
         weights = np.fromiter(warm_start.weights.values(), dtype=np.float64)
         if keys.min() < 0 or keys.max() >= count:
@@ -243,7 +250,7 @@ class Projector:
 
 @lru_cache(maxsize=KEPT_BODIES)
 def _listed(body: Body) -> VertexColumns:
-    """The vertices of a hull; mechanisms compared for one workload project on the same hull."""
+    """The vertices of a hull, prepared once for several mechanisms that project on this hull."""
     return VertexColumns(body.vertex_list())
 
 
@@ -266,7 +273,7 @@ def _search(
     keys: IntArray,
     weights: FloatArray,
 ) -> Found:
-    """Column generation, or for a single point its only answer."""
+    """Column generation; for a body that is a single point, this point."""
     from geomdp.bodies.polytopes.nearest.column_generation import (  # compiled: costs import time
         Found,
         search,

@@ -14,15 +14,16 @@ from geomdp.geometry.results import Estimate
 from geomdp.geometry.sampling.diagnostics import bulk_ess, split_r_hat
 from geomdp.geometry.sampling.kernels import Kernel
 
-#: An estimated autocorrelation time is trusted if each chain holds this many times as many draws.
-#: Vehtari et al. (2021) ask for 50 effective draws from each half of 4 chains; here there are more
-#: chains, whose draws are pooled.
+#: An estimated autocorrelation time is trusted if each chain has at least this many draws per
+#: autocorrelation time. Vehtari et al. (2021) ask for 50 effective draws from each half of 4
+#: chains. Here there are more chains, whose draws are pooled.
 DRAWS_PER_TIME = 20.0
-#: Chains agree if no split R-hat exceeds this. The mean of a half-chain of n draws has tau / n
-#: times the variance of a draw, so even mixed chains have R-hat near 1 + tau / (2 n): 1.05 for
-#: n = 10 tau, the least that `DRAWS_PER_TIME` allows. The limit leaves as much again for chance.
+#: Chains agree if no split R-hat exceeds this. Let tau be the autocorrelation time. The mean of n
+#: draws of a half-chain has tau / n times the variance of a draw. So even chains that have mixed
+#: have an R-hat near 1 + tau / (2 n). This is 1.05 for n = 10 tau, the least n that
+#: `DRAWS_PER_TIME` allows. The limit leaves another 0.05 for chance.
 AGREEMENT = 1.1
-#: Largest number of states kept per chain in a pilot run. Once there are more, every other one is
+#: Largest number of states kept per chain in a pilot run. If there are more, every other state is
 #: dropped.
 KEPT = 256
 #: Level of the interval of a mean over chains.
@@ -38,7 +39,7 @@ class Chains:
     draws : (chains, draws, m) array
         Stored states, in order.
     steps : int
-        Kernel steps per chain so far, burn-in included.
+        Number of kernel steps that each chain has made, burn-in included.
     """
 
     draws: FloatArray
@@ -46,21 +47,21 @@ class Chains:
 
     @property
     def last(self) -> FloatArray:
-        """Where the chains are now: (chains, m)."""
+        """The last states of the chains: (chains, m)."""
         return np.ascontiguousarray(self.draws[:, -1])
 
 
 @dataclass(frozen=True)
 class Mixing:
-    """How fast chains forget, measured by a pilot run.
+    """How fast chains forget their start, measured by a pilot run.
 
     Parameters
     ----------
     correlation_time : float
-        Integrated autocorrelation time in kernel steps: the largest over the coordinates, their
+        Integrated autocorrelation time in kernel steps: the largest one of all coordinates, their
         squares and the squared norm.
     agreed : bool
-        Whether every split R-hat fell to `AGREEMENT` before the limit on steps.
+        Whether the pilot run passed the diagnostics before it reached the limit on steps.
     chains : Chains
         The second half of the pilot run.
     """
@@ -85,7 +86,7 @@ def run_chains(
     Parameters
     ----------
     kernel : Kernel
-        What moves the points.
+        The transition of the Markov chains.
     body : Body
         Full-dimensional body in R^m.
     start : (chains, m) array
@@ -95,14 +96,14 @@ def run_chains(
     draws : int
         States stored per chain, at least 1.
     burn_in : int
-        Steps before the first one counts, at least 0.
+        Number of steps before those that lead to stored states, at least 0.
     thinning : int
-        Steps per stored state, at least 1.
+        Number of steps per stored state, at least 1.
 
     Returns
     -------
     Chains
-        With burn_in + draws * thinning steps.
+        The stored states, after burn_in + draws * thinning steps.
 
     Raises
     ------
@@ -134,21 +135,23 @@ def measure_mixing(
 ) -> Mixing:
     """Double the length of a pilot run until its second half passes the diagnostics.
 
-    It passes when each chain holds `DRAWS_PER_TIME` autocorrelation times and the split R-hat of
-    every coordinate, every squared coordinate and the squared norm is at most `AGREEMENT`. Squares
-    are tested because chains stuck near 0, the centre of a symmetric body, have the right mean.
+    It passes if each chain has at least 20 draws per autocorrelation time, and the split R-hat of
+    every coordinate, every squared coordinate and the squared norm is at most 1.1. Squares are
+    tested because chains that are stuck near 0, the centre of a symmetric body, have the right
+    mean.
 
     Parameters
     ----------
     kernel, body, start, rng : as for `run_chains`
-        About 30 chains, which should start further from the centre than uniform points.
+        About 30 start points or more, which should be farther from the centre than uniform points.
     limit : int
         Largest number of steps per chain.
 
     Returns
     -------
     Mixing
-        The correlation time is an underestimate if `agreed` is False.
+        The autocorrelation time and the second half of the run. If `agreed` is False, the true time
+        is probably longer.
     """
     thinning = 1
     kept = run_chains(kernel, body, start, rng, draws=64)
@@ -174,13 +177,13 @@ def _test_functions(draws: FloatArray) -> FloatArray:
 
 
 def chain_mean(values: FloatArray) -> Estimate:
-    """Mean of `values` (chains, draws), its error from the spread of independent chains' means.
+    """Mean of `values` (chains, draws); its standard error is that of the means of the chains.
 
     Returns
     -------
     Estimate
-        The interval is Student's with chains - 1 degrees of freedom at level 0.95; `samples` is
-        the number of chains.
+        The interval is a 95% interval from Student's distribution with chains - 1 degrees of
+        freedom. `samples` is the number of chains.
 
     Raises
     ------

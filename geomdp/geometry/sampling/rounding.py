@@ -2,8 +2,8 @@
 
 A body K in R^m is sampled in coordinates y with x = offset + root @ y, where root (m, r) has full
 column rank r, the dimension of K's affine hull. The set {y : offset + root y in K} is
-full-dimensional, and y uniform there makes x uniform on K. Everything here depends on the body
-alone, never on records.
+full-dimensional. If y is uniform on this set, x is uniform on K. Everything here depends on the
+body alone, never on records.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from geomdp.bodies.oracles import MissingOracle
 from geomdp.geometry.sampling.chains import run_chains
 from geomdp.geometry.sampling.kernels import CoordinateHitAndRun, HitAndRun, Kernel
 
-#: Rounding stops when the ratio of the extreme eigenvalues of the covariance is at most this. The
-#: steps that hit-and-run needs grow with the ratio, but a factor of 4 is not worth another round.
+#: Rounding stops if the ratio of the largest to the least eigenvalue of the covariance is at most
+#: this. Hit-and-run needs more steps for a larger ratio, but below 4 another round costs more than
+#: it saves.
 ROUND = 4.0
 #: Chains per dimension. The sample covariance of 16 m independent points of an isotropic body has
 #: extreme eigenvalues near (1 +- 1/4)^2 (Marchenko-Pastur), a ratio of 2.8, below `ROUND`.
 CHAINS_PER_DIMENSION = 16
-#: Steps of the chains per round. In 8 steps they diffuse about 3 step lengths along a long axis,
-#: which the round then shortens by that factor.
+#: Number of steps of the chains per round. In 8 steps the points spread over about 3 step lengths
+#: along a long axis, so the round shortens this axis by a factor of about 3.
 STEPS_PER_ROUND = 8
 #: Largest number of rounds: at a factor of 3 each, enough for axes whose lengths differ by 10^14.
 MAXIMUM_ROUNDS = 30
@@ -37,9 +38,10 @@ MAXIMUM_ROUNDS = 30
 
 @dataclass(frozen=True)
 class Preimage(Body):
-    """The set {y in R^r : offset + root @ y in inner}, through the chords of `inner`.
+    """The set {y in R^r : offset + root @ y in inner}, with membership and chords from `inner`.
 
-    `inner` is a body in R^m, `offset` (m,) the image of 0, and `root` (m, r) has full column rank.
+    `inner` is a body in R^m, `offset` (m,) is the image of 0, and `root` (m, r) has full column
+    rank.
     """
 
     inner: Body
@@ -53,7 +55,7 @@ class Preimage(Body):
 
     @property
     def symmetric(self) -> bool:
-        """Whether `inner` is symmetric and 0 goes to 0."""
+        """Whether `inner` is known to be symmetric and `offset` is 0."""
         return self.inner.symmetric and not self.offset.any()
 
     def embed(self, points: FloatArray) -> FloatArray:
@@ -65,13 +67,13 @@ class Preimage(Body):
         return self.inner.contains(self.embed(points), tolerance)
 
     def chord(self, points: FloatArray, directions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Chords of `inner` at the images, in the same parameter t."""
+        """Chords of `inner` through the images; the parameter t is the same."""
         return self.inner.chord(self.embed(points), directions @ self.root.T)
 
 
 @singledispatch
 def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
-    """The set {y : offset + root @ y in body}; for listed facets again as listed facets."""
+    """The set {y : offset + root @ y in body}; it lists facets if `body` does."""
     return Preimage(body, offset, root)
 
 
@@ -79,7 +81,8 @@ def preimage(body: Body, offset: FloatArray, root: FloatArray) -> Body:
 def _(body: HPolytope, offset: FloatArray, root: FloatArray) -> Body:
     normals = body.normals @ root
     sizes = np.linalg.norm(body.normals, axis=1) * np.linalg.norm(root, 2)
-    # An inequality that is constant on the image, as half of an equality is, holds at the offset.
+    # Drop inequalities that are constant on the image, such as the two halves of an equality. They
+    # hold, because they hold at the offset.
     kept = np.linalg.norm(normals, axis=1) > RANK_TOLERANCE * sizes
     return HPolytope(normals[kept], (body.offsets - body.normals @ offset)[kept])
 
@@ -99,14 +102,14 @@ def _(body: Preimage, offset: FloatArray, root: FloatArray) -> Body:
 
 @dataclass(frozen=True)
 class Walk:
-    """A kernel on a full-dimensional body, and the affine map from there to the body asked for.
+    """A kernel on a full-dimensional body, and the affine map from there to the body to be sampled.
 
     Parameters
     ----------
     kernel : Kernel
         Moves points of `body`.
     body : Body
-        In R^r, with 0 in its interior.
+        A body in R^r, with 0 in its interior.
     offset : (m,) array
         Image of 0.
     root : (m, r) array
@@ -119,14 +122,14 @@ class Walk:
     root: FloatArray
 
     def embed(self, points: FloatArray) -> FloatArray:
-        """Images (..., m) of walk coordinates (..., r)."""
+        """Images (..., m) of points (..., r) of `body`."""
         return np.asarray(self.offset + points @ self.root.T)
 
     def starts(self, chains: int, rng: np.random.Generator) -> FloatArray:
         """Independent points (chains, r) of the body, roughly uniform and cheap to draw.
 
-        The direction from 0 is Gaussian, and along it the distance from 0 has density proportional
-        to t^(r-1) up to the boundary, as it has for uniform points.
+        The direction from 0 is that of a Gaussian vector. The distance t from 0 in this direction
+        has density proportional to t^(r-1) up to the boundary, as for uniform points.
         """
         directions = rng.standard_normal((chains, self.body.dimension))
         _, reach = self.body.chord(np.zeros_like(directions), directions)
@@ -136,14 +139,15 @@ class Walk:
 
 @singledispatch
 def plain_walk(body: Body) -> Walk:
-    """The walk on `body` before rounding: its kernel and first coordinates.
+    """The walk on `body` before rounding.
 
-    Polytopes with listed facets get coordinate hit-and-run, every other body with chords
-    random-direction hit-and-run; images of bodies are sampled before the map.
+    The kernel is coordinate hit-and-run for polytopes with listed facets, and hit-and-run in random
+    directions for every other body with chords. The walk for a linear image, a scaled or a shifted
+    body K runs on the body inside it, and points are mapped to K afterwards.
     """
     hull = body.affine_hull()
     if hull.dimension == 0:
-        raise ValueError(f"body must have dimension at least 1 to be walked, got {body!r}")
+        raise ValueError(f"body must have dimension at least 1 to be sampled, got {body!r}")
     offset = np.zeros(body.dimension) if body.symmetric else interior_point(body)
     if hull.dimension == hull.ambient:
         hull = AffineHull.whole_space(hull.ambient)
@@ -167,7 +171,7 @@ def _(body: HPolytope) -> Walk:
 def _(body: LinearImage) -> Walk:
     inner = plain_walk(body.body)
     if not body.one_to_one:
-        raise MissingOracle(body, "uniform walk", "a matrix that is injective on the inner body")
+        raise MissingOracle(body, "uniform walk", "a matrix that is one-to-one on the inner body")
     offset, root = body.matrix @ inner.offset, body.matrix @ inner.root
     return Walk(inner.kernel, inner.body, offset, root)
 
@@ -198,22 +202,23 @@ def interior_point(body: Body) -> FloatArray:
 def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     """Adapt the coordinates of `walk` until its covariance is near a multiple of the identity.
 
-    Each round runs the chains, takes the covariance of their present points and changes to the
-    coordinates in which it is the identity. Whether the chains have mixed does not matter, as
-    coordinates affect speed only. A symmetric body keeps its centre 0. A body that is round to
-    begin with keeps its coordinates, in which its facets may be sparse.
+    Each round runs the chains, computes the covariance of their last points, and changes to
+    coordinates in which this covariance is the identity. The chains need not have mixed, because
+    the choice of coordinates affects speed only. A symmetric body keeps its centre 0. A body that
+    is round at first keeps its coordinates, because its facets can be sparse in them.
 
     Parameters
     ----------
     walk : Walk
-        From `plain_walk`.
+        A walk as from `plain_walk`.
     rng : Generator
         Source of all randomness.
 
     Returns
     -------
     Walk
-        With covariance eigenvalues within a factor of about `ROUND` of each other.
+        The same walk in coordinates in which the largest eigenvalue of the covariance is at most
+        about 4 times the least.
     """
     dimension = walk.body.dimension
     centred = walk.body.symmetric
@@ -242,5 +247,5 @@ def symmetric_roots(covariance: FloatArray) -> tuple[FloatArray, FloatArray, flo
 
 
 def prepared_walk(body: Body, rng: np.random.Generator) -> Walk:
-    """The walk for `body`, rounded."""
+    """The walk on `body` after rounding."""
     return round_walk(plain_walk(body), rng)

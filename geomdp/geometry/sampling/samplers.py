@@ -21,18 +21,19 @@ from geomdp.geometry.sampling.diagnostics import diagnose
 from geomdp.geometry.sampling.rounding import Walk, prepared_walk
 from geomdp.privacy import Exact, Heuristic, SamplerStatus
 
-#: Chains of the pilot run that measures mixing.
+#: Number of chains of the pilot run that measures mixing.
 PILOT_CHAINS = 64
-#: Chains of `sample_uniform`.
+#: Number of chains of `sample_uniform`.
 CHAINS = 128
-#: Number of chains that draw together. A draw then needs memory for this many columns of products
-#: with facets.
+#: Number of chains that move together in `ChainSampler.draw`. The products of all facets with their
+#: points are held in memory.
 LOCKSTEP = 256
-#: Burn-in in integrated autocorrelation times. If correlations decay exponentially, the integrated
-#: time is twice the decay time, so that after 10 of them e^-20, near 2e-9, of the start is left.
+#: Length of the burn-in in integrated autocorrelation times. If correlations decay exponentially,
+#: the integrated time is twice the decay time. After 10 integrated times the correlation with the
+#: start is then e^-20, near 2e-9.
 RELAXATIONS = 10.0
-#: Autocorrelation times between two states that `sample_uniform` keeps of one chain: their
-#: correlation is about e^-4.
+#: Number of autocorrelation times between two states that `sample_uniform` keeps of one chain. The
+#: correlation of the two states is about e^-4.
 SPACING = 2.0
 
 
@@ -42,11 +43,11 @@ class UniformSampler(Protocol):
 
     @property
     def body(self) -> Body:
-        """The body, in R^m."""
+        """The body in R^m that is sampled."""
 
     @property
     def status(self) -> SamplerStatus:
-        """What may be claimed of a draw."""
+        """What is known of the distribution of a draw: exact, approximate or heuristic."""
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Independent points (n, m)."""
@@ -59,12 +60,12 @@ class ExactSampler:
     Parameters
     ----------
     body : Body
-        With `sample_uniform` of its own.
+        A body that implements `sample_uniform`.
 
     Raises
     ------
     MissingOracle
-        If it has none.
+        If the body does not implement it.
     """
 
     body: Body
@@ -87,20 +88,20 @@ class ExactSampler:
 class ChainSampler:
     """Approximately uniform points, each the end of its own Markov chain (SAM-3).
 
-    The preparation uses a public seed and no records: coordinates are rounded, a pilot run measures
-    the autocorrelation time tau, and the burn-in is set to `relaxations` * tau. The diagnostics of
-    the pilot run depend on the body alone; the status reports them. Each draw starts a fresh chain
-    for every point and runs the full burn-in, so the points of all draws are independent. No bound
-    on their distance from uniform is proved.
+    The preparation uses a public seed and no records. It rounds the coordinates, measures the
+    autocorrelation time tau by a pilot run, and sets the burn-in to `relaxations` * tau. The
+    diagnostics of the pilot run depend on the body alone, and the status reports them. A draw
+    starts a new chain for every point and runs the full burn-in, so all points are independent. No
+    bound on the distance of their distribution from uniform is proved.
 
     Parameters
     ----------
     body : Body
-        With chords: of its own, or by bisection.
+        A body with chords, or with membership, from which chords are found by bisection.
     relaxations : float
-        Burn-in in integrated autocorrelation times.
+        Length of the burn-in in integrated autocorrelation times.
     rng : Generator, int or None
-        Source of the preparation; a public seed by default.
+        Randomness of the preparation; by default the public seed.
 
     Raises
     ------
@@ -132,7 +133,7 @@ class ChainSampler:
     @property
     def status(self) -> SamplerStatus:
         """`Heuristic`, with the kernel, the steps and the diagnostics of the pilot run."""
-        agreed = "" if self.mixing.agreed else " that did not agree"
+        agreed = "" if self.mixing.agreed else " whose chains did not agree"
         return Heuristic(
             f"{self.walk.kernel.name}, {self.burn_in} steps; pilot{agreed}: {self.diagnostics}"
         )
@@ -150,10 +151,11 @@ class ChainSampler:
 
 
 def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> Mixing:
-    """Measure the autocorrelation time of `walk` with chains started on the boundary.
+    """Measure the autocorrelation time of `walk` with chains started near the boundary.
 
-    Each start is halfway between a start of `Walk.starts` and the boundary on the ray through it:
-    further from the centre than uniform points, as the diagnostics ask.
+    Each start is halfway between a point of `Walk.starts` and the boundary, on the ray from 0
+    through this point. The diagnostics need starts that are farther from the centre than uniform
+    points.
     """
     starts = walk.starts(chains, rng)
     _, reach = walk.body.chord(starts, starts)
@@ -164,17 +166,18 @@ def pilot(walk: Walk, rng: np.random.Generator, chains: int = PILOT_CHAINS) -> M
 def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     """Uniform points of `body` within its affine hull.
 
-    Exact and independent where the body has a sampler of its own, and for small polytopes with
-    listed vertices, which are cut into simplices. Otherwise by hit-and-run in rounded coordinates
-    (coordinate hit-and-run on polytopes with listed facets): 128 independent chains, fewer for
-    fewer points, run for 10 autocorrelation times as measured by a pilot run, and then keep one
-    point every 2 of them. Points of one chain are nearly, not exactly, independent; `ChainSampler`
-    gives independent ones at a higher cost.
+    Points are exactly uniform and independent if the body has a sampler of its own, and if it is a
+    small polytope with listed vertices, which is cut into simplices. For other bodies they come
+    from hit-and-run in rounded coordinates (coordinate hit-and-run on polytopes with listed
+    facets). There are 128 independent chains, or n if that is less. Each chain runs for 10
+    autocorrelation times as measured by a pilot run, and then keeps one point every 2
+    autocorrelation times. Points of one chain are nearly but not exactly independent.
+    `ChainSampler` gives independent points at a higher cost.
 
     Parameters
     ----------
     body : Body
-        In R^m, with an exact sampler or chords.
+        A body in R^m with an exact sampler or chords.
     n : int
         Number of points, at least 1.
     rng : Generator, int or None
@@ -183,15 +186,15 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     Returns
     -------
     Samples
-        Points (n, m), the sampler's status, and for chains diagnostics of the points returned
-        (of the pilot run where each chain gives fewer than 4).
+        Points (n, m) and the sampler's status. For chains also diagnostics of the points returned,
+        or of the pilot run if each chain gives fewer than 4 points.
 
     Raises
     ------
     MissingOracle
-        If the body has neither.
+        If the body has neither an exact sampler nor chords.
     ValueError
-        For n below 1 or an unbounded body.
+        If n is below 1, or the body is unbounded.
     """
     n, rng = whole(n, "n"), np.random.default_rng(rng)
     if checked_body(body).implements(Body.sample_uniform):
@@ -213,6 +216,6 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
     enough = chains > 1 and run.draws.shape[1] >= 4
     embedded = walk.embed(run.draws)
     diagnostics = diagnose(embedded, run.steps) if enough else sampler.diagnostics
-    # Draw by draw, so that the first n points come from as many chains as possible.
+    # Order the points by draw, so that the first n points come from as many chains as possible.
     points = embedded.swapaxes(0, 1).reshape(-1, body.dimension)[:n]
     return Samples(np.ascontiguousarray(points), sampler.status, diagnostics)

@@ -1,4 +1,4 @@
-"""Mean squared norm of a uniform point of a body: what K-norm noise costs."""
+"""Mean squared norm of a uniform point of a body, which determines the error of K-norm noise."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def second_moment(
 ) -> Estimate:
     """E ||U||_2^2 for U uniform on a body (within its affine hull).
 
-    The trace of `body.second_moment()` where there is a closed form, also through a triangulation
-    of a small polytope; otherwise the mean over exact uniform points. K-norm noise of K in r
-    effective dimensions has E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
+    If the body has a closed second moment, or is a small polytope with listed vertices, the value
+    is the exact trace of the second moment. Otherwise it is a mean over exact uniform points.
+    K-norm noise Z of a body with an affine hull of dimension r has
+    E||Z||^2 = (r + 1) (r + 2) E||U||^2 / epsilon^2.
 
     Parameters
     ----------
@@ -39,14 +40,15 @@ def second_moment(
     Returns
     -------
     Estimate
-        If not exact, with the interval mean -+ R^2 sqrt(ln(2 / level) / (2 n)) cut to [0, R^2],
-        R = `body.radius()`: Hoeffding's inequality for values in [0, R^2].
+        If it is not exact, the interval is mean -+ R^2 sqrt(ln(2 / level) / (2 n)), cut to
+        [0, R^2], with R = `body.radius()`. It follows from Hoeffding's inequality for values in
+        [0, R^2].
 
     Raises
     ------
     MissingOracle
-        If K has neither. `geomdp.sample_uniform` draws points of other bodies by Markov chains, but
-        nothing is proved about the error of their mean.
+        If K has neither a closed form nor an exact sampler. `geomdp.sample_uniform` draws points of
+        other bodies by Markov chains, but nothing is proved about the error of their mean.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 
@@ -69,7 +71,7 @@ def second_moment(
 
 
 def _closed(body: Body) -> float | None:
-    """The trace in closed form; squared norms add over the factors of a product."""
+    """The trace in closed form, or None; for a product, the sum of the traces of its factors."""
     if isinstance(body, Product):
         parts = [_closed(factor) for factor in body.bodies]
         known = [part for part in parts if part is not None]

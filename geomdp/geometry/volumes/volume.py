@@ -19,8 +19,8 @@ from geomdp.geometry.volumes.annealed import annealed_volume
 
 #: Entries of one batch of points: 16 MB of float64.
 BATCH_ENTRIES = 2**21
-#: Smallest number of hits of rejection for its estimate to be kept: their relative standard error
-#: is 10%.
+#: The estimate by rejection is used if at least this many points hit the body. Its relative
+#: standard error is then at most 10%.
 ENOUGH_HITS = 100
 
 
@@ -29,17 +29,17 @@ def volume(
 ) -> Estimate:
     """Volume of a body within its affine hull.
 
-    The first of these ways that the body allows:
+    The volume is computed by the first of these methods that works for the body:
 
-    1. exact, by a closed form, or for a small polytope with listed vertices by cutting it into
+    1. exactly, by a closed form, or by cutting a small polytope with listed vertices into
        simplices;
-    2. by rejection: the share of uniform points of the bounding box (in the coordinates of the
+    2. by rejection, from the share of uniform points of the bounding box (in the coordinates of the
        affine hull) that lie in the body. This share is a few per mille for a ball in dimension 10
        and falls faster than exponentially, so rejection is a method for small dimensions;
-    3. where fewer than 100 of the points hit and the body has a `chord` of its own, by
-       `annealed_volume`.
+    3. by `annealed_volume`, if fewer than 100 of the points lie in the body and the body has a
+       `chord` of its own.
 
-    A body that has no `chord` of its own keeps the estimate by rejection, however few the hits.
+    For a body without a `chord` of its own, rejection is used for any number of hits.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def volume(
     Returns
     -------
     Estimate
-        By rejection with the Clopper-Pearson interval of the number of hits, which is binomial: it
-        holds at any n, with no approximation. By annealing with a normal interval that supposes
-        that the Markov chains have mixed, which is not proved.
+        With rejection, the number of hits is binomial, and the interval is that of Clopper and
+        Pearson, which is valid for any n. With annealing, the interval is a normal approximation.
+        It assumes that the Markov chains have mixed, which is not proved.
 
     Raises
     ------
@@ -92,13 +92,33 @@ def volume_radius(
 ) -> Estimate:
     """Volume radius vr(K) = (vol(K) / kappa_r)^(1/r): radius of the r-ball of the same volume.
 
-    r is the dimension of the affine hull, at least 1. Parameters, errors and the meaning of the
-    interval are those of `volume`: the volume radius is a monotone function of the volume.
+    r is the dimension of the affine hull, at least 1, and kappa_r is the volume of the unit ball of
+    R^r. The volume radius is an increasing function of the volume, so the interval has the meaning
+    that it has for `volume`.
+
+    Parameters
+    ----------
+    body : Body
+        K, as for `volume`.
+    rng : numpy Generator, int or None
+        Randomness of the points.
+    samples : int
+        Number of points n.
+    level : float
+        Probability that the interval misses the volume radius, in (0, 1).
+
+    Returns
+    -------
+    Estimate
+        Exact if the volume is.
 
     Raises
     ------
+    MissingOracle
+        As for `volume`.
     ValueError
-        If K is a single point, or its volume is outside the range of float64.
+        If K is a single point, if its volume is outside the range of float64, or for numbers that
+        `volume` refuses.
 
     References
     ----------
@@ -109,7 +129,9 @@ def volume_radius(
         raise ValueError(f"body must have more than one point to have a volume radius, got {body}")
     estimate = volume(body, rng, samples, level)
     if not math.isfinite(estimate.value) or (estimate.value == 0 and estimate.samples == 0):
-        raise ValueError(f"volume of body must be within float64, got {estimate.value}")
+        raise ValueError(
+            f"the volume of body must be within the range of float64, got {estimate.value}"
+        )
 
     def radius(value: float) -> float:
         if value == 0:
@@ -133,7 +155,7 @@ def _by_rejection(
     shift = axes @ hull.offset
     upper, lower = body.support(axes) - shift, -body.support(-axes) - shift
     box = float(np.prod(upper - lower))
-    # Rounding takes points off a lower-dimensional hull; otherwise membership is tested exactly.
+    # Rounding moves points off a lower-dimensional hull, so membership there needs a tolerance.
     tolerance = 0.0 if hull.dimension == hull.ambient else MEMBERSHIP_TOLERANCE
     rows = max(1, BATCH_ENTRIES // body.dimension)
     hits = 0

@@ -10,8 +10,8 @@ from geomdp._typing import FloatArray
 from geomdp.bodies.base import Body
 from geomdp.bodies.gaussian_vectors import mean_norm
 
-#: The ellipsoid is fitted to at most 256 extreme points, and to no more than one per 8 values of
-#: the sample it is used with.
+#: The ellipsoid is fitted to at most 256 extreme points, and to at most one point per 8 values of
+#: the sample whose variance it reduces.
 MOST_PILOTS, VALUES_PER_PILOT = 256, 8
 
 
@@ -29,10 +29,10 @@ class EllipsoidControl:
 
     @classmethod
     def of(cls, body: Body, rng: np.random.Generator, values: int) -> EllipsoidControl:
-        """The ellipsoid of the covariance of extreme points in up to 256 Gaussian directions.
+        """The ellipsoid of the covariance of extreme points in at most 256 Gaussian directions.
 
-        For a body without extreme points of its own it is the unit ball of the affine hull. The
-        directions drawn here are independent of those the control is used with.
+        For a body without `extreme_point` it is the unit ball of the span of the affine hull. The
+        directions drawn here are independent of the sample whose variance is reduced.
         """
         if not body.implements(Body.extreme_point):
             return cls(np.ascontiguousarray(body.affine_hull().basis.T))
@@ -42,7 +42,7 @@ class EllipsoidControl:
 
     @property
     def mean(self) -> float:
-        """E Y for g standard Gaussian, by one-dimensional quadrature (1e-13)."""
+        """E Y for g standard Gaussian, by one-dimensional quadrature with an error near 1e-13."""
         if not self.rows.any():
             return 0.0
         return mean_norm(np.asarray(np.linalg.svd(self.rows, compute_uv=False), dtype=np.float64))
@@ -53,10 +53,11 @@ class EllipsoidControl:
 
 
 def controlled(values: FloatArray, controls: FloatArray, mean: float) -> FloatArray:
-    """Variables X_i - c (Y_i - E Y) of mean E X and of less variance: (n,).
+    """The variables X_i - c (Y_i - E Y), which have the mean E X and less variance: (n,).
 
-    X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. Each half of
-    the sample uses the c fitted on the other half, which keeps the mean.
+    X_i and Y_i are the `values` and `controls` (n,), n at least 2, and E Y is `mean`. For each half
+    of the sample, c is fitted on the other half. So c is independent of the X_i and Y_i that it is
+    used with, and the mean stays E X.
     """
     half = len(values) // 2
     result = np.array(values)

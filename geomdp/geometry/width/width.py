@@ -24,15 +24,17 @@ def gaussian_width(
 ) -> Estimate:
     """Gaussian mean width w(K) = E max over x in K of <g, x>, g ~ N(0, I_m).
 
-    Exact (up to quadrature at 1e-13) for balls, boxes, cross-polytopes, ellipsoids, regular
-    simplices, segments, and bodies made of these by scaling, shifting, isometric embedding,
-    differences (w(K - K) = 2 w(K)) and products (w(K x L) = w(K) + w(L)). Otherwise the mean of
+    The value is exact (up to a quadrature error near 1e-13) for balls, boxes, cross-polytopes,
+    ellipsoids, regular simplices and segments. It is also exact for bodies made of these by
+    scaling, shifting, isometric embedding, differences (w(K - K) = 2 w(K)) and products (w(K x L) =
+    w(K) + w(L)). For other bodies it is an estimate of the mean of
 
         X_i = (h(g_i) + h(-g_i)) / 2,   h the support function,
 
-    over independent Gaussian g_i: half the width of K along g_i, unaffected by shifts. The value
-    is the mean of X_i - c (Y_i - E Y), Y_i the norm of g_i in the ellipsoid of up to 256 extreme
-    points, whose mean is known: the spread falls by factors of 1.3 to 3.4.
+    for independent Gaussian g_i. X_i is half the width of K along g_i, which does not depend on the
+    position of K. The estimate is the mean of X_i - c (Y_i - E Y), where Y_i is the support
+    function at g_i of an ellipsoid fitted to at most 256 extreme points, and E Y is known. This
+    makes the standard deviation smaller by factors of 1.3 to 3.4.
 
     Parameters
     ----------
@@ -48,12 +50,14 @@ def gaussian_width(
     Returns
     -------
     Estimate
-        X_i is a Lipschitz function of g_i with constant D/2, D the diameter of K, so by Gaussian
-        concentration Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
-        mean -+ D sqrt(ln(2 / level) / (2 n)), cut at 0 from below, about the mean of the X_i (the
-        value, more accurate, has a standard error but no such bound). It needs no assumption but an
-        upper bound on D: exact for few listed vertices and for symmetric bodies with an exact
-        radius, else twice a radius or the diagonal of the bounding box (2 m support values).
+        The value, its standard error and an interval. X_i is a Lipschitz function of g_i with
+        constant D/2, D the diameter of K. By Gaussian concentration, the mean of the X_i satisfies
+        Pr[|mean - w| >= t] <= 2 exp(-2 n t^2 / D^2). The interval is
+        mean -+ D sqrt(ln(2 / level) / (2 n)), with a lower end of at least 0. It is valid without
+        assumptions and is centred at the mean of the X_i; the value is more accurate than this
+        mean, but no such bound is proved for it. In place of D, an upper bound is used. It is
+        exact for few listed vertices and for symmetric bodies with an exact radius; otherwise it
+        is twice a radius, or the diagonal of the bounding box (2 m support values).
 
     Raises
     ------
@@ -64,8 +68,8 @@ def gaussian_width(
 
     Notes
     -----
-    Cost: 2 n support values, up to 256 extreme points. A tenfold smaller interval takes a
-    hundredfold n.
+    Cost: 2 n support values and at most 256 extreme points. An interval that is ten times shorter
+    takes n times a hundred.
 
     References
     ----------
@@ -97,7 +101,10 @@ def _reduced(body: Body) -> tuple[float, Body]:
 
 
 def _split(body: Body) -> tuple[float, Body | None]:
-    """The width of the factors known exactly, and what is left to simulate, if anything."""
+    """The sum of the widths that are known exactly, and the body left to simulate, or None.
+
+    For a product, that body is the product of the factors whose widths are not known.
+    """
     closed = body.gaussian_width()
     if closed is not None:
         return closed, None
@@ -109,7 +116,7 @@ def _split(body: Body) -> tuple[float, Body | None]:
 
 
 def _by_directions(body: Body, rng: np.random.Generator, samples: int, level: float) -> Estimate:
-    """The mean of half the width along Gaussian directions, with an ellipsoid as control."""
+    """The mean of half the width along Gaussian directions, with a control variate."""
     reach = gaussian_deviation(body.half_diameter(), samples, level)
     control = EllipsoidControl.of(body, rng, samples)
     rows = max(1, BATCH_ENTRIES // body.dimension)

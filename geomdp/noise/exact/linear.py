@@ -1,4 +1,4 @@
-"""Linear maps on vectors of balls; float entries are the dyadic rationals they are."""
+"""Linear maps on vectors of balls (`arb`). Float entries are taken as exact dyadic rationals."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from geomdp._typing import FloatArray
 from geomdp.noise.exact.variates import Vector, ball_sum
 from geomdp.noise.mapped import Map
 
-#: Least share of non-zero entries at which a dense product is faster than one by rows: a step of a
-#: compiled product takes a fifth of one that Python makes.
+#: A matrix with a larger share of non-zero entries is multiplied as a dense matrix. A
+#: multiplication inside FLINT's dense product takes a fifth of the time of one that Python makes.
 DENSE = 0.2
 
 LinearMap = Callable[[Vector], Vector]
 
 
 def dyadic(values: FloatArray) -> Vector:
-    """The floats (m,) as exact balls."""
+    """The floats (m,) as balls of radius 0."""
     return [arb(value) for value in np.asarray(values, dtype=np.float64).tolist()]
 
 
@@ -34,7 +34,7 @@ def linear_map(matrix: Map) -> LinearMap:
     if sparse.nnz > DENSE * m * k:
         exact = arb_mat(m, k, sparse.toarray().ravel().tolist())
         return lambda vector: (exact * arb_mat(k, 1, vector)).entries()
-    # Maps of tables have few different entries.
+    # Convert each different entry once, because maps of tables have few different entries.
     distinct = {entry: arb(entry) for entry in set(sparse.data.tolist())}
     entries = [distinct[entry] for entry in sparse.data.tolist()]
     places, starts = sparse.indices.tolist(), sparse.indptr.tolist()
@@ -47,7 +47,7 @@ def linear_map(matrix: Map) -> LinearMap:
 
 
 def gram(rows: list[Vector]) -> list[Vector]:
-    """R R^T for the rows of R, which may end early: the entries that follow are 0."""
+    """R R^T for the rows of R. Entries that are missing at the end of a row are 0."""
     width, count = max(map(len, rows)), len(rows)
     padded = [entry for row in rows for entry in (*row, *[arb(0)] * (width - len(row)))]
     matrix = arb_mat(count, width, padded)

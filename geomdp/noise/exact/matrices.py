@@ -12,8 +12,9 @@ from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_factor
 def correlations(order: int, draw: Draw) -> Vector:
     """Entries above the diagonal of a uniform correlation matrix, row by row (X-LKJ).
 
-    The Gram matrix of p independent uniform unit vectors in R^(p + 1), see
-    `Elliptope.sample_uniform`: rows of Bartlett's factor over their lengths.
+    It is the Gram matrix of p independent uniform unit vectors in R^(p + 1), see
+    `Elliptope.sample_uniform`. The rows of Bartlett's factor, divided by their lengths, have the
+    same Gram matrix in distribution.
     """
     rows = [_over(row, _squared_length(row).sqrt()) for row in bartlett_factor(order, draw)]
     products = gram(rows)
@@ -23,7 +24,8 @@ def correlations(order: int, draw: Draw) -> Vector:
 def spectraplex(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix of trace at most 1, in svec coordinates (X-SPX).
 
-    U^(1/D) W / tr W, D the dimension and W a Wishart matrix with d + 1 degrees of freedom.
+    It is U^(1/D) W / tr W, where D is the dimension and W is a Wishart matrix with d + 1 degrees of
+    freedom.
     """
     size = draw.uniform().root(order * (order + 1) // 2)
     rows = bartlett_factor(order, draw)
@@ -34,7 +36,8 @@ def spectraplex(order: int, draw: Draw) -> Vector:
 def psd_box(order: int, draw: Draw) -> Vector:
     """A uniform psd matrix with diagonal entries at most 1, in svec coordinates (X-PSDBOX).
 
-    S R S with R a uniform correlation matrix and S_ii = U_i^(1 / (d + 1)).
+    It is S R S, where R is a uniform correlation matrix and S is diagonal with
+    S_ii = U_i^(1 / (d + 1)).
     """
     scales = [value.root(order + 1) for value in draw.uniforms(order)]
     above = iter(correlations(order, draw) if order > 1 else [])

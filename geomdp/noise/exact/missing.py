@@ -1,17 +1,17 @@
-"""What has no exact path, and the error that says so."""
+"""The error for a noise or body that cannot be drawn with correct rounding."""
 
 from __future__ import annotations
 
 
 class NoExactPath(TypeError):  # noqa: N818 (a name like MissingOracle)
-    """A noise or body that this room cannot draw with correct rounding.
+    """Raised for a noise or body that cannot be drawn with correct rounding.
 
     Parameters
     ----------
     item : object
         The noise or body.
     reason : str
-        Why not.
+        Why it cannot be drawn.
     """
 
     def __init__(self, item: object, reason: str) -> None:

@@ -105,12 +105,12 @@ def _linear(noise: ConeNoise, dimension: int) -> _Linear:
 
 @dataclass(frozen=True)
 class _Places:
-    """Places of the uniform numbers of one correlation matrix among all that are read.
+    """Places of the uniform numbers of one correlation matrix among all numbers that are read.
 
-    The rows i = 0, .., p - 1 of Bartlett's factor follow each other. A row takes i Gaussian
-    variables from (i + 1) // 2 pairs of uniform numbers (U, V), then a gamma variable of shape
-    (p + 1 - i) / 2. That is a sum of exponentials, one for each whole unit of the shape, plus half
-    a squared Gaussian variable if the shape is not whole.
+    The rows i = 0, .., p - 1 of Bartlett's factor are drawn one after the other. Row i takes i
+    Gaussian variables from (i + 1) // 2 pairs of uniform numbers (U, V), then a gamma variable of
+    shape (p + 1 - i) / 2. The gamma variable is a sum of exponential variables, one for each whole
+    unit of the shape, plus half a squared Gaussian variable if the shape is not whole.
     """
 
     order: int
@@ -186,8 +186,9 @@ def _correlations(
 def _factor(words: Words, logs: FloatArray, cuts: FloatArray, places: _Places) -> Near:
     """The lower triangular factor (p, p) and the errors of its entries."""
     order = places.order
-    # A row with an odd number of Gaussian variables gets one too many: the second of its last pair.
-    # It stands in the column of the diagonal and is overwritten below.
+    # Gaussian variables come in pairs, so row i gets one too many if i is odd. The extra variable
+    # is written to column i, the diagonal, and overwritten below. The arrays have p + 1 columns
+    # while they are filled, and the last column is dropped at the end.
     factor, errors = np.zeros((order, order + 1)), np.zeros((order, order + 1))
     pairs = len(places.lengths)
     chosen = np.concatenate([words[places.lengths], words[places.turns]])

@@ -115,7 +115,9 @@ def _lp_ball(body: LpBall) -> Computable:
     if body.p == 1:
         return _cross_polytope(CrossPolytope(body.m, body.r))
     if body.p > LARGEST_EXPONENT:
-        raise NoExactPath(body, "its exponent is above 2^20; a Box differs by less than is seen")
+        raise NoExactPath(
+            body, "its exponent is above 2^20; use a Box, which is nearly the same body"
+        )
     exponent, radius = arb(body.p), arb(body.r)
 
     def point(draw: Draw) -> Vector:

@@ -18,8 +18,8 @@ from geomdp.noise.exact.uniforms import Entropy
 from geomdp.noise.exact.vectors import gaussian_vector, noise_vector
 from geomdp.noise.laplace import LaplaceNoise
 
-#: The grid is at most this share of the smallest standard deviation of a coordinate: rounding then
-#: adds at most (1 / 1024)^2 / 12 < 10^-7 of the variance.
+#: The unit of the grid is at most this share of the smallest standard deviation of a coordinate.
+#: Rounding then adds at most (1 / 1024)^2 / 12 < 10^-7 of the variance.
 SHARE = 1 / 1024
 
 
@@ -31,26 +31,32 @@ class RoundedVector:
     vector : callable
         Z as a function of uniform numbers.
     grid : int
-        k; the unit of a draw is 2^-k. Negative for units above 1.
+        k; the unit of a draw is 2^-k. It is negative for units above 1.
     near : NearVector, optional
-        Z in float64 with proved errors: a filter, which decides most roundings.
+        Z in float64 with proved errors. It decides most roundings, and it never changes a result.
     """
 
     def __init__(self, vector: Computable, grid: int, near: NearVector | None = None) -> None:
         self._vector, self.grid, self._near = vector, grid, near
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
-        """Whole numbers j, one a coordinate and of any size, with j 2^-grid the rounded noise.
+        """One whole number j for each coordinate: the rounded noise is j 2^-grid.
 
         Parameters
         ----------
         entropy : callable, optional
             Source of random bytes; by default `os.urandom`. Anything else is for tests.
 
+        Returns
+        -------
+        list of int
+            The numbers j, of any size.
+
         Raises
         ------
         PrecisionExhausted
-            If a coordinate is still undecided at 15872 bits. There is no fallback to float64.
+            If the rounding of a coordinate is not decided by 15872 bits. Float64 is never used
+            instead.
         """
         near, filtered = self._near, None
         if near is not None:
@@ -63,28 +69,29 @@ class RoundedVector:
 class RoundedNoise(RoundedVector):
     """A noise prepared for correctly rounded draws on sums.
 
-    A draw is the rounding of Z to the multiples of 2^-grid, halves rounded up. For true sums S that
-    are such multiples, S plus the draw is the rounding of S + Z, hence post-processing of the
-    mechanism of the proof: what is proved of it in real arithmetic holds of what is computed. The
-    draw does not see S, so neither its time nor the bits it uses depend on records.
+    A draw is Z rounded to a multiple of 2^-grid; halves are rounded up. Suppose that the true sums
+    S are multiples of 2^-grid. Then S plus the draw is the rounding of S + Z, so it is
+    post-processing of the mechanism with real-valued noise. A guarantee that is proved for real
+    arithmetic therefore holds for the computed numbers. The draw does not depend on S, so neither
+    its running time nor the random bits it uses depend on records.
 
     Parameters
     ----------
     noise : Noise
-        On sums. Its scales, and the entries of its matrices and bodies, are taken as the dyadic
-        rationals that the floats are: the proof must hold for these. An exception are maps of
-        contrasts of tables, see `cell_map`.
+        Noise on sums. Its scales, and the entries of its matrices and bodies, are taken as exactly
+        the numbers that the floats represent, so the privacy proof must hold for these numbers.
+        Maps of contrasts of tables are an exception, see `cell_map`.
     grid : int
-        k; the unit of a draw is 2^-k. Negative for units above 1.
+        k; the unit of a draw is 2^-k. It is negative for units above 1.
 
     Raises
     ------
     NoExactPath
-        If the noise has no computable sampler.
+        If the noise has no sampler that can be computed to any precision.
 
     References
     ----------
-    Mironov 2012 (what float64 noise gives away); formula sheet X-GRID.
+    Mironov 2012 (how float64 noise reveals true answers); formula sheet X-GRID.
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
@@ -92,7 +99,7 @@ class RoundedNoise(RoundedVector):
 
 
 def _near(noise: Noise) -> NearVector | None:
-    """The noise in float64 with proved errors, where that is written."""
+    """The noise in float64 with proved errors; None for noise without such code."""
     match noise:
         case LaplaceNoise():
             return near_laplaces(noise.dimension, noise.scale)
@@ -108,9 +115,10 @@ class RoundedGaussians(RoundedVector):
     Parameters
     ----------
     dimension : int
-        Their number m; the noise fills R^m.
+        Number m of variables.
     scale : float
-        Standard deviation of each, taken as the dyadic rational that it is.
+        Standard deviation of each variable. It is taken as exactly the number that the float
+        represents.
     grid : int
         k; the unit of a draw is 2^-k.
     """
@@ -121,9 +129,22 @@ class RoundedGaussians(RoundedVector):
 
 
 class RoundedParts:
-    """Independent noises, one after the other, prepared for correctly rounded draws on one grid.
+    """Several independent noises, prepared for correctly rounded draws on one grid.
 
-    As `RoundedNoise`, for sums that are measured in several parts. Each part has bits of its own.
+    It works as `RoundedNoise`, for sums that are measured in several parts. Each part uses random
+    bits of its own.
+
+    Parameters
+    ----------
+    noises : sequence of Noise
+        The noise of each part, on sums.
+    grid : int
+        k; the unit of a draw is 2^-k.
+
+    Raises
+    ------
+    NoExactPath
+        If a noise has no sampler that can be computed to any precision.
     """
 
     def __init__(self, noises: Sequence[Noise], grid: int) -> None:
@@ -131,20 +152,54 @@ class RoundedParts:
         self._parts = [RoundedNoise(noise, grid) for noise in noises]
 
     def draw(self, entropy: Entropy | None = None) -> list[int]:
-        """The draws of all parts, as one list."""
+        """The draws of all parts one after the other, as one list."""
         return [j for part in self._parts for j in part.draw(entropy)]
 
 
 def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> list[int]:
-    """One draw of the noise in units of 2^-grid: see `RoundedNoise`, which is prepared once."""
+    """One draw of a noise on sums, correctly rounded, in units of 2^-grid.
+
+    To draw more than once, build a `RoundedNoise`, which prepares the noise only once.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on sums.
+    grid : int
+        k; the unit of the draw is 2^-k.
+    entropy : callable, optional
+        Source of random bytes; by default `os.urandom`. Anything else is for tests.
+
+    Returns
+    -------
+    list of int
+        One whole number for each coordinate.
+
+    Raises
+    ------
+    NoExactPath
+        If the noise has no sampler that can be computed to any precision.
+    PrecisionExhausted
+        If the rounding of a coordinate is not decided by 15872 bits.
+    """
     return RoundedNoise(noise, grid).draw(entropy)
 
 
 def public_grid(noise: Noise) -> int:
     """The least k >= 0 with 2^-k at most 1/1024 of the smallest standard deviation above 0.
 
-    It depends on the noise alone, which is public. As 2^-k divides 1, sums of whole numbers lie on
-    the grid.
+    It depends on the noise alone, which is public. Sums of whole numbers lie on the grid, because 1
+    is a multiple of 2^-k.
+
+    Parameters
+    ----------
+    noise : Noise
+        Noise on sums.
+
+    Returns
+    -------
+    int
+        k.
 
     Raises
     ------
@@ -154,10 +209,21 @@ def public_grid(noise: Noise) -> int:
     variances = np.asarray(noise.variances())
     moving = variances[variances > 0]
     if not moving.size:
-        raise ValueError(f"noise must move at least one coordinate, got {noise!r}")
+        raise ValueError(f"noise must have a coordinate of variance above 0, got {noise!r}")
     return grid_for(math.sqrt(float(moving.min())))
 
 
 def grid_for(deviation: float) -> int:
-    """The least k >= 0 with 2^-k at most 1/1024 of the standard deviation `deviation`."""
+    """The least k >= 0 with 2^-k at most 1/1024 of a standard deviation.
+
+    Parameters
+    ----------
+    deviation : float
+        Standard deviation of the noise, above 0.
+
+    Returns
+    -------
+    int
+        k.
+    """
     return max(0, math.ceil(-math.log2(SHARE * deviation)))

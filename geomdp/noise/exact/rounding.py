@@ -1,4 +1,4 @@
-"""Correct rounding: more bits until every coordinate of a vector has one nearest grid point."""
+"""Correct rounding: random bits are added until the nearest grid point of a vector is certain."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from geomdp.noise.exact.uniforms import WORD_BITS, Draw, Entropy, Undecided, Uni
 
 Result = TypeVar("Result")
 
-#: Words of each uniform number at the first evaluation: 124 bits. A coordinate of standard
-#: deviation s is then known to about 2^-110 s, so that on a grid of s / 1024 one of 2^99 is left
-#: undecided.
+#: Number of words of each uniform number at the first evaluation: 124 bits. A coordinate of
+#: standard deviation s is then known to about 2^-110 s. On a grid of s / 1024, about one coordinate
+#: in 2^99 is left undecided.
 FIRST_WORDS = 2
-#: Words at the last: 15872 bits. More are needed only for grids finer than 2^-15000, or for a
-#: coordinate that lies exactly between two grid points with positive probability.
+#: Number of words at the last evaluation: 15872 bits. More would be needed only for grids finer
+#: than 2^-15000, or if a coordinate is exactly half-way between grid points with positive
+#: probability.
 LAST_WORDS = 256
 
 _HALF = arb(0.5)
 
 
 class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExhausted)
-    """A draw was still undecided at the largest precision."""
+    """Raised if the rounding of a draw is not decided at the largest precision."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"a draw is still undecided at {LAST_WORDS * WORD_BITS} bits: the grid is too fine for "
-            "that precision, or a coordinate lies between two grid points with positive probability"
+            f"the rounding of a draw is not decided by {LAST_WORDS * WORD_BITS} bits: the grid is "
+            "too fine for that precision, or a coordinate is half-way between two grid points with "
+            "positive probability"
         )
 
 
@@ -42,19 +44,19 @@ def refined(
     Parameters
     ----------
     evaluate : callable
-        A function of the uniform numbers that raises `Undecided` if their boxes, or the working
-        precision, are too wide. It must compute everything inexact inside the call: a ball that was
-        rounded before never becomes smaller.
+        A function of the uniform numbers. It raises `Undecided` if too few of their bits are known,
+        or if the working precision is too low. Everything inexact must be computed inside the
+        call, because a ball that was rounded before does not become smaller at a higher precision.
     entropy : callable, optional
         Source of the bits; by default the operating system's.
     filtered : callable, optional
-        A faster way to the same value, tried first: it is given the same bits, and raises
-        `Undecided` where it cannot tell the value.
+        A faster function with the same value, which is tried first. It is given the same bits, and
+        raises `Undecided` if it cannot decide the value.
 
     Raises
     ------
     PrecisionExhausted
-        If it is undecided at 15872 bits. There is no fallback.
+        If the value is not decided by 15872 bits.
     """
     bits = UniformBits(entropy)
     if filtered is not None:
@@ -78,14 +80,14 @@ def nearest_multiples(values: Sequence[arb], grid: int) -> list[int]:
     Parameters
     ----------
     values : sequence of arb
-        Balls, each of which holds the value.
+        Balls, each of which contains the value.
     grid : int
-        k; negative for grids coarser than 1.
+        k; negative for units above 1.
 
     Raises
     ------
     Undecided
-        If a ball holds a midpoint of two grid points together with values below it.
+        If a ball contains the midpoint of two grid points as well as values below it.
     """
     # A product with a power of two is exact at any precision.
     scale = arb(2) ** grid

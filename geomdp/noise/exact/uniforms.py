@@ -1,4 +1,4 @@
-"""Uniform random numbers with as many bits as are asked for, from the operating system."""
+"""Uniform random numbers of any precision, with bits from the operating system."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from flint import arb
 
 from geomdp._typing import FloatArray
 
-#: A source of random bytes: returns as many as it is asked for, independent and uniform.
+#: A source of random bytes: it returns the given number of independent uniform bytes.
 Entropy = Callable[[int], bytes]
 
-#: Bits of a word: the largest whole numbers that FLINT holds without allocating memory.
+#: Number of bits of a word. FLINT stores whole numbers of up to 62 bits without allocating memory.
 WORD_BITS = 62
-#: Least number of words fetched at once; one call of the operating system costs 0.6 microseconds.
+#: Least number of words fetched at once, because a call of the operating system costs 0.6
+#: microseconds.
 BLOCK = 256
 
-#: [0, 1], what is known of a uniform number without any bits.
+#: The interval [0, 1]. A uniform number of which no bits are known lies in it.
 _UNIT = arb(0.5, 0.5)
 _WORD = arb(2) ** -WORD_BITS
 
 
 class Undecided(ArithmeticError):  # noqa: N818 (a state, not a failure: refinement goes on)
-    """More bits are needed: a box still holds both outcomes of a decision or a rounding."""
+    """Raised if the bits known so far do not decide a comparison or a rounding."""
 
 
 class UniformBits:
     """An infinite list of independent uniform numbers on [0, 1], known to finitely many bits.
 
-    The bits of number i come in words of 62. Asking for more words appends to those that are known,
-    which are never drawn again: two readings of number i agree in the bits they share.
+    The bits of number i come in words of 62 bits. If more words are asked for, new words are
+    appended to those that are known. Known words never change, so two readings of number i agree in
+    the bits that both have.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ class UniformBits:
         self._words: list[list[int]] = []
 
     def words(self, first: int, last: int, count: int) -> list[list[int]]:
-        """The first `count` words of numbers `first` to `last` - 1: one list for each place.
+        """The first `count` words of numbers `first` to `last` - 1.
+
+        List j of the result holds word j of each number.
 
         Raises
         ------
@@ -62,7 +66,7 @@ class UniformBits:
         return [known[first:last] for known in self._words[:count]]
 
     def first_words(self, count: int) -> npt.NDArray[np.uint64]:
-        """The first words of the first `count` numbers, of which nothing was read before.
+        """The first words of the first `count` numbers. It must be the first method called.
 
         Raises
         ------
@@ -72,7 +76,7 @@ class UniformBits:
             As for `words`.
         """
         if self._words:
-            raise RuntimeError("first_words must be the first reading")
+            raise RuntimeError("first_words must be called before any other word is read")
         fresh = self._fresh(max(count, BLOCK))
         self._words.append(fresh.tolist())
         return fresh[:count]
@@ -85,17 +89,18 @@ class UniformBits:
 
 
 class Draw:
-    """One evaluation of a random vector: reads the uniform numbers in order, at one precision.
+    """One evaluation of a random vector, which reads the uniform numbers in order at one precision.
 
-    Every evaluation of a vector, at whatever precision, makes the same decisions and so reads the
-    same numbers in the same order: its result is a box around the one value F of these numbers.
+    Every evaluation of a vector makes the same decisions at any precision, so it reads the same
+    numbers in the same order. Its result is a box that contains the exact value of the vector for
+    these numbers.
 
     Parameters
     ----------
     bits : UniformBits
-        The numbers; a later evaluation at a higher precision is given the same ones.
+        The numbers. An evaluation at a higher precision is given the same object.
     word_count : int
-        Words read of each number.
+        Number of words read of each number.
     """
 
     def __init__(self, bits: UniformBits, word_count: int) -> None:
@@ -109,7 +114,7 @@ class Draw:
         return self._bits.words(first, self._next, self._word_count)
 
     def uniforms(self, count: int) -> list[arb]:
-        """The next `count` uniform numbers, each as the interval of length 2^-(62 words)."""
+        """The next `count` uniform numbers, each as an interval of length 2^-(62 * word_count)."""
         *leading, last = self._read(count)
         values = [(_UNIT + word) * _WORD for word in last]
         for words in reversed(leading):
@@ -121,21 +126,21 @@ class Draw:
         return self.uniforms(1)[0]
 
     def leading(self, count: int) -> FloatArray:
-        """The next `count` uniform numbers U as floats, which stay the next to be read.
+        """The next `count` uniform numbers U as floats. They are not skipped: see `skip`.
 
-        Each float x is known from the first word alone, the same at every precision, and
-        |x - U| <= 2^-53 x + 2^-62.
+        Each float x is computed from the first word alone, so it is the same at every precision,
+        and |x - U| <= 2^-53 x + 2^-62.
         """
         first = self._next
         (words,) = self._bits.words(first, first + count, 1)
         return np.array(words, dtype=np.float64) * 2.0**-WORD_BITS
 
     def skip(self, count: int) -> None:
-        """Leave out the next `count` uniform numbers."""
+        """Skip the next `count` uniform numbers."""
         self._next += count
 
     def ahead(self, count: int) -> Draw:
-        """Another evaluation, which begins `count` numbers after the next one of this."""
+        """Another evaluation on the same numbers, which begins `count` numbers later."""
         other = Draw(self._bits, self._word_count)
         other._next = self._next + count
         return other

@@ -1,16 +1,21 @@
 """Nearest point of the hull of a table of points: Wolfe's active set, compiled.
 
-Wolfe (1976), "Finding the nearest point in a polytope" (formula sheet X-MNP). The iterate x is the
-nearest point of the affine hull of its members, with positive weights. A point p with positive gain
-<b - x, p - x> joins, b being the target. If the new affine minimiser has a weight below zero, the
-iterate moves towards it until the first weight vanishes, that member leaves, and so on.
+Let b be the target. The method keeps a set of members among the points, and the point x of their
+affine hull nearest to b, which has positive weights. A point p joins the members if its gain
+<b - x, p - x> is positive. If the nearest point of the new affine hull has a negative weight, x
+moves towards it until the first weight vanishes. The member with this weight leaves, and the step
+is repeated.
 
-In exact arithmetic the distance falls with every exchange, so no set of members returns. In
-floating point a sweep that lowers neither the distance nor the largest gain counts as stalled;
-after PATIENCE stalled sweeps the search ends, and the caller computes the gain that was reached.
+In exact arithmetic the distance falls with every exchange, so no set of members occurs twice. In
+floating point, a sweep that lowers neither the distance nor the largest gain counts as stalled. The
+search ends after PATIENCE stalled sweeps, and the caller computes the gain that was reached.
 
-A sweep computes the gains of the whole table once and then tries the promising points in that
-order; the gain of each is recomputed (O(d)) before it joins.
+A sweep computes the gains of the whole table once. It then tries the points with large gains, the
+largest first. The gain of each point is recomputed (O(d)) before the point joins.
+
+References
+----------
+Wolfe (1976), "Finding the nearest point in a polytope"; formula sheet X-MNP.
 """
 
 from __future__ import annotations
@@ -26,14 +31,18 @@ ZERO_WEIGHT = 1e-15
 #: Sweeps (here) or rounds (in `column_generation`) without progress before the search gives up. 1,
 #: 2, 4, 8 and 16 reached the same tolerances on 11,000 degenerate and smooth instances.
 PATIENCE = 2
-#: A sweep is progress if the largest gain falls below this share of the lowest so far, ...
+#: A sweep counts as progress if the largest gain falls below this share of the least largest gain
+#: so far.
 GAIN_DROP = 0.9
-#: ... or the squared distance falls by this share, five times its rounding error.
+#: A sweep also counts as progress if the squared distance falls by this share, which is five times
+#: the rounding error of the squared distance.
 DISTANCE_DROP = 1e-15
-#: Within a sweep only points with at least this share of the largest gain join. Measured on
-#: Gaussian vertices at (50, 1000) to (500, 20000): 0.3 to 0.7 save a quarter of the exchanges of 0.
+#: Within a sweep, only points with at least this share of the largest gain join. Measured on
+#: Gaussian vertices at (dimension, number) = (50, 1000) to (500, 20000): shares of 0.3 to 0.7 need
+#: a quarter fewer exchanges than a share of 0.
 JOINING_SHARE = 0.3
-#: Exchanges per dimension after which a call returns the current point; 2 to 4 are usual.
+#: Number of exchanges per dimension after which a call returns the current point. Most calls need
+#: 2 to 4.
 EXCHANGES_PER_DIMENSION = 50
 
 
@@ -59,7 +68,10 @@ def residual_at(factor: Factor, x: FloatArray) -> FloatArray:
 
 @numba.njit(cache=True)
 def settle(factor: Factor) -> bool:
-    """Move to the nearest point of the members' hull, dropping members; False if nothing moved."""
+    """Move to the nearest point of the hull of the members, and drop members of weight 0.
+
+    Returns whether the point moved.
+    """
     moved = False
     while True:
         k = factor.size[0]
@@ -86,7 +98,10 @@ def settle(factor: Factor) -> bool:
 
 @numba.njit(cache=True)
 def improve(factor: Factor, points: FloatArray, tolerance: float) -> int:
-    """Exchange until no row of `points` (n, d+1) gains over `tolerance`; return their number."""
+    """Exchange members until no row of `points` (n, d+1) has a gain above `tolerance`.
+
+    Returns the number of exchanges.
+    """
     limit = EXCHANGES_PER_DIMENSION * points.shape[1]
     exchanges, stalled = 0, 0
     lowest_gain, lowest_distance = np.inf, np.inf

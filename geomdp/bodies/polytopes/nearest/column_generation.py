@@ -1,12 +1,14 @@
 """Nearest point of a hull by column generation: the active set works on a small table of points.
 
-The table holds the members and the points with the largest gains. The active set is improved on the
-table until no gain there exceeds a small share of the largest gain among all points; then the gains
-of all points are computed again (pricing). The search ends when
+The table holds the members of the active set and the points with the largest gains. The active set
+is improved on the table until no gain of a point of the table exceeds a small share of the largest
+gain among all points. Then the gains of all points are computed again, which is called pricing. The
+search ends in one of these cases:
 
-* the largest gain is within tolerance and the target is proved outside (the gain is below the
-  squared distance, so a hyperplane separates it) or reached to rounding;
-* or neither the gain nor the distance improves any more (the caller reports the gap reached).
+* The largest gain is within tolerance, and the target is proved to be outside: the gain is below
+  the squared distance, so a hyperplane separates the target from the hull.
+* The largest gain is within tolerance, and the target is reached up to rounding.
+* Neither the gain nor the distance improves any more. The caller reports the gap that was reached.
 """
 
 from __future__ import annotations
@@ -29,29 +31,38 @@ from geomdp.bodies.polytopes.nearest.active_set import (
 from geomdp.bodies.polytopes.nearest.point_sets import Columns, VertexColumns
 from geomdp.bodies.polytopes.nearest.qr_update import Factor, empty_factor, load, with_capacity
 
-#: Points taken into the table per pricing: the dimension over the first number, but at least the
-#: second. Taking more saves no time on (50, 1000) to (500, 20000) points.
+#: Number of points taken into the table per pricing: the dimension divided by the first number, but
+#: at least the second number. With more points the search is not faster, as measured for
+#: (dimension, number of points) from (50, 1000) to (500, 20000).
 DIMENSIONS_PER_POINT, SMALLEST_TABLE = 4, 32
-#: Gains on the table are brought down to this share of the largest gain overall before all points
-#: are priced again: 0.1 takes a fifth more pricings, 0.01 about as many and more exchanges.
+#: The active set is improved until the gains on the table are at most this share of the largest
+#: gain among all points. Measured: a share of 0.1 needs a fifth more pricings; 0.01 needs about as
+#: many pricings, but more exchanges.
 INNER_SHARE = 0.03
-#: Rounds that may follow once the gain is within tolerance, to decide whether the target is inside.
+#: Largest number of rounds after the gain is within tolerance. These rounds decide whether the
+#: target is inside.
 DECIDING_ROUNDS = 50
-#: A gain below this share of the squared distance proves the target outside; any share below 1
-#: would do in exact arithmetic, and a vertex as target gives exactly 1.
+#: A gain below this share of the squared distance proves that the target is outside. In exact
+#: arithmetic any share below 1 proves it. A share of 1 does not: with a vertex as target, the gain
+#: equals the squared distance.
 SEPARATED = 0.5
-#: The target is reached when the distance is below this share of its distance from the centre plus
-#: the scale: 45 machine epsilons, the rounding of a sum of a few hundred terms; ...
+#: The target counts as reached if its distance is at most REACHED times (scale + distance of the
+#: target from the centre) + ROUNDING times (norm of the centre). REACHED is 45 machine epsilons,
+#: the rounding of a sum of a few hundred terms.
 REACHED = 1e-14
-#: ... plus this share of the centre's own coordinates, two machine epsilons.
+#: Two machine epsilons, for the rounding of the centre's own coordinates; see `REACHED`.
 ROUNDING = 4.4e-16
-#: The unit of length is reset when the scale of the known points exceeds it by this factor.
+#: The unit of length is reset if the scale of the known points exceeds it by this factor.
 OUTGROWN = 4.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """Convex weights of the nearest point, by key, and whether it is the target to rounding."""
+    """The nearest point: convex `weights` of the points with `keys`, and how it was found.
+
+    `reached` says whether the point is the target itself up to rounding. `rounds` is the number of
+    pricings.
+    """
 
     keys: IntArray
     weights: FloatArray
@@ -78,7 +89,7 @@ class Table:
         return points
 
     def load(self, keys: IntArray, weights: FloatArray) -> None:
-        """Start from the convex combination `weights` of `keys`; dependent ones are dropped."""
+        """Start from the convex combination `weights` of `keys`; dependent points are dropped."""
         self._keys, self._points = keys, self._lift(keys)
         room = min(len(keys), len(self._target) + 1)
         self._factor = with_capacity(self._factor, room)
@@ -95,9 +106,9 @@ class Table:
         return np.asarray(nearest_of_members(self._factor, self._points)[:-1] * self._unit)
 
     def take(self, keys: IntArray, offsets: FloatArray, tolerance: float) -> None:
-        """Put `keys`, at `offsets`, beside the members; improve until no gain is above `tolerance`.
+        """Add the points `keys` to the members, and improve until no gain is above `tolerance`.
 
-        The offsets are those of the columns, which the caller has at hand.
+        `offsets` are `columns.offsets(keys)`, which the caller has computed already.
         """
         members, weights = self.members()
         if self._columns.scale > OUTGROWN * self._unit:
@@ -118,9 +129,10 @@ class Table:
 def search(
     columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
 ) -> Found:
-    """Nearest point to `target` (d,) of the hull of `columns`, from a convex combination of `keys`.
+    """Nearest point to `target` (d,) of the hull of `columns`.
 
-    Ends within gap <= tol * scale^2, or without progress.
+    The search starts from the convex combination `weights` of `keys`. It ends with a gap of at most
+    tol * scale^2, or when it makes no more progress.
     """
     rounds = _rounds(columns, target, tol, keys, weights)
     residual = next(rounds)
@@ -132,10 +144,10 @@ def search(
 
 
 def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list[Found]:
-    """The same for all rows of `targets` (b, d), each from its nearest vertex.
+    """`search` for each row of `targets` (b, d), started at the vertex nearest to it.
 
-    All searches wait for each other at every pricing, which is one matrix product for all of them:
-    the vertices are read once for many targets.
+    All searches wait for each other at every pricing. Pricing is then one matrix product, which
+    reads the vertices once for all targets.
     """
     starts = columns.start_many(targets)
     searches = [
@@ -157,14 +169,17 @@ def search_many(columns: VertexColumns, targets: FloatArray, tol: float) -> list
 
 
 def _table_size(target: FloatArray) -> int:
-    """Points taken into the table per pricing."""
+    """Number of points taken into the table per pricing."""
     return max(SMALLEST_TABLE, len(target) // DIMENSIONS_PER_POINT)
 
 
 def _rounds(
     columns: Columns, target: FloatArray, tol: float, keys: IntArray, weights: FloatArray
 ) -> Generator[FloatArray, IntArray, Found]:
-    """A search that yields residuals and is sent the keys of points with large products."""
+    """A search as a generator: it yields residuals, and is sent keys of points to consider.
+
+    The caller sends keys of points with large inner products with the residual.
+    """
     table = Table(columns, target)
     table.load(keys, weights)
     offset = target - columns.centre

@@ -1,7 +1,7 @@
-"""The points whose hull is projected on: a list of vertices, or extreme points found on demand.
+"""The points whose hull a target is projected on: listed vertices, or extreme points on demand.
 
-Points are identified by integer keys; distances are measured between their images under a matrix A
-(A = I unless given).
+Points are identified by integer keys. Distances are those of the images of the points under a
+matrix A, which is the identity unless it is given.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from geomdp._typing import FloatArray, IntArray
 from geomdp.bodies.base import Body
 
-#: Products held at a time: 2^22 float64 are 32 MB.
+#: Inner products held at a time: 2^22 float64 are 32 MB.
 BLOCK_ENTRIES = 1 << 22
 
 
 class Columns(abc.ABC):
-    """A set of points p_j = A s_j with hull A K, known through linear maximisation."""
+    """Points p_j = A s_j whose hull is A K; subclasses find the points with large <u, p_j>."""
 
     centre: FloatArray  # (d,): a point of the affine hull of the images
     scale: float  # largest distance of an image known so far from `centre`
@@ -32,14 +32,17 @@ class Columns(abc.ABC):
 
     @abc.abstractmethod
     def price(self, direction: FloatArray, count: int) -> IntArray:
-        """Keys of `count` points, or all, with large <direction, p>, the best over K included."""
+        """Keys of `count` points, or of all, with large <direction, p>.
+
+        The point of K with the largest product is among them.
+        """
 
     def offsets(self, keys: IntArray) -> FloatArray:
-        """Points p - centre (b, d) of the `keys`."""
+        """The points p - centre (b, d) with the given keys."""
         return np.asarray(self._images[keys] - self.centre)
 
     def originals(self, keys: IntArray) -> FloatArray:
-        """Points s (b, m) of the `keys`."""
+        """The points s (b, m) with the given keys."""
         return np.asarray(self._originals[keys])
 
 
@@ -50,7 +53,7 @@ class VertexColumns(Columns):
     """
 
     def __init__(self, vertices: FloatArray, matrix: FloatArray | None = None) -> None:
-        # Compiled code, slow to import.
+        # Compiled code is slow to import.
         from geomdp.bodies.polytopes.nearest.moments import mean_and_squares
 
         self._originals = np.ascontiguousarray(vertices)
@@ -98,17 +101,17 @@ class VertexColumns(Columns):
 
 
 def _smallest(scores: FloatArray, count: int) -> IntArray:
-    """Numbers of the `count` smallest entries, fewer than all, along the last axis."""
+    """Indices of the `count` smallest entries along the last axis, which has more than `count`."""
     if count == 1:
         return np.asarray(scores.argmin(axis=-1, keepdims=True))
     return np.argpartition(scores, count, axis=-1)[..., :count]
 
 
 class OracleColumns(Columns):
-    """Extreme points of a body, asked for one at a time and kept.
+    """Extreme points of a body, which are found one at a time and kept.
 
-    `matrix` is A (d, m), or None for the identity; `seeds` (b, m) are points of the body to begin
-    with, known from an earlier projection, or None. The keys of the seeds are 0..b-1.
+    `matrix` is A (d, m), or None for the identity. `seeds` (b, m) are points of the body that an
+    earlier projection found, or None. The keys of the seeds are 0..b-1.
     """
 
     def __init__(self, body: Body, matrix: FloatArray | None, seeds: FloatArray | None) -> None:
@@ -120,8 +123,8 @@ class OracleColumns(Columns):
         self.scale = 0.0
         if seeds is not None:
             self._append(seeds)
-        # The extreme points along one direction and its opposite show position and size. In a
-        # random direction they coincide only if the image is a single point.
+        # The extreme points in a random direction and in the opposite one give a first centre and
+        # scale. They almost surely differ unless the image is a single point.
         width = int(self._images.shape[1])
         probe = self._pull_back(np.random.default_rng(0).standard_normal(width))
         self._append(self._ask(np.stack([probe, -probe])))

@@ -1,15 +1,16 @@
-"""QR factors of an affinely independent set of points, kept up to date point by point.
+"""QR factors of an affinely independent set of points, updated when a point joins or leaves.
 
-For points p_1..p_k in R^d write M for the (d+1, k) matrix with columns (p_j, 1). The points are
-affinely independent iff M has full column rank; M = Q R is kept with Q explicit. The nearest point
-to b of their affine hull is sum_j w_j p_j with
+For points p_1..p_k in R^d, let M be the (d+1, k) matrix with columns (p_j, 1). The points are
+affinely independent if and only if M has full column rank. The factors Q and R of M = Q R are kept
+as arrays. The point of the affine hull nearest to b is sum_j w_j p_j with
 
-    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),   nu such that sum_j w_j = e^T M w = 1,
+    R w = Q^T (b, 0) + nu Q^T e,   e = (0, .., 0, 1),   nu such that sum_j w_j = e^T M w = 1.
 
-which needs no normal equations, so near-duplicate points cost no accuracy in the nearest point.
-The columns of M do not depend on b: the same factors serve every target.
+This needs no normal equations, so the nearest point is accurate even if some points are nearly
+equal. M does not depend on b, so the same factors can be used for every target.
 
-The caller scales the points to norm about 1. Arrays are preallocated, the loops compiled.
+The caller scales the points to norm about 1. Arrays are allocated in advance, and the loops are
+compiled.
 """
 
 from __future__ import annotations
@@ -24,17 +25,19 @@ from geomdp._typing import FloatArray, IntArray
 #: A point nearer than this to the span of the others counts as dependent on them: 50 machine
 #: epsilons, just above the rounding of one orthogonalisation pass over points of norm about 1.
 DEPENDENT = 1e-14
-#: Orthogonalise once more when a pass shortened the vector below this share (Daniel, Gragg, Kaufman
-#: and Stewart 1976: a threshold near 1/sqrt 2 keeps Q orthonormal to machine precision).
+#: A vector is orthogonalised once more if a pass has shortened it below this share. A threshold
+#: near 1/sqrt 2 keeps Q orthonormal to machine precision (Daniel, Gragg, Kaufman and Stewart 1976).
 CANCELLATION = 0.7
-#: Passes before a vector that keeps shrinking is declared dependent ("twice is enough", plus one).
+#: Number of passes after which a vector that still shrinks counts as dependent. Two passes suffice
+#: for an independent vector; the third one is a margin.
 PASSES = 3
 
 
 class Factor(NamedTuple):
-    """The factors, the points they belong to and their convex weights; the first `size[0]` count.
+    """The factors Q and R, the points that they belong to, and convex weights of these points.
 
-    Points are rows of the caller's table of lifted points (p, 1).
+    Only the first k = `size[0]` entries of each array are in use. Points are rows of the caller's
+    table of lifted points (p, 1).
     """
 
     basis: FloatArray  # (capacity, d+1): rows are the columns of Q
@@ -60,7 +63,7 @@ def empty_factor(target: FloatArray, capacity: int) -> Factor:
 
 
 def with_capacity(factor: Factor, capacity: int) -> Factor:
-    """The same factors with room for `capacity` points: if needed a copy of twice the size."""
+    """The same factors with room for `capacity` points; if there is less room, in a larger copy."""
     old = len(factor.members)
     if capacity <= old:
         return factor
@@ -74,9 +77,10 @@ def with_capacity(factor: Factor, capacity: int) -> Factor:
 
 
 def load(factor: Factor, points: FloatArray, weights: FloatArray) -> None:
-    """Make independent ones of the rows of `points` (k, d+1) the members, with `weights` (k,).
+    """Make the rows of `points` (k, d+1) the members, with `weights` (k,).
 
-    Weights of dependent rows are dropped and the rest scaled to sum to 1.
+    Rows that depend on earlier ones are left out, and the weights of the others are scaled to sum
+    to 1.
     """
     count = len(points)
     factor.size[0] = 0
@@ -129,7 +133,7 @@ def insert(factor: Factor, points: FloatArray, row: int) -> bool:
 
 @numba.njit(cache=True)
 def delete(factor: Factor, position: int) -> None:
-    """Drop the point at `position`; Givens rotations restore the triangle."""
+    """Drop the point at `position`; Givens rotations make R triangular again."""
     k = factor.size[0]
     triangle, basis, image = factor.triangle, factor.basis, factor.image
     for j in range(position, k - 1):
@@ -159,8 +163,9 @@ def delete(factor: Factor, position: int) -> None:
 def affine_weights(factor: Factor) -> FloatArray:
     """Weights (k,) of the point of the affine hull nearest to the target.
 
-    They sum to 1 up to rounding relative to the largest of them. Between near-duplicate points they
-    are huge, so the caller scales them to sum to 1 only after shortening the step.
+    They sum to 1 up to rounding errors relative to the largest weight. Weights of nearly equal
+    points can be huge. The caller therefore scales weights to sum to 1 only after it has shortened
+    the step.
     """
     k = factor.size[0]
     last = factor.basis[:k, -1].copy()

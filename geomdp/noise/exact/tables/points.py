@@ -1,10 +1,10 @@
 """Uniform points of the moment body of tables; if the body is cut, by rejection.
 
 The construction is that of `geomdp.bodies.conic.table_draws`, here in ball arithmetic (`arb`): each
-number is an interval that holds the exact value. A column of l levels is a set of l orthogonal
-vectors y_a in R^(1 + P), where P is the sum of l - 1 over the columns. The squared length and the
-first coordinate of y_a are both the share m_a of the level. The inner products of the vectors of
-two columns are the two-way table of the columns.
+number is an interval that contains the exact value. A column of l levels is represented by l
+orthogonal vectors y_a in R^(1 + P), where P is the sum of l - 1 over all columns. The squared
+length and the first coordinate of y_a are both the share m_a of the level. The inner products of
+the vectors of two columns form the two-way table of these columns.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from geomdp.noise.exact.tables.tries import try_shape
 from geomdp.noise.exact.uniforms import Draw, Undecided
 from geomdp.noise.exact.variates import Vector, ball_sum, bartlett_row, dirichlet
 
-#: Tries evaluated together: first, and after these were all refused. A point takes a hundred where
-#: the cut leaves a hundredth of the volume, and two or three where it leaves most of it.
+#: Number of tries evaluated together: at first, and after all of these were refused. A point takes
+#: a hundred tries if the cut leaves a hundredth of the volume, and two or three if it leaves most
+#: of the volume.
 FIRST_TRIES, MORE_TRIES = 16, 64
-#: Uniform numbers of a try up to which balls are faster than arrays of float64.
+#: For tries with at most this many uniform numbers, balls are faster than arrays of float64.
 FEW_NUMBERS = 64
 
 
@@ -53,8 +54,9 @@ def _accepted(levels: Sequence[int], limit: float, draw: Draw) -> list[list[Vect
     """The vectors of each column, for a uniform point of the cut body, by rejection.
 
     Points of the uncut body are drawn until the total violation of one is at most the limit. Each
-    try has as many uniform numbers of its own as it may need. Float64 refuses nearly all tries: see
-    `tries`. All decisions are those for the exact point, so they do not depend on precision.
+    try has uniform numbers of its own, as many as it can need. Most tries that are refused are
+    refused by float64 with a proved error, see `tries`. Every decision is the one for the exact
+    point, so decisions do not depend on the precision.
     """
     if math.isinf(limit):
         return _columns(levels, draw)
@@ -93,7 +95,7 @@ def _columns(levels: Sequence[int], draw: Draw) -> list[list[Vector]]:
 
 
 def _orthonormal(rows: list[Vector], width: int) -> list[Vector]:
-    """Orthonormal rows by Gram-Schmidt, after zeros are appended to give all rows one width."""
+    """Orthonormal rows by Gram-Schmidt, after zeros are appended until all rows have one width."""
     frame: list[Vector] = []
     for row in rows:
         rest = [*row, *[arb(0)] * (width - len(row))]
@@ -109,8 +111,8 @@ def _vectors(shares: Vector, frame: list[Vector]) -> list[Vector]:
     """y_a = (m_a, row a of C Q), where Q has orthonormal rows and C C^T = diag(m) - m m^T.
 
     m are the `shares`, and Q is the `frame`. C is the Cholesky factor, which follows from
-    conditional variances: let t_k = m_k + m_(k+1) + ...; column k of C is (m_k t_(k+1) / t_k)^(1/2)
-    in row k and -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k.
+    conditional variances. Let t_k = m_k + m_(k+1) + ... . Column k of C is
+    (m_k t_(k+1) / t_k)^(1/2) in row k, and -m_a (m_k / (t_k t_(k+1)))^(1/2) in rows a > k.
     """
     tails = list(itertools.accumulate(reversed(shares)))[::-1]
     vectors = []
@@ -165,8 +167,8 @@ def _is_within(columns: list[list[Vector]], limit: float) -> bool:
     """Whether the total violation of a point is at most the limit.
 
     The answer decides which random numbers are read next. It must therefore be the answer for the
-    exact point, whatever the precision of the balls: if they are too wide to decide, `Undecided`
-    asks for more bits.
+    exact point. If the balls are too wide to decide, `Undecided` is raised, and the caller tries
+    again with more bits.
     """
     starts = [0, *itertools.accumulate(map(len, columns))]
     total = _violation(gram([vector for column in columns for vector in column]), starts)
@@ -181,8 +183,8 @@ def _violation(cells: list[Vector], starts: list[int]) -> arb:
     """Total violation of the cell and triangle inequalities, as in `table_draws.violations`."""
     columns = [range(a, b) for a, b in itertools.pairwise(starts)]
     missing = [-cells[a][b] for i, j in itertools.combinations(columns, 2) for a in i for b in j]
-    # Use one event of a column of two levels: the other is its complement, for which the four
-    # inequalities are the same in another order.
+    # Use only one event of a column with two levels. The other event is its complement, which has
+    # the same four inequalities in another order.
     events = [column[:1] if len(column) == 2 else column for column in columns]
     for chosen in itertools.combinations(events, 3):
         for a, b, c in itertools.product(*chosen):
