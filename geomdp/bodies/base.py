@@ -60,6 +60,18 @@ class Body(abc.ABC):
     which verbs a body has of its own (for a wrapper: which verbs its inner body has). Arguments
     are checked before a verb runs: arrays must be finite and of the right shape, directions of
     `chord` must not be 0, and for `gauge` and `facets` 0 must be in the relative interior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box.centred([1.0, 2.0])
+    >>> K.support(np.array([[1.0, 0.0], [1.0, 1.0]])).tolist()
+    [1.0, 3.0]
+    >>> K.contains(np.array([[0.5, 0.5], [1.5, 0.0]])).tolist()
+    [True, False]
+    >>> K.implements(gd.bodies.Body.volume)
+    True
     """
 
     def __init_subclass__(cls) -> None:

@@ -24,7 +24,14 @@ LP_TOLERANCE = 1e-9
 
 
 class SolverError(RuntimeError):
-    """A solver stopped before it reached the accuracy asked for."""
+    """A solver stopped before it reached the accuracy asked for.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> issubclass(gd.bodies.SolverError, RuntimeError)
+    True
+    """
 
 
 class ConicProgram:

@@ -9,7 +9,19 @@ from geomdp._typing import FloatArray
 
 
 class MissingOracle(TypeError):  # noqa: N818 (a name given by the design)
-    """A body was asked for a verb that it does not implement and that cannot be derived."""
+    """A body was asked for a verb that it does not implement and that cannot be derived.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.LpBall(exponent=3, dimension=2)
+    >>> try:
+    ...     ball.project(np.ones((1, 2)))
+    ... except gd.MissingOracle as error:
+    ...     print(error)
+    LpBall has no project: it would need a closed form (see geomdp.project)
+    """
 
     def __init__(self, body: object, verb: str, needed: str) -> None:
         super().__init__(f"{type(body).__name__} has no {verb}: it would need {needed}")
@@ -25,6 +37,14 @@ class Halfspace:
         Any vector but 0; its length is not normalised.
     offset : float
         Largest inner product of `normal` with points of the halfspace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> found = gd.bodies.Ball(2).separate(np.array([3.0, 4.0]))
+    >>> found.normal.round(6).tolist(), round(found.offset, 6)
+    ([2.4, 3.2], 4.0)
     """
 
     normal: FloatArray
@@ -42,6 +62,17 @@ class Facets:
     normals : (b, m) array
         For each point x in the span of K, a vector z with h_K(z) <= 1 and <z, x> = ||x||_K. So K
         lies in {y : <z, y> <= 1}, and the ray through x leaves K on the boundary of this halfspace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> box = gd.bodies.SlabBody(np.eye(2), [1.0, 2.0])
+    >>> found = box.facets(np.array([[0.5, 0.5], [0.0, 3.0]]))
+    >>> found.gauges.tolist()
+    [0.5, 1.5]
+    >>> found.normals.tolist()
+    [[1.0, 0.0], [0.0, 0.5]]
     """
 
     gauges: FloatArray
@@ -50,7 +81,14 @@ class Facets:
 
 @runtime_checkable
 class HasSupport(Protocol):
-    """Protocol of an object with a support function."""
+    """Protocol of an object with a support function.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> isinstance(gd.bodies.Ball(2), gd.bodies.HasSupport)
+    True
+    """
 
     @property
     def dimension(self) -> int:
@@ -62,7 +100,14 @@ class HasSupport(Protocol):
 
 @runtime_checkable
 class HasGauge(Protocol):
-    """Protocol of an object with a gauge (Minkowski functional)."""
+    """Protocol of an object with a gauge (Minkowski functional).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> isinstance(gd.bodies.Ball(2), gd.bodies.HasGauge)
+    True
+    """
 
     @property
     def dimension(self) -> int:

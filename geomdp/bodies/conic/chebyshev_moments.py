@@ -50,6 +50,15 @@ def cosine_moment_body(scales: npt.ArrayLike) -> CvxBody:
     ------
     ValueError
         If there are no scales, or one of them is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.bodies.cosine_moment_body(np.ones(2))
+    >>> angle = np.pi / 3
+    >>> body.contains(np.array([[np.cos(angle), np.cos(2 * angle)], [0.0, -1.5]])).tolist()
+    [True, False]
     """
     import cvxpy as cp
 
@@ -119,6 +128,16 @@ def grid_moment_body(scales: npt.ArrayLike, per_axis: int) -> VPolytope:
     ValueError
         If a scale is not above 0 or the shape of `scales` is not (t,) * d with t >= 2, if
         `per_axis` is below 2, or if the moments of all grid points are more than 2^25 numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.bodies.grid_moment_body(np.ones(3), per_axis=3)
+    >>> body
+    VPolytope(3 points in R^2)
+    >>> body.vertices.round(6).tolist()
+    [[1.0, 1.0], [0.0, -1.0], [-1.0, 1.0]]
     """
     scales = _cube(scales)
     per_axis = whole(per_axis, "per_axis", minimum=2)

@@ -49,6 +49,17 @@ class CvxBody(Body):
         body is empty or unbounded.
     SolverError
         If the solver stops without an accurate answer.
+
+    Examples
+    --------
+    >>> import cvxpy as cp
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> half_disc = gd.bodies.CvxBody(2, lambda x: [cp.norm(x, 2) <= 1, x[0] >= 0])
+    >>> half_disc.support(np.array([[1.0, 0.0]])).round(4).tolist()
+    [1.0]
+    >>> half_disc.contains(np.array([[0.5, 0.5], [-0.5, 0.5]])).tolist()
+    [True, False]
     """
 
     m: int

@@ -37,6 +37,18 @@ class Elliptope(Body):
     ------
     ValueError
         If `order` is not a whole number of at least 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> elliptope = gd.bodies.Elliptope(3)
+    >>> elliptope.matrices(np.array([[0.5, -0.5, 0.0]])).tolist()
+    [[[1.0, 0.5, -0.5], [0.5, 1.0, 0.0], [-0.5, 0.0, 1.0]]]
+    >>> elliptope.contains(np.array([[0.5, -0.5, 0.0], [1.0, 1.0, -1.0]])).tolist()
+    [True, False]
+    >>> round(elliptope.volume(), 6), round(np.pi**2 / 2, 6)
+    (4.934802, 4.934802)
     """
 
     order: int

@@ -50,6 +50,18 @@ class MappedElliptope(Body):
     ValueError
         If T^T T is not Diag(w_i w_j) to a relative 1e-12, a weight is not above 0, or the shapes
         do not fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> pairs = gd.workloads.MarginalTables({"a": 2, "b": 2, "c": 2}, k=2)
+    >>> K = gd.bodies.moment_relaxation(pairs)
+    >>> K
+    MappedElliptope(order 4 in R^12)
+    >>> noisy = np.full((1, K.dimension), 0.4)
+    >>> K.contains(noisy).tolist(), K.contains(K.project(noisy)).tolist()
+    ([False], [True])
     """
 
     matrix: sp.csr_array

@@ -32,6 +32,17 @@ class PsdBox(MatrixBody):
     ------
     ValueError
         If `d` is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.bodies.PsdBox(2)
+    >>> half = np.sqrt(2) / 2
+    >>> body.contains(np.array([[1.0, half, 1.0], [2.0, 0.0, 1.0]])).tolist()
+    [True, False]
+    >>> body.second_moment().round(3).tolist()
+    [[0.429, 0.0, 0.36], [0.0, 0.24, 0.0], [0.36, 0.0, 0.429]]
     """
 
     def contains(self, points: FloatArray, tolerance: float = MEMBERSHIP_TOLERANCE) -> BoolArray:

@@ -61,6 +61,20 @@ class TableMoments(Body):
     ------
     ValueError
         If there are no columns, a column has fewer than 2 levels, or `violation` is below 0 or NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.bodies.TableMoments([2, 2])
+    >>> body
+    TableMoments(2 columns in R^3)
+    >>> independent = body.tables(np.zeros((1, 3)))[0]
+    >>> independent[:2, 2:].tolist()
+    [[0.25, 0.25], [0.25, 0.25]]
+    >>> equal = np.kron(np.ones((2, 2)), 0.5 * np.eye(2))
+    >>> body.contains(body.points(equal[None])).tolist()
+    [True]
     """
 
     levels: tuple[int, ...]

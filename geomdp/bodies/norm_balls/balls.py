@@ -21,6 +21,18 @@ class Ball(NormBall):
     """The Euclidean ball {x in R^m : ||x||_2 <= r} of `dimension` m >= 1 and `radius` r > 0.
 
     Every verb has a closed form and costs O(m) per point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.Ball(dimension=2, radius=5.0)
+    >>> ball.gauge(np.array([[3.0, 4.0]])).tolist()
+    [1.0]
+    >>> ball.project(np.array([[6.0, 8.0]])).round(6).tolist()
+    [[3.0, 4.0]]
+    >>> round(ball.volume(), 3)
+    78.54
     """
 
     def __init__(self, dimension: int, radius: float = 1.0) -> None:
@@ -78,6 +90,18 @@ class CrossPolytope(NormBall):
     """The l1 ball {x in R^m : ||x||_1 <= r}, the hull of +-r e_i, of `radius` r > 0.
 
     Every verb has a closed form and costs at most O(m log m) per point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> octahedron = gd.bodies.CrossPolytope(3)
+    >>> octahedron.gauge(np.array([[0.5, -0.5, 0.0]])).tolist()
+    [1.0]
+    >>> octahedron.extreme_point(np.array([[1.0, -3.0, 2.0]])).tolist()
+    [[0.0, -1.0, 0.0]]
+    >>> round(octahedron.volume(), 6)
+    1.333333
     """
 
     def __init__(self, dimension: int, radius: float = 1.0) -> None:

@@ -34,6 +34,18 @@ class Box(Body):
     ------
     ValueError
         If the shapes differ, or an entry of `lower` is above that of `upper`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> box = gd.bodies.Box([0.0, 0.0], [1.0, 2.0])
+    >>> box.support(np.array([[1.0, -1.0]])).tolist()
+    [1.0]
+    >>> box.project(np.array([[3.0, 1.0]])).tolist()
+    [[1.0, 1.0]]
+    >>> gd.difference_body(box).upper.tolist()
+    [1.0, 2.0]
     """
 
     lower: FloatArray

@@ -35,6 +35,18 @@ class Ellipsoid(Body):
     ------
     ValueError
         If `root` has no rows, or an entry is NaN or infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ellipse = gd.bodies.Ellipsoid(np.diag([2.0, 1.0]))
+    >>> ellipse.support(np.eye(2)).tolist()
+    [2.0, 1.0]
+    >>> ellipse.contains(np.array([[1.9, 0.0], [0.0, 1.9]])).tolist()
+    [True, False]
+    >>> ellipse.second_moment().tolist()
+    [[1.0, 0.0], [0.0, 0.25]]
     """
 
     root: FloatArray

@@ -85,6 +85,18 @@ class LpBall(NormBall):
         m, at least 1.
     radius : float
         r, finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.LpBall(exponent=4, dimension=2)
+    >>> ball.gauge(np.array([[1.0, 1.0]])).round(6).tolist()
+    [1.189207]
+    >>> round(ball.dual_exponent, 6), round(ball.radius(), 6)
+    (1.333333, 1.189207)
+    >>> ball.sample_uniform(5, np.random.default_rng(0)).shape
+    (5, 2)
     """
 
     def _summary(self) -> str:

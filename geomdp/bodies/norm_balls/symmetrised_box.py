@@ -31,6 +31,16 @@ class SymmetrisedBox(Body):
     ------
     ValueError
         If `upper` is empty, or holds a side that is NaN, infinite or not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> hexagon = gd.bodies.SymmetrisedBox([1.0, 1.0])
+    >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
+    [1.0, 2.0]
+    >>> hexagon.volume()
+    3.0
     """
 
     upper: FloatArray

@@ -17,7 +17,14 @@ def log_unit_ball_volume(dimension: int) -> float:
 
 
 def unit_ball_volume(dimension: int) -> float:
-    """Volume kappa_m = pi^(m/2) / Gamma(m/2 + 1) of the Euclidean unit ball of R^m (GEN-4)."""
+    """Volume kappa_m = pi^(m/2) / Gamma(m/2 + 1) of the Euclidean unit ball of R^m (GEN-4).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [round(gd.geometry.unit_ball_volume(m), 4) for m in (1, 2, 3, 20)]
+    [2.0, 3.1416, 4.1888, 0.0258]
+    """
     return math.exp(log_unit_ball_volume(whole(dimension, "dimension")))
 
 

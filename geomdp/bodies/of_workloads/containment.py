@@ -67,6 +67,20 @@ def check_contains_neighbours(body: Body, workload: Workload, adjacency: Adjacen
     ValueError
         If `body` is not a `Body`, has another dimension than the answers, is not known to be
         symmetric or does not contain the neighbour body, or if containment cannot be verified.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Histogram(4)
+    >>> ball = gd.bodies.CrossPolytope(4, radius=2.0)
+    >>> gd.bodies.check_contains_neighbours(ball, W, gd.Adjacency.REPLACE_ONE)
+    1.0
+    >>> small = gd.bodies.CrossPolytope(4, radius=1.0)
+    >>> try:
+    ...     gd.bodies.check_contains_neighbours(small, W, gd.Adjacency.REPLACE_ONE)
+    ... except ValueError as error:
+    ...     print(str(error).partition(",")[0])
+    body must contain all differences of neighbours
     """
     checked_body(body)
     neighbours = neighbour_body(workload, adjacency)

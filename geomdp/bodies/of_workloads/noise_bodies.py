@@ -38,6 +38,16 @@ class NamedBody:
         A body in R^m, for sums of answers (not divided by n).
     containment : str
         Why it contains the differences of the sums of answers of all neighbours.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Marginals(d=4, k=1)
+    >>> found = gd.bodies.exact_noise_bodies(W, gd.Adjacency.REPLACE_ONE)
+    >>> [named.name for named in found]
+    ['neighbour body', 'blocks', 'l2 ball', 'l1 ball']
+    >>> found[0].containment
+    'it is the neighbour body'
     """
 
     name: str

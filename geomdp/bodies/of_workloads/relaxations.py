@@ -52,6 +52,17 @@ class MomentRelaxation(Body):
     ------
     ValueError
         If a set T of `terms` does not occur in M.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Marginals(d=4, k=2)
+    >>> K = gd.bodies.moment_relaxation(W)
+    >>> K
+    MomentRelaxation(moment matrix of order 5 in R^6)
+    >>> K.support(np.eye(W.n_queries)[:2]).round(4).tolist()
+    [1.0, 1.0]
     """
 
     matrix: MomentMatrix
@@ -138,6 +149,19 @@ def moment_relaxation(workload: Workload) -> Body:
     ValueError
         For other workloads, and for matrices of order above 200. The limit does not hold for
         `MarginalTables`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Parities(d=5, k=2)
+    >>> K = gd.bodies.moment_relaxation(W)
+    >>> K
+    Elliptope(order 5 in R^10)
+    >>> u = -np.ones((1, W.n_queries))
+    >>> inner = gd.sensitivity_polytope(W).support(u)
+    >>> inner.tolist(), K.support(u).round(4).tolist()
+    ([2.0], [2.5])
     """
     raise ValueError(
         "workload must be Marginals, Parities or 2-way MarginalTables of two-level columns to have "

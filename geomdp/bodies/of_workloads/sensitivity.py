@@ -69,6 +69,18 @@ def sensitivity_polytope(workload: Workload) -> Body:
     ------
     ValueError
         If `workload` is not a `Workload`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Marginals(d=3, k=2)
+    >>> K = gd.sensitivity_polytope(W)
+    >>> K
+    VPolytope(5 points in R^3)
+    >>> records = np.array([[1, 1, 0], [1, 1, 1]])
+    >>> K.contains(W.answers(records)[None]).tolist()
+    [True]
     """
     if not isinstance(workload, Workload):
         raise ValueError(f"workload must be a Workload, got {type(workload).__name__}")
@@ -163,6 +175,17 @@ def neighbour_body(workload: Workload, adjacency: Adjacency) -> Body:
     lies in the linear span of K. B is for sums of answers; scaled by 1/n it is the body for means.
 
     ``ValueError`` if `adjacency` is not an `Adjacency`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Histogram(3)
+    >>> replaced = gd.bodies.neighbour_body(W, gd.Adjacency.REPLACE_ONE)
+    >>> added = gd.bodies.neighbour_body(W, gd.Adjacency.ADD_REMOVE)
+    >>> change = np.array([[1.0, -1.0, 0.0]])
+    >>> replaced.gauge(change).round(6).tolist(), added.gauge(change).round(6).tolist()
+    ([1.0], [2.0])
     """
     K = sensitivity_polytope(workload)
     match checked_adjacency(adjacency):
@@ -184,6 +207,19 @@ def exact_noise_bodies(workload: Workload, adjacency: Adjacency) -> list[NamedBo
     Half-widths found by an oracle, and the vertices of the body cut into simplices, are made larger
     by the factor 1 + 1e-9. The bodies of the last two workloads are kept in memory, so mechanisms
     compared for one workload share them and everything that they have computed.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Prefixes(4)
+    >>> for named in gd.bodies.exact_noise_bodies(W, gd.Adjacency.REPLACE_ONE):
+    ...     print(named.name)
+    ...
+    neighbour body
+    box
+    principal box
+    l2 ball
+    l1 ball
     """
     return list(_kept_noise_bodies(workload, checked_adjacency(adjacency)))
 

@@ -29,6 +29,18 @@ class WorkloadPolytope(PolytopeByRays):
     universe, membership, separation and chords are computed by shooting rays at facets. This is
     column generation: a linear programme over the answers that the oracle has returned so far gets
     further ones as needed (JL-DEF, X-RAY). ``ValueError`` if `workload` is not a `Workload`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Marginals(d=12, k=2)
+    >>> K = gd.bodies.WorkloadPolytope(W)
+    >>> K
+    WorkloadPolytope(of Marginals(d=12, k=2) in R^66)
+    >>> best = K.extreme_point(np.ones((1, W.n_queries)))
+    >>> best.min().item(), K.support(np.ones((1, W.n_queries))).tolist()
+    (1.0, [66.0])
     """
 
     workload: Workload

@@ -33,6 +33,17 @@ class Intersection(Body):
     ------
     ValueError
         For no bodies, bodies of different dimensions, or a lower-dimensional body.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([0.8, 0.8])])
+    >>> K.gauge(np.array([[0.8, 0.0], [0.8, 0.8]])).round(4).tolist()
+    [1.0, 1.1314]
+    >>> low, high = K.chord(np.zeros((1, 2)), np.array([[1.0, 0.0]]))
+    >>> low.tolist(), high.tolist()
+    ([-0.8], [0.8])
     """
 
     bodies: Sequence[Body]

@@ -58,6 +58,19 @@ class LinearImage(Body):
     ------
     ValueError
         If `body` is not a `Body`, or the matrix does not fit it or has entries that are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> A = np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> image = gd.bodies.LinearImage(A, gd.bodies.Box.centred([1.0, 1.0]))
+    >>> image.support(np.array([[1.0, 0.0]])).tolist()
+    [2.0]
+    >>> image.contains(np.array([[2.0, 1.0], [2.0, -1.0]])).tolist()
+    [True, False]
+    >>> round(image.volume(), 6)
+    4.0
     """
 
     matrix: FloatArray

@@ -36,6 +36,16 @@ class Product(Body):
     ------
     ValueError
         If there is no factor, or one of them is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cylinder = gd.bodies.Product([gd.bodies.Ball(2), gd.bodies.Box([0.0], [3.0])])
+    >>> cylinder.support(np.array([[3.0, 4.0, 1.0]])).tolist()
+    [8.0]
+    >>> round(cylinder.volume() / np.pi, 6)
+    3.0
     """
 
     bodies: Sequence[Body]

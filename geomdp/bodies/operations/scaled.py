@@ -33,6 +33,16 @@ class Scaled(Body):
     ------
     ValueError
         If `body` is not a `Body`, or `factor` is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Scaled(gd.bodies.CrossPolytope(2), 3.0)
+    >>> K.gauge(np.array([[1.0, 2.0]])).tolist()
+    [1.0]
+    >>> round(K.volume(), 6)
+    18.0
     """
 
     body: Body
@@ -184,6 +194,19 @@ def difference_body(body: Body) -> Body:
     ------
     ValueError
         If `body` is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> gd.difference_body(gd.bodies.Ball(3))
+    Ball(radius 2 in R^3)
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> hexagon = gd.difference_body(triangle)
+    >>> hexagon
+    Difference(of VPolytope(3 points in R^2) in R^2)
+    >>> hexagon.gauge(np.array([[1.0, -1.0], [1.0, 1.0]])).round(6).tolist()
+    [1.0, 2.0]
     """
     closed = checked_body(body).difference()
     if closed is not None:
@@ -212,6 +235,15 @@ def symmetric_hull(body: Body) -> Body:
     ------
     ValueError
         If `body` is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> segment = gd.bodies.VPolytope([[1.0, 0.0], [0.0, 1.0]])
+    >>> square = gd.bodies.symmetric_hull(segment)
+    >>> square.gauge(np.array([[0.5, -0.5], [1.0, 1.0]])).round(6).tolist()
+    [1.0, 2.0]
     """
     closed = checked_body(body).symmetric_hull()
     if closed is not None:

@@ -35,6 +35,16 @@ class Shifted(Body):
     ------
     ValueError
         If `body` is not a `Body`, or `offset` does not fit it or has entries that are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Shifted(gd.bodies.Ball(2), [3.0, 0.0])
+    >>> K.centroid().tolist()
+    [3.0, 0.0]
+    >>> K.contains(np.array([[3.5, 0.5], [0.0, 0.0]])).tolist()
+    [True, False]
     """
 
     body: Body

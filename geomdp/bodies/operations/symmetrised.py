@@ -120,6 +120,17 @@ class Difference(Symmetrised):
     ------
     ValueError
         If `body` is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> hexagon = gd.bodies.Difference(triangle)
+    >>> hexagon.support(np.array([[1.0, 1.0]])).tolist()
+    [1.0]
+    >>> hexagon.contains(np.array([[1.0, 0.0], [1.0, 1.0]])).tolist()
+    [True, False]
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -180,6 +191,17 @@ class SymmetricHull(Symmetrised):
     ------
     ValueError
         If `body` is not a `Body`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> hull = gd.bodies.SymmetricHull(triangle)
+    >>> hull.support(np.array([[1.0, 1.0], [-1.0, 0.0]])).tolist()
+    [1.0, 1.0]
+    >>> hull.symmetric
+    True
     """
 
     def implements(self, verb: Verb) -> bool:

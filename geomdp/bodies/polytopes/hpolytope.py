@@ -90,6 +90,16 @@ class HPolytope(ByInequalities):
     ValueError
         At construction for bad shapes, NaN, infinite entries or a row that is 0; at first use if
         the set is empty or unbounded.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.HPolytope([[-1.0, 0.0], [0.0, -1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
+    >>> triangle.support(np.array([[1.0, 0.0]])).round(6).tolist()
+    [2.0]
+    >>> triangle.contains(np.array([[0.0, 0.0], [1.0, 1.0]])).tolist()
+    [True, False]
     """
 
     normals: FloatArray

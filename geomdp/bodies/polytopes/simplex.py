@@ -38,6 +38,18 @@ class Simplex(BarycentricBody):
     ValueError
         If the shape does not fit or an entry is not finite; at first use, if the vertices are not
         affinely independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> simplex = gd.bodies.Simplex(np.eye(3))
+    >>> simplex.effective_dimension
+    2
+    >>> simplex.project(np.array([[0.9, 0.4, -0.3]])).round(6).tolist()
+    [[0.75, 0.25, 0.0]]
+    >>> simplex.centroid().round(6).tolist()
+    [0.333333, 0.333333, 0.333333]
     """
 
     @cached_property

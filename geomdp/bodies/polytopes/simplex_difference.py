@@ -38,6 +38,16 @@ class SimplexDifference(BarycentricBody):
     ValueError
         If the shape does not fit or an entry is not finite; at first use, if the vertices are not
         affinely independent.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.bodies.SimplexDifference(np.eye(3))
+    >>> body.gauge(np.array([[1.0, -1.0, 0.0], [1.0, -0.5, -0.5]])).round(6).tolist()
+    [1.0, 1.0]
+    >>> body.support(np.array([[3.0, 1.0, 0.0]])).tolist()
+    [3.0]
     """
 
     symmetric = True

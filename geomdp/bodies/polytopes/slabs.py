@@ -36,6 +36,16 @@ class SlabBody(ByInequalities):
     ValueError
         At construction for bad shapes, NaN, infinite entries, a row that is 0 or a half-width that
         is not above 0; at first use if the directions do not span the space.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> hexagon = gd.bodies.SlabBody([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
+    >>> hexagon.gauge(np.array([[1.0, 1.0], [1.0, -1.0]])).tolist()
+    [2.0, 1.0]
+    >>> hexagon.support(np.array([[1.0, 1.0]])).round(6).tolist()
+    [1.0]
     """
 
     directions: FloatArray

@@ -46,6 +46,18 @@ class VPolytope(HullOfPoints, PolytopeByRays):
     ------
     ValueError
         If there are no rows or columns, or an entry is NaN or infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[-1.0, -1.0], [2.0, -1.0], [-1.0, 2.0]])
+    >>> triangle.support(np.array([[1.0, 0.0]])).tolist()
+    [2.0]
+    >>> triangle.extreme_point(np.array([[1.0, 0.0]])).tolist()
+    [[2.0, -1.0]]
+    >>> triangle.gauge(np.array([[1.0, 1.0]])).round(6).tolist()
+    [2.0]
     """
 
     @cached_property

@@ -34,6 +34,18 @@ class Spectraplex(MatrixBody):
 
     M is d x d, and the dimension is D = d (d + 1) / 2. Membership, support and projection take one
     eigenvalue decomposition, O(d^3), per point or direction (JL-COV, X-SPX).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.bodies.Spectraplex(2)
+    >>> x = np.array([0.6, 0.8])
+    >>> moment = np.array([x[0] ** 2, np.sqrt(2) * x[0] * x[1], x[1] ** 2])
+    >>> body.contains(moment[None]).tolist()
+    [True]
+    >>> body.support(moment[None]).round(6).tolist()
+    [1.0]
     """
 
     def support(self, directions: FloatArray) -> FloatArray:
@@ -129,6 +141,16 @@ class SpectraplexDifference(SymmetricSpectral):
 
     M is d x d, and the dimension is d (d + 1) / 2. M_+ and M_- are the positive and the negative
     part of M, so M = M_+ - M_- (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> body = gd.difference_body(gd.bodies.Spectraplex(2))
+    >>> body
+    SpectraplexDifference(2 x 2 matrices in R^3)
+    >>> body.gauge(np.array([[1.0, 0.0, -1.0], [1.0, 0.0, 1.0]])).round(6).tolist()
+    [1.0, 2.0]
     """
 
     def _height(self, values: FloatArray) -> FloatArray:

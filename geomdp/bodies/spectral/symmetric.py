@@ -115,6 +115,16 @@ class NuclearBall(SymmetricSpectral):
 
     M is d x d, and the dimension is d (d + 1) / 2. ||M||_* is the sum of the moduli of the
     eigenvalues (JL-COV). See `SymmetricSpectral` for the cost of each verb.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.NuclearBall(2)
+    >>> ball.gauge(np.array([[0.5, 0.0, -0.5], [1.0, 0.0, -1.0]])).round(6).tolist()
+    [1.0, 2.0]
+    >>> ball.project(np.array([[3.0, 0.0, 0.0]])).round(6).tolist()
+    [[1.0, 0.0, 0.0]]
     """
 
     def _height(self, values: FloatArray) -> FloatArray:
