@@ -34,6 +34,17 @@ def jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     References
     ----------
     Nikolov (2022), Definition 8, Theorem 9 and Lemma 12; formula sheet JL-D8, JL-T9, JL-L12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> A = gd.jl_map(k=400, m=1000, rng=0)
+    >>> A.shape
+    (400, 1000)
+    >>> x = np.ones(1000) / np.sqrt(1000)
+    >>> round(float(np.linalg.norm(A @ x)), 1)
+    1.0
     """
     k, m = whole(k, "k"), whole(m, "m")
     return np.asarray(np.random.default_rng(rng).standard_normal((k, m)) / np.sqrt(k))
@@ -61,6 +72,16 @@ def rademacher_jl_map(k: int, m: int, rng: RandomState = None) -> FloatArray:
     References
     ----------
     Nikolov (2022), Definition 8; formula sheet JL-D8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> A = gd.geometry.rademacher_jl_map(k=4, m=6, rng=0)
+    >>> np.unique(A).tolist()
+    [-0.5, 0.5]
+    >>> np.linalg.norm(A, axis=0).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     k, m = whole(k, "k"), whole(m, "m")
     signs = 2.0 * np.random.default_rng(rng).integers(2, size=(k, m)) - 1

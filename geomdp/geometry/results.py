@@ -26,6 +26,18 @@ class Estimate:
         what proves it.
     samples : int
         Number of independent samples of the estimate; 0 if exact.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> exact = gd.gaussian_width(gd.bodies.Box.centred([1.0, 2.0]))
+    >>> round(exact.value, 4), exact.samples
+    (2.3937, 0)
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> found = gd.gaussian_width(triangle, rng=0, samples=1000)
+    >>> low, high = found.interval
+    >>> low < found.value < high
+    True
     """
 
     value: float
@@ -71,6 +83,16 @@ class Projection:
         vertices, else by row of `atoms`; None for a closed form.
     atoms : (k, m) array, or None
         The extreme points that `weights` combines, for a body that does not list its vertices.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> found = gd.project(triangle, [1.0, 1.0])
+    >>> found.point.round(6).tolist(), found.gap < 1e-8
+    ([0.5, 0.5], True)
+    >>> {number: round(weight, 6) for number, weight in found.weights.items()}
+    {1: 0.5, 2: 0.5}
     """
 
     point: FloatArray
@@ -101,6 +123,17 @@ class Diagnostics:
         Bulk effective sample size over all chains.
     chains, steps : int
         Number of chains and of kernel steps per chain, burn-in included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.geometry import sampling
+    >>> draws = np.random.default_rng(0).standard_normal((4, 200, 2))
+    >>> found = sampling.diagnose(draws, steps=200)
+    >>> found.split_r_hat.shape, found.chains
+    ((2,), 4)
+    >>> found.worst_r_hat < 1.1, found.least_ess > 400
+    (True, True)
     """
 
     split_r_hat: FloatArray
@@ -141,6 +174,15 @@ class Samples:
         Status of the sampler.
     diagnostics : Diagnostics or None
         Convergence diagnostics; None unless the points come from Markov chains.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> found = gd.sample_uniform(gd.bodies.Ball(3), 10, rng=0)
+    >>> found
+    Samples(10 points in dimension 3; exact)
+    >>> found.points.shape
+    (10, 3)
     """
 
     points: FloatArray

@@ -49,6 +49,16 @@ class SlabRefinement:
         E ||U||_2^2 for U uniform on the slab body, from independent chains.
     history : tuple of RefinementRound
         All rounds, in order.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> K = gd.difference_body(gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
+    >>> found = gd.geometry.refine_slabs(K, slabs=3, rng=0)
+    >>> found.slabs
+    SlabBody(3 slabs in R^2)
+    >>> found.sampler.status.__class__.__name__
+    'Heuristic'
     """
 
     slabs: SlabBody
@@ -125,6 +135,18 @@ def refine_slabs(
     rounds, because the search then stops. Each round looks for directions that separate 2 r points
     (r / 5 points if a symmetry is given) from K, computes one support value for every direction
     found, and makes 3072 sweeps of coordinate hit-and-run at O(F r) each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> disc = gd.bodies.Ball(2)
+    >>> found = gd.geometry.refine_slabs(disc, slabs=8, rng=0)
+    >>> len(found.slabs.widths)
+    8
+    >>> u = np.array([[0.6, 0.8]])
+    >>> bool(found.slabs.support(u)[0] >= disc.support(u)[0])
+    True
     """
     if not body.symmetric:
         raise ValueError(f"body must be symmetric, got {body!r}")

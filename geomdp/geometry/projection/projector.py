@@ -69,6 +69,16 @@ def project(
     References
     ----------
     Wolfe (1976), "Finding the nearest point in a polytope"; formula sheet X-MNP.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> found = gd.project(triangle, [1.0, 1.0])
+    >>> found.point.round(6).tolist()
+    [0.5, 0.5]
+    >>> found.converged
+    True
     """
     return Projector(body).nearest(target, tol=tol, warm_start=warm_start)
 
@@ -98,6 +108,15 @@ class Projector:
     References
     ----------
     Wolfe (1976); Nikolov (2022), Algorithm 1; formula sheet JL-A1, X-MNP.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> projector = gd.geometry.Projector(triangle)
+    >>> found = projector.nearest_many([[1.0, 1.0], [-1.0, 0.5], [0.2, 0.2]])
+    >>> [projection.point.round(6).tolist() for projection in found]
+    [[0.5, 0.5], [0.0, 0.5], [0.2, 0.2]]
     """
 
     def __init__(self, body: Body, matrix: npt.ArrayLike | None = None) -> None:

@@ -40,6 +40,18 @@ class Chains:
         Stored states, in order.
     steps : int
         Number of kernel steps that each chain has made, burn-in included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> start, rng = np.zeros((4, 2)), np.random.default_rng(0)
+    >>> chains = sampling.run_chains(sampling.HitAndRun(), gd.bodies.Ball(2), start, rng, draws=10)
+    >>> chains.draws.shape, chains.steps
+    ((4, 10, 2), 10)
+    >>> bool((chains.last == chains.draws[:, -1]).all())
+    True
     """
 
     draws: FloatArray
@@ -64,6 +76,17 @@ class Mixing:
         Whether the pilot run passed the diagnostics before it reached the limit on steps.
     chains : Chains
         The second half of the pilot run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> disc, rng = gd.bodies.Ball(2), np.random.default_rng(0)
+    >>> start = 0.9 * disc.extreme_point(rng.standard_normal((32, 2)))
+    >>> found = sampling.measure_mixing(sampling.HitAndRun(), disc, start, rng)
+    >>> found.agreed, found.correlation_time < 20
+    (True, True)
     """
 
     correlation_time: float
@@ -109,6 +132,19 @@ def run_chains(
     ------
     ValueError
         For a bad count or shape, or if a chain runs off to infinity (an unbounded body).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> disc, rng = gd.bodies.Ball(2), np.random.default_rng(0)
+    >>> start = np.zeros((100, 2))
+    >>> chains = sampling.run_chains(sampling.HitAndRun(), disc, start, rng, draws=5, burn_in=20)
+    >>> chains.draws.shape
+    (100, 5, 2)
+    >>> bool(disc.contains(chains.last).all())
+    True
     """
     draws, thinning = whole(draws, "draws"), whole(thinning, "thinning")
     burn_in = whole(burn_in, "burn_in", minimum=0)
@@ -152,6 +188,17 @@ def measure_mixing(
     Mixing
         The autocorrelation time and the second half of the run. If `agreed` is False, the true time
         is probably longer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> box, rng = gd.bodies.Box.centred([1.0, 1.0]), np.random.default_rng(0)
+    >>> start = 0.9 * box.extreme_point(rng.standard_normal((32, 2)))
+    >>> found = sampling.measure_mixing(sampling.CoordinateHitAndRun(), box, start, rng)
+    >>> found.agreed, round(found.correlation_time)
+    (True, 1)
     """
     thinning = 1
     kept = run_chains(kernel, body, start, rng, draws=64)

@@ -48,6 +48,17 @@ def split_r_hat(draws: FloatArray) -> FloatArray:
     ------
     ValueError
         For too few chains or draws, NaN or infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.geometry import sampling
+    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 1))
+    >>> sampling.split_r_hat(draws).round(1).tolist()
+    [1.0]
+    >>> apart = draws + 5 * np.arange(4)[:, None, None]
+    >>> bool(sampling.split_r_hat(apart)[0] > 2)
+    True
     """
     draws = _checked(draws, minimum_chains=2)
     halves = _split(draws)
@@ -77,13 +88,34 @@ def bulk_ess(draws: FloatArray) -> FloatArray:
     ------
     ValueError
         For too few draws, NaN or infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.geometry import sampling
+    >>> noise = np.random.default_rng(0).standard_normal((4, 500, 1))
+    >>> round(float(sampling.bulk_ess(noise)[0]), -3)
+    2000.0
+    >>> walks = np.cumsum(noise, axis=1)
+    >>> float(sampling.bulk_ess(walks)[0]) < 50
+    True
     """
     draws = _checked(draws, minimum_chains=1)
     return _effective_size(_normal_scores(_split(draws)))
 
 
 def diagnose(draws: FloatArray, steps: int) -> Diagnostics:
-    """Both diagnostics of `draws` (chains, draws, m); `steps` counts the kernel steps per chain."""
+    """Both diagnostics of `draws` (chains, draws, m); `steps` counts the kernel steps per chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.geometry import sampling
+    >>> draws = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> found = sampling.diagnose(draws, steps=500)
+    >>> found
+    Diagnostics(4 chains, split R-hat at most 1.001, bulk ESS at least 1712)
+    """
     return Diagnostics(split_r_hat(draws), bulk_ess(draws), chains=len(draws), steps=steps)
 
 

@@ -20,7 +20,16 @@ from geomdp.bodies import Body, HPolytope, SlabBody
 
 
 class Kernel(Protocol):
-    """A step of a Markov chain that keeps uniform points of a body uniform."""
+    """A step of a Markov chain that keeps uniform points of a body uniform.
+
+    Examples
+    --------
+    >>> from geomdp.geometry import sampling
+    >>> sampling.HitAndRun().name
+    'hit-and-run'
+    >>> sampling.CoordinateHitAndRun().name
+    'coordinate hit-and-run'
+    """
 
     @property
     def name(self) -> str:
@@ -36,6 +45,17 @@ class HitAndRun:
 
     It works for any full-dimensional body with chords, and takes one batched chord per step. The
     kernel is reversible for the uniform distribution (Smith 1984; Lovasz 1999 for its mixing time).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> kernel = sampling.HitAndRun()
+    >>> disc = gd.bodies.Ball(2)
+    >>> points = kernel.step(np.random.default_rng(0), disc, np.zeros((5, 2)))
+    >>> points.shape, bool(disc.contains(points).all())
+    ((5, 2), True)
     """
 
     name = "hit-and-run"
@@ -63,6 +83,17 @@ class CoordinateHitAndRun:
     ----------
     sweeps : int
         Sweeps per step, at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> kernel = sampling.CoordinateHitAndRun()
+    >>> box = gd.bodies.Box.centred([1.0, 100.0])
+    >>> points = kernel.step(np.random.default_rng(0), box, np.zeros((5, 2)))
+    >>> points.shape, bool(box.contains(points).all())
+    ((5, 2), True)
     """
 
     sweeps: int = 1

@@ -219,6 +219,19 @@ def round_walk(walk: Walk, rng: np.random.Generator) -> Walk:
     Walk
         The same walk in coordinates in which the largest eigenvalue of the covariance is at most
         about 4 times the least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> from geomdp.geometry.sampling.rounding import plain_walk
+    >>> thin = gd.bodies.Box.centred([1.0, 1000.0])
+    >>> walk = sampling.round_walk(plain_walk(thin), np.random.default_rng(0))
+    >>> points = walk.starts(2000, np.random.default_rng(1))
+    >>> values = np.linalg.eigvalsh(np.cov(points.T))
+    >>> bool(values[1] / values[0] < 4)
+    True
     """
     dimension = walk.body.dimension
     centred = walk.body.symmetric

@@ -39,7 +39,16 @@ SPACING = 2.0
 
 @runtime_checkable
 class UniformSampler(Protocol):
-    """How a noise distribution draws uniform points of its body."""
+    """How a noise distribution draws uniform points of its body.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> sampler = sampling.ExactSampler(gd.bodies.Ball(3))
+    >>> isinstance(sampler, sampling.UniformSampler)
+    True
+    """
 
     @property
     def body(self) -> Body:
@@ -66,6 +75,17 @@ class ExactSampler:
     ------
     MissingOracle
         If the body does not implement it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> sampler = sampling.ExactSampler(gd.bodies.Ball(3))
+    >>> sampler.draw(np.random.default_rng(0), 5).shape
+    (5, 3)
+    >>> sampler.status
+    Exact()
     """
 
     body: Body
@@ -109,6 +129,19 @@ class ChainSampler:
         If the body has no chords.
     ValueError
         If the body is unbounded or `relaxations` is not above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> K = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([0.8, 0.8])])
+    >>> sampler = sampling.ChainSampler(K)
+    >>> points = sampler.draw(np.random.default_rng(0), 5)
+    >>> points.shape, bool(K.contains(points).all())
+    ((5, 2), True)
+    >>> type(sampler.status).__name__
+    'Heuristic'
     """
 
     body: Body
@@ -195,6 +228,17 @@ def sample_uniform(body: Body, n: int, rng: RandomState = None) -> Samples:
         If the body has neither an exact sampler nor chords.
     ValueError
         If n is below 1, or the body is unbounded.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> exact = gd.sample_uniform(gd.bodies.CrossPolytope(4), 1000, rng=0)
+    >>> exact.points.shape, exact.sampler
+    ((1000, 4), Exact())
+    >>> lens = gd.bodies.Intersection([gd.bodies.Ball(2), gd.bodies.Box.centred([2.0, 0.5])])
+    >>> by_chains = gd.sample_uniform(lens, 1000, rng=0)
+    >>> type(by_chains.sampler).__name__, by_chains.diagnostics.worst_r_hat < 1.1
+    ('Heuristic', True)
     """
     n, rng = whole(n, "n"), np.random.default_rng(rng)
     if checked_body(body).implements(Body.sample_uniform):

@@ -79,6 +79,14 @@ def annealed_volume(
     References
     ----------
     Kannan, Lovasz and Simonovits 1997; Cousins and Vempala 2016 for the choice of the radii.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> cube = gd.bodies.Box.centred([1.0, 1.0, 1.0])
+    >>> found = gd.geometry.annealed_volume(cube, rng=0, draws=64)
+    >>> abs(found.value - 8) < 1
+    True
     """
     draws, level = whole(draws, "draws"), probability(level, "level")
     generator = np.random.default_rng(rng)

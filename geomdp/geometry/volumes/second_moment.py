@@ -55,6 +55,15 @@ def second_moment(
     References
     ----------
     Hardt and Talwar (2010); formula sheet JL-L14.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.geometry.second_moment(gd.bodies.Ball(3)).value, 6)
+    0.6
+    >>> cylinder = gd.bodies.Product([gd.bodies.Ball(2), gd.bodies.Box.centred([1.0])])
+    >>> round(gd.geometry.second_moment(cylinder).value, 6)
+    0.833333
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     closed = _closed(body)

@@ -62,13 +62,25 @@ def volume(
     Raises
     ------
     MissingOracle
-        If K has no closed form, is no small polytope, and has no membership test.
+        If K has no closed form, is no small polytope, and has no membership test or no support
+        function.
     ValueError
         For `samples` < 2 or `level` outside (0, 1).
 
     References
     ----------
     Clopper and Pearson (1934); formula sheet GEN-4.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> round(gd.volume(triangle).value, 6)
+    0.5
+    >>> hexagon = gd.bodies.SlabBody([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [1.0, 1.0, 1.0])
+    >>> found = gd.volume(hexagon, rng=0, samples=10_000)
+    >>> found.interval[0] < 3 < found.interval[1], found.samples
+    (True, 10000)
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     if checked_body(body).implements(Body.volume):
@@ -123,6 +135,14 @@ def volume_radius(
     References
     ----------
     Formula sheet GEN-4, JL-VR.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.geometry.volume_radius(gd.bodies.Ball(5, radius=2.0)).value, 6)
+    2.0
+    >>> round(gd.geometry.volume_radius(gd.bodies.CrossPolytope(5)).value, 4)
+    0.5507
     """
     rank = body.affine_hull().dimension
     if rank == 0:

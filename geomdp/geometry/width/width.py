@@ -74,6 +74,16 @@ def gaussian_width(
     References
     ----------
     Tsirelson, Ibragimov and Sudakov (1976) for the concentration; formula sheet GEN-4, JL-14.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.gaussian_width(gd.bodies.CrossPolytope(100)).value, 4)
+    2.747
+    >>> triangle = gd.bodies.VPolytope([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> found = gd.gaussian_width(triangle, rng=0, samples=10_000)
+    >>> round(found.value, 2), found.stderr < 0.01
+    (1.05, True)
     """
     samples, level = whole(samples, "samples", minimum=2), probability(level, "level")
     generator = np.random.default_rng(rng)
