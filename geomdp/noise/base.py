@@ -17,6 +17,12 @@ class Noise(Protocol):
 
     Noise on sums does not depend on the number n of records. A mechanism divides the noisy sums by
     n at release, so the same noise serves every n.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> isinstance(gd.noise.LaplaceNoise(dimension=2, scale=1.0), gd.noise.Noise)
+    True
     """
 
     @property

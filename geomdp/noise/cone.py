@@ -53,6 +53,26 @@ class ConeNoise:
     References
     ----------
     Formula sheet X-CONE, X-LKJ; the spectraplex gives the difference of two Wisharts, JL-WIS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
+    >>> noise = gd.noise.ConeNoise(K, rate=0.5, centre=K.centroid())
+    >>> noise.variances().round(6).tolist()
+    [8.0, 8.0]
+
+    Without a public number of records, the centre is 0 and there is more noise:
+
+    >>> around_0 = gd.noise.ConeNoise(K, rate=0.5, centre=[0.0, 0.0])
+    >>> around_0.variances().round(6).tolist()
+    [14.0, 14.0]
+
+    A simulation, from a seed:
+
+    >>> noise.sample(np.random.default_rng(0), 5).shape
+    (5, 2)
     """
 
     sampler = Exact()

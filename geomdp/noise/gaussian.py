@@ -34,6 +34,21 @@ class GaussianNoise:
     ------
     ValueError
         If the columns of `basis` are not orthonormal, or `scale` is not finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> basis = np.array([[1.0], [-1.0]]) / np.sqrt(2)
+    >>> noise = gd.noise.GaussianNoise(basis, scale=3.0)
+    >>> noise.covariance().round(6).tolist()
+    [[4.5, -4.5], [-4.5, 4.5]]
+
+    Simulated draws, from a seed, lie in the span of the basis:
+
+    >>> simulation = noise.sample(np.random.default_rng(0), 4)
+    >>> bool(np.allclose(simulation.sum(axis=1), 0.0))
+    True
     """
 
     basis: FloatArray

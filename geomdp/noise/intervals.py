@@ -75,6 +75,16 @@ def half_widths(noise: Noise, confidence: float = 0.95) -> FloatArray:
     References
     ----------
     Formula sheet X-INT.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> gd.noise.half_widths(noise, confidence=0.95).round(4).tolist()
+    [2.9957, 2.9957]
+    >>> cone = gd.noise.ConeNoise(gd.bodies.Spectraplex(2), rate=0.5, centre=[0.0, 0.0, 0.0])
+    >>> gd.noise.half_widths(cone, confidence=0.9).shape
+    (3,)
     """
     beta = 1 - probability(confidence, "confidence")
     if isinstance(noise, LaplaceNoise):
@@ -114,6 +124,13 @@ def simultaneous_half_widths(noise: Noise, confidence: float = 0.95) -> FloatArr
     ------
     ValueError
         If `confidence` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> gd.noise.simultaneous_half_widths(noise, confidence=0.95).round(4).tolist()
+    [3.6761, 3.6761]
     """
     beta = 1 - probability(confidence, "confidence")
     if isinstance(noise, LaplaceNoise):

@@ -48,6 +48,28 @@ class KNormNoise:
     References
     ----------
     Hardt-Talwar 2010, section 4; formula sheet JL-KN, JL-L14.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> K = gd.bodies.Box.centred([1.0, 1.0])
+    >>> sampler = sampling.ExactSampler(K)
+    >>> noise = gd.noise.KNormNoise(K, epsilon=0.5, sampler=sampler)
+    >>> noise.second_moment()
+    Estimate(32, exact)
+
+    A shift by a vector of K changes the log-density by at most epsilon:
+
+    >>> zero, change = np.zeros((1, 2)), np.array([[1.0, -1.0]])
+    >>> noise.log_density_ratio(zero, change).tolist()
+    [0.5]
+
+    A simulation, from a seed:
+
+    >>> noise.sample(np.random.default_rng(0), 5).shape
+    (5, 2)
     """
 
     def __init__(

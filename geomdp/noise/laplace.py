@@ -31,6 +31,20 @@ class LaplaceNoise:
     ------
     ValueError
         If `dimension` is not a whole number above 0 or `scale` is not finite and above 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> noise = gd.noise.LaplaceNoise(dimension=3, scale=2.0)
+    >>> noise.variances().tolist()
+    [8.0, 8.0, 8.0]
+
+    Draws from a seeded generator are a simulation, not a private release:
+
+    >>> simulation = noise.sample(np.random.default_rng(0), 1000)
+    >>> simulation.shape, bool(abs(simulation.var() - 8.0) < 1.0)
+    ((1000, 3), True)
     """
 
     dimension: int

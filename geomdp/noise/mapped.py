@@ -96,6 +96,13 @@ class Part:
         The map to the answers.
     energy : float, optional
         E ||T Z||_2^2, if it is known; otherwise it is computed from the covariance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> gd.noise.Part(gd.noise.LaplaceNoise(2, 1.0), np.ones((3, 2)))
+    Part(LaplaceNoise(dimension=2, scale=1.0), matrix of shape (3, 2))
     """
 
     noise: Noise
@@ -122,6 +129,21 @@ class MappedNoise:
     ------
     ValueError
         For no parts, or maps that do not fit their noise or each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> total = gd.noise.Part(gd.noise.LaplaceNoise(1, 1.0), np.ones((2, 1)))
+    >>> single = gd.noise.Part(gd.noise.LaplaceNoise(2, 2.0), np.eye(2))
+    >>> noise = gd.noise.MappedNoise([total, single])
+    >>> noise.covariance().tolist()
+    [[10.0, 2.0], [2.0, 10.0]]
+
+    A simulation, from a seed:
+
+    >>> noise.sample(np.random.default_rng(0), 5).shape
+    (5, 2)
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:

@@ -42,6 +42,22 @@ class PairedNoise:
     References
     ----------
     Formula sheet X-CONE, JL-L14.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> import geomdp as gd
+    >>> K = gd.bodies.Box([0.0, 0.0], [1.0, 1.0])
+    >>> noise = gd.noise.PairedNoise(K, epsilon=1.0, matrix=sp.eye_array(2, format="csr"))
+    >>> noise.variances().round(6).tolist()
+    [5.0, 5.0]
+
+    Cone noise with the same guarantee has a larger squared error:
+
+    >>> cone = gd.noise.ConeNoise(K, rate=0.5, centre=K.centroid())
+    >>> round(noise.second_moment().value / cone.second_moment().value, 6)
+    0.625
     """
 
     sampler = Exact()

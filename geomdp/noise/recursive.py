@@ -42,6 +42,28 @@ class RecursiveNoise:
     ----------
     Hardt-Talwar 2010, section 7; Bhaskara et al. 2012; Nikolov 2022, Lemmas 16, 18 and 19;
     formula sheet JL-L18, JL-SPLIT, SAM-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> from geomdp.noise.decomposition import Variant, decompose
+    >>> from geomdp.noise.recursive import best_stop
+    >>> K = gd.bodies.Ellipsoid(np.diag([1.0, 1.0, 30.0, 30.0]))
+    >>> levels = best_stop(decompose(K, Variant.INTRINSIC, exact=True))
+    >>> noise = gd.noise.RecursiveNoise(levels, epsilon=1.0)
+    >>> noise
+    RecursiveNoise(dimensions (2, 2), epsilon=1)
+    >>> noise.split.round(3).tolist()
+    [0.094, 0.906]
+
+    The total budget is 1. K-norm noise of K itself has a larger squared error:
+
+    >>> sampler = sampling.ExactSampler(K)
+    >>> plain = gd.noise.KNormNoise(K, epsilon=1.0, sampler=sampler)
+    >>> round(noise.second_moment().value / plain.second_moment().value, 3)
+    0.806
     """
 
     def __init__(self, levels: Sequence[Level], epsilon: float) -> None:

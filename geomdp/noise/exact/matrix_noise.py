@@ -17,6 +17,17 @@ def matrix_entries(on_svec: Computable, order: int) -> Computable:
     """Convert a vector in svec coordinates to matrix entries: the upper triangle, row by row.
 
     `order` is the number of rows of the matrix. Entries off the diagonal are divided by sqrt(2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector, matrix_entries
+    >>> entries = matrix_entries(gaussian_vector(dimension=3, scale=1.0), order=2)
+
+    A simulation of the three entries on and above the diagonal, with bytes from a seed:
+
+    >>> RoundedVector(entries, grid=10).draw(np.random.default_rng(0).bytes)
+    [248, 665, 172]
     """
     diagonal = [i == j for i in range(order) for j in range(i, order)]
 
@@ -29,7 +40,19 @@ def matrix_entries(on_svec: Computable, order: int) -> Computable:
 
 
 def times(factor: int, vector: Computable) -> Computable:
-    """A vector multiplied by a whole number."""
+    """A vector multiplied by a whole number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector, times
+    >>> vector = times(4, gaussian_vector(dimension=2, scale=1.0))
+
+    A simulation, with bytes from a seed:
+
+    >>> RoundedVector(vector, grid=8).draw(np.random.default_rng(0).bytes)
+    [965, -121]
+    """
     return lambda draw: [factor * x for x in vector(draw)]
 
 
@@ -51,6 +74,17 @@ def wishart_difference(order: int, rate: float, centre: float) -> Computable:
         Factor of I in the centre of the body. r_1 - r_2 is noise on the number of records; where
         that number is public, the noise it causes along the centre is subtracted. 0 where the
         number is not public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, wishart_difference
+    >>> vector = wishart_difference(order=2, rate=0.5, centre=0.0)
+
+    A simulation of the three entries on and above the diagonal, with bytes from a seed:
+
+    >>> RoundedVector(vector, grid=8).draw(np.random.default_rng(0).bytes)
+    [453, -1130, -1217]
     """
     exact_rate, exact_centre = arb(rate), arb(centre)
 

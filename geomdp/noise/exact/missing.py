@@ -12,6 +12,19 @@ class NoExactPath(TypeError):  # noqa: N818 (a name like MissingOracle)
         The noise or body.
     reason : str
         Why it cannot be drawn.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> from geomdp.noise.exact import NoExactPath, RoundedNoise
+    >>> K = gd.bodies.NuclearBall(2)
+    >>> noise = gd.noise.KNormNoise(K, 1.0, sampling.ExactSampler(K))
+    >>> try:
+    ...     RoundedNoise(noise, grid=10)
+    ... except NoExactPath as error:
+    ...     print(str(error).partition(":")[0])
+    NuclearBall(2 x 2 matrices in R^3) has no correctly rounded draws
     """
 
     def __init__(self, item: object, reason: str) -> None:

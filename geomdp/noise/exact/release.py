@@ -34,6 +34,20 @@ class RoundedVector:
         k; the unit of a draw is 2^-k. It is negative for units above 1.
     near : NearVector, optional
         Z in float64 with proved errors. It decides most roundings, and it never changes a result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector
+    >>> vector = RoundedVector(gaussian_vector(dimension=3, scale=1.0), grid=10)
+    >>> steps = vector.draw()
+    >>> len(steps), all(isinstance(step, int) for step in steps)
+    (3, True)
+
+    Bytes of a seeded generator give a simulation, which is not private:
+
+    >>> vector.draw(np.random.default_rng(0).bytes)
+    [248, 941, 172]
     """
 
     def __init__(self, vector: Computable, grid: int, near: NearVector | None = None) -> None:
@@ -92,6 +106,22 @@ class RoundedNoise(RoundedVector):
     References
     ----------
     Mironov 2012 (how float64 noise reveals true answers); formula sheet X-GRID.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import RoundedNoise, public_grid
+    >>> noise = gd.noise.LaplaceNoise(dimension=3, scale=1.0)
+    >>> rounded = RoundedNoise(noise, public_grid(noise))
+    >>> rounded.grid
+    10
+
+    Noisy sums are exact multiples of 2^-10:
+
+    >>> sums = [120, 80, 40]
+    >>> noisy = [s + j * 2.0**-rounded.grid for s, j in zip(sums, rounded.draw(), strict=True)]
+    >>> all((y * 2**10).is_integer() for y in noisy)
+    True
     """
 
     def __init__(self, noise: Noise, grid: int) -> None:
@@ -121,6 +151,20 @@ class RoundedGaussians(RoundedVector):
         represents.
     grid : int
         k; the unit of a draw is 2^-k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedGaussians
+    >>> rounded = RoundedGaussians(dimension=2, scale=8.0, grid=7)
+    >>> len(rounded.draw())
+    2
+
+    Bytes of a seeded generator give a simulation, which is not private:
+
+    >>> simulated = rounded.draw(np.random.default_rng(0).bytes)
+    >>> [j * 2.0**-7 for j in simulated]
+    [7.5390625, -0.9453125]
     """
 
     def __init__(self, dimension: int, scale: float, grid: int) -> None:
@@ -145,6 +189,14 @@ class RoundedParts:
     ------
     NoExactPath
         If a noise has no sampler that can be computed to any precision.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import RoundedParts
+    >>> parts = [gd.noise.LaplaceNoise(2, 1.0), gd.noise.LaplaceNoise(3, 4.0)]
+    >>> len(RoundedParts(parts, grid=10).draw())
+    5
     """
 
     def __init__(self, noises: Sequence[Noise], grid: int) -> None:
@@ -181,6 +233,20 @@ def rounded_noise(noise: Noise, grid: int, entropy: Entropy | None = None) -> li
         If the noise has no sampler that can be computed to any precision.
     PrecisionExhausted
         If the rounding of a coordinate is not decided by 15872 bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import rounded_noise
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> len(rounded_noise(noise, grid=10))
+    2
+
+    Bytes of a seeded generator give a simulation, which is not private:
+
+    >>> rounded_noise(noise, 10, np.random.default_rng(0).bytes)
+    [2810, 2860]
     """
     return RoundedNoise(noise, grid).draw(entropy)
 
@@ -205,6 +271,15 @@ def public_grid(noise: Noise) -> int:
     ------
     ValueError
         If all standard deviations are 0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import public_grid
+    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=1.0))
+    10
+    >>> public_grid(gd.noise.LaplaceNoise(dimension=2, scale=5000.0))
+    0
     """
     variances = np.asarray(noise.variances())
     moving = variances[variances > 0]
@@ -225,5 +300,11 @@ def grid_for(deviation: float) -> int:
     -------
     int
         k.
+
+    Examples
+    --------
+    >>> from geomdp.noise.exact import grid_for
+    >>> grid_for(1.0), grid_for(10.0), grid_for(10_000.0)
+    (10, 7, 0)
     """
     return max(0, math.ceil(-math.log2(SHARE * deviation)))

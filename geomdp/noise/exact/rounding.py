@@ -24,7 +24,25 @@ _HALF = arb(0.5)
 
 
 class PrecisionExhausted(ArithmeticError):  # noqa: N818 (a name like BudgetExhausted)
-    """Raised if the rounding of a draw is not decided at the largest precision."""
+    """Raised if the rounding of a draw is not decided at the largest precision.
+
+    Examples
+    --------
+    >>> from geomdp.noise.exact import PrecisionExhausted, RoundedVector
+
+    This vector is the constant 1/2, but any number of bits shows only that it is near 1/2. So it is
+    never decided whether it is rounded to 0 or to 1.
+
+    >>> def one_half(draw):
+    ...     u = draw.uniform()
+    ...     return [u - u + 0.5]
+    ...
+    >>> try:
+    ...     RoundedVector(one_half, grid=0).draw()
+    ... except PrecisionExhausted as error:
+    ...     print(str(error).partition(":")[0])
+    the rounding of a draw is not decided by 15872 bits
+    """
 
     def __init__(self) -> None:
         super().__init__(

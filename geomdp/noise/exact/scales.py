@@ -27,6 +27,20 @@ def proved_gaussian_scale(squared: int, privacy: ZCDP | ApproxDP) -> float:
         Exact bound on the squared Euclidean change between neighbours, above 0.
     privacy : ZCDP or ApproxDP
         The guarantee. Its parameters stand for their exact values, dyadic rationals.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import proved_gaussian_scale
+    >>> sigma = proved_gaussian_scale(2, gd.ZCDP(0.25))
+    >>> round(sigma, 6)
+    2.0
+
+    The exact value of the float satisfies 2 rho sigma^2 >= 2:
+
+    >>> 2 * Fraction(0.25) * Fraction(sigma) ** 2 >= 2
+    True
     """
     scale = least = gaussian_scale(math.sqrt(squared), privacy)
     more = 2.0**-52
@@ -49,6 +63,13 @@ def proved_shortcut_scale(change: int, privacy: ApproxDP, steps: int) -> float:
 
     Laplace noise of scale b on each of `steps` numbers that change by at most `change` gives
     `privacy` (GEN-2b). ``ValueError`` for an epsilon above 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import proved_shortcut_scale
+    >>> round(proved_shortcut_scale(1, gd.ApproxDP(1.0, 1e-6), steps=10), 2)
+    33.25
     """
     check_privacy(privacy, ApproxDP)
     scale = change / shortcut_step_epsilon(privacy, steps)

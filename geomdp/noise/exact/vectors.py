@@ -39,6 +39,18 @@ def noise_vector(noise: Noise) -> Computable:
     ------
     NoExactPath
         If the noise, or a body that it uses, has no sampler in ball arithmetic.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.noise.exact import RoundedVector, noise_vector
+    >>> vector = noise_vector(gd.noise.LaplaceNoise(dimension=2, scale=1.0))
+
+    A simulation, with bytes from a seed:
+
+    >>> RoundedVector(vector, grid=10).draw(np.random.default_rng(0).bytes)
+    [2810, 2860]
     """
     raise NoExactPath(noise, "no sampler in ball arithmetic is written for it")
 
@@ -50,19 +62,55 @@ def _laplace(noise: LaplaceNoise) -> Computable:
 
 
 def gaussian_vector(dimension: int, scale: float) -> Computable:
-    """Independent Gaussian variables (dimension,) of standard deviation `scale`."""
+    """Independent Gaussian variables (dimension,) of standard deviation `scale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, gaussian_vector
+    >>> vector = gaussian_vector(dimension=4, scale=2.0)
+
+    A simulation, with bytes from a seed:
+
+    >>> RoundedVector(vector, grid=9).draw(np.random.default_rng(0).bytes)
+    [248, 941, 172, 1649]
+    """
     factor = arb(scale)
     return lambda draw: [factor * x for x in gaussians(dimension, draw)]
 
 
 def scaled_laplaces(scales: FloatArray) -> Computable:
-    """Independent Laplace variables (m,) with scales `scales` (m,)."""
+    """Independent Laplace variables (m,) with scales `scales` (m,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, scaled_laplaces
+    >>> vector = scaled_laplaces(np.array([1.0, 2.0, 4.0]))
+
+    A simulation, with bytes from a seed:
+
+    >>> RoundedVector(vector, grid=10).draw(np.random.default_rng(0).bytes)
+    [3739, -2260, -12712]
+    """
     factors = dyadic(scales)
     return lambda draw: [b * x for b, x in zip(factors, laplaces(len(factors), draw), strict=True)]
 
 
 def scaled_gaussians(deviations: FloatArray) -> Computable:
-    """Independent Gaussian variables (m,) with standard deviations `deviations` (m,)."""
+    """Independent Gaussian variables (m,) with standard deviations `deviations` (m,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.noise.exact import RoundedVector, scaled_gaussians
+    >>> vector = scaled_gaussians(np.array([1.0, 100.0]))
+
+    A simulation, with bytes from a seed:
+
+    >>> RoundedVector(vector, grid=10).draw(np.random.default_rng(0).bytes)
+    [965, -12060]
+    """
     factors = dyadic(deviations)
     return lambda draw: [s * x for s, x in zip(factors, gaussians(len(factors), draw), strict=True)]
 
