@@ -60,6 +60,19 @@ def animate_walk(
         If `body` is not planar, or `start` lies outside.
     MissingOracle
         If the body has no membership or chords, or cannot be drawn.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> animation = gd.plotting.animate_walk(gd.bodies.Ball(2), [0.0, 0.0], steps=10, rng=0)
+    >>> len(list(animation.new_frame_seq()))
+    11
+
+    Drawing the figure shows the first frame:
+
+    >>> plt.gcf().canvas.draw()
+    >>> plt.close("all")
     """
     from matplotlib.animation import FuncAnimation
 
@@ -114,6 +127,20 @@ def animate_projection(
     ------
     ValueError
         If `body` is not planar, or `truth` lies outside.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> disc = gd.bodies.Ball(2)
+    >>> animation = gd.plotting.animate_projection(disc, [0.5, 0.0], [2.0, 1.0], frames=20)
+    >>> len(list(animation.new_frame_seq()))
+    20
+
+    Drawing the figure shows the first frame:
+
+    >>> plt.gcf().canvas.draw()
+    >>> plt.close("all")
     """
     from matplotlib.animation import FuncAnimation
 

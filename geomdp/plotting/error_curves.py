@@ -48,6 +48,16 @@ class ErrorCurve:
         A table as from `geomdp.advice.error_table`.
     figure : Figure
         The figure, drawn from `table` alone.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Histogram(3)
+    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.PureDP(1.0), exact_only=True)
+    >>> sorted(curve.table["quantity"].unique())
+    ['excluded', 'predicted']
+    >>> curve.table["n"].max().item()
+    1000
     """
 
     table: pd.DataFrame
@@ -137,6 +147,17 @@ def error_curve(
     Privacy: without `records`, the result depends on public arguments only. With `records`, the
     measured errors are not private, although the mechanisms are: no noise is added to the errors,
     and no ledger pays for them. Publish them only if the records are public.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> W = gd.workloads.Histogram(3)
+    >>> curve = gd.plotting.error_curve(W, ns=[100, 1000], privacy=gd.PureDP(1.0), exact_only=True)
+    >>> curve.figure.axes[0].get_xlabel()
+    'number of records $n$'
+    >>> laplace = curve.table[curve.table["curve"] == "Laplace"]
+    >>> laplace[["n", "rmse"]].round(4).to_numpy().tolist()
+    [[100.0, 0.0283], [1000.0, 0.0028]]
     """
     table = error_table(
         workload,

@@ -60,6 +60,14 @@ def level_body(noise: Noise, share: float) -> Body | None:
     For K-norm noise Z, epsilon times the gauge of Z has a Gamma(r) law, where r is the dimension of
     K (SAM-1). For Laplace noise in R^m, the l1 norm over the scale has a Gamma(m) law. For Gaussian
     noise, the Euclidean norm over the scale has a chi law.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> half = gd.plotting.level_body(noise, share=0.5)
+    >>> type(half).__name__, round(half.radius(), 4)
+    ('CrossPolytope', 1.6783)
     """
     del noise
     _checked_share(share)
@@ -134,6 +142,17 @@ def draw_noise(
     ValueError
         For no shares or shares out of range, for rows that are missing or have another shape, for a
         `centre` of another shape, or for axes that do not fit.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> noise = gd.noise.LaplaceNoise(dimension=2, scale=1.0)
+    >>> artists = gd.plotting.draw_noise(noise, ax, shares=(0.5, 0.9))
+    >>> [type(artist).__name__ for artist in artists]
+    ['LineCollection', 'LineCollection']
+    >>> plt.close(figure)
     """
     levels = sorted(_checked_share(share) for share in shares)
     if not levels:

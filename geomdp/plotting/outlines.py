@@ -35,6 +35,15 @@ class Outline:
         if the hull is flat.
     edges : (E, 2) array of int
         Edges of a solid at which its surface bends by more than 15 degrees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cube = gd.bodies.Box.centred([1.0, 1.0, 1.0])
+    >>> outline = gd.plotting.shadow_outline(cube, np.eye(3))
+    >>> outline.points.shape, len(outline.triangles), len(outline.edges)
+    ((8, 3), 12, 12)
     """
 
     points: FloatArray
@@ -67,6 +76,18 @@ def shadow_outline(body: Body, rows: FloatArray) -> Outline:
     ------
     MissingOracle
         If the body has no support function and lists no vertices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> cube = gd.bodies.Box.centred([1.0, 1.0, 1.0])
+    >>> rows = np.array([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[2.0], [6.0]])
+    >>> hexagon = gd.plotting.shadow_outline(cube, rows)
+    >>> len(hexagon.points), hexagon.triangles.shape
+    (6, (0, 3))
+    >>> np.linalg.norm(hexagon.points, axis=1).round(4).tolist()
+    [1.633, 1.633, 1.633, 1.633, 1.633, 1.633]
     """
     if body.implements(Body.vertex_list) and len(body.vertex_list()) <= MAX_VERTICES:
         return hull_of(body.vertex_list() @ rows.T)
@@ -89,6 +110,15 @@ def slice_outline(body: Body, centre: FloatArray, rows: FloatArray) -> Outline:
         If `centre` is not in K.
     MissingOracle
         If the body has no membership or no chords.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> ball = gd.bodies.Ball(3)
+    >>> circle = gd.plotting.slice_outline(ball, np.array([0.0, 0.0, 0.6]), np.eye(3)[:2])
+    >>> np.linalg.norm(circle.points, axis=1).round(6).max().item()
+    0.8
     """
     if not body.contains(centre[None])[0]:
         raise ValueError("centre must lie in the body, got a point outside")

@@ -65,12 +65,15 @@ def draw(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
+    >>> import matplotlib.pyplot as plt
     >>> import geomdp as gd
-    >>> artists = gd.plotting.draw(gd.bodies.CrossPolytope(2))
-    >>> artists[0].axes.get_aspect()
+    >>> figure, ax = plt.subplots()
+    >>> artists = gd.plotting.draw(gd.bodies.CrossPolytope(2), ax, label="l1 ball")
+    >>> [type(artist).__name__ for artist in artists]
+    ['Polygon']
+    >>> ax.get_aspect()
     1.0
+    >>> plt.close(figure)
     """
     m, r = body.dimension, body.effective_dimension
     if m in (2, 3):
@@ -118,6 +121,18 @@ def draw_shadow(
         For rows of another shape, or axes that do not fit.
     MissingOracle
         If the body has no support function and lists no vertices.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> rows = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    >>> (polygon,) = gd.plotting.draw_shadow(gd.bodies.CrossPolytope(4), rows, ax)
+    >>> sorted({tuple(corner) for corner in polygon.get_xy().round(6).tolist()})
+    [(-1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (1.0, 0.0)]
+    >>> plt.close(figure)
     """
     rows = _picture_rows(rows, body)
     ax = axes_of(len(rows), ax)
@@ -160,6 +175,18 @@ def draw_slice(
         For rows of another shape, a `centre` outside of K, or axes that do not fit.
     MissingOracle
         If the body has no membership or no chords.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> rows = np.eye(3)[:2]
+    >>> (polygon,) = gd.plotting.draw_slice(gd.bodies.Ball(3), [0.0, 0.0, 0.6], rows, ax)
+    >>> round(float(np.abs(polygon.get_xy()).max()), 6)
+    0.8
+    >>> plt.close(figure)
     """
     rows = _picture_rows(rows, body)
     found = slice_outline(body, vector(centre, body.dimension, "centre"), rows)

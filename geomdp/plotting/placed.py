@@ -57,6 +57,20 @@ def draw_projection(
     ------
     ValueError
         For answers of another shape, a body of another dimension, or axes that do not fit.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> disc = gd.bodies.Ball(2)
+    >>> artists = gd.plotting.draw_projection(disc, [[3.0, 4.0], [0.1, 0.2]], ax)
+    >>> answers, nearest = artists[:2]
+    >>> nearest.get_xydata().round(6).tolist()
+    [[0.6, 0.8], [0.1, 0.2]]
+    >>> len(artists)
+    4
+    >>> plt.close(figure)
     """
     points = batch(np.asarray(answers, dtype=np.float64), body.dimension, "answers")
     ax = axes_of(_planar_or_spatial(body), ax)
@@ -103,6 +117,20 @@ def draw_hyperplane(
     ------
     ValueError
         For a halfspace of another dimension, or axes in space.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> disc = gd.bodies.Ball(2)
+    >>> artists = gd.plotting.draw(disc, ax)
+    >>> separator = disc.separate(np.array([1.5, 1.0]))
+    >>> (line,) = gd.plotting.draw_hyperplane(separator, ax, label="separates")
+    >>> line.get_label()
+    'separates'
+    >>> plt.close(figure)
     """
     normal = finite_array(halfspace.normal, "normal", ndim=1)
     if len(normal) != 2:
@@ -144,6 +172,20 @@ def draw_path(
     ------
     ValueError
         For points of another shape.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> import geomdp as gd
+    >>> from geomdp.geometry import sampling
+    >>> disc, rng = gd.bodies.Ball(2), np.random.default_rng(0)
+    >>> chains = sampling.run_chains(sampling.HitAndRun(), disc, np.zeros((1, 2)), rng, draws=20)
+    >>> figure, ax = plt.subplots()
+    >>> path, start = gd.plotting.draw_path(chains.draws[0], ax)
+    >>> path.get_xydata().shape, start.get_xydata().shape
+    ((20, 2), (1, 2))
+    >>> plt.close(figure)
     """
     path = finite_array(points, "points", ndim=2)
     if len(path) == 0 or path.shape[1] not in (2, 3):
@@ -190,6 +232,16 @@ def draw_packing(
     ------
     ValueError
         For centres of another shape, a radius that is not above 0, or axes that do not fit.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> import geomdp as gd
+    >>> figure, ax = plt.subplots()
+    >>> artists = gd.plotting.draw_packing([[0.0, 0.0], [2.0, 0.0], [1.0, 1.8]], 1.0, ax)
+    >>> [type(artist).__name__ for artist in artists]
+    ['Circle', 'Circle', 'Circle', 'Line2D']
+    >>> plt.close(figure)
     """
     from matplotlib.patches import Circle
 
