@@ -31,6 +31,15 @@ def chosen_columns(
     ValueError
         If a column is unknown, given twice or of the other kind (the message names it), or if the
         schema has no column of this kind.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
+    >>> gd.tabulation.chosen_columns(schema, None)
+    {'sex': ('female', 'male'), 'smokes': ('false', 'true')}
+    >>> gd.tabulation.chosen_columns(schema, ["sex"])
+    {'sex': ('female', 'male')}
     """
     sort, other = ("real", "discrete") if real else ("discrete", "real")
     labels = schema.labels

@@ -47,7 +47,14 @@ LARGEST_TOLERANCE = 1e-6
 
 
 class Form(enum.StrEnum):
-    """What is known of the answers of a release; each value says it in words."""
+    """What is known of the answers of a release; each value says it in words.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.tabulation.Form.NON_NEGATIVE)
+    no cell is negative; tables may disagree
+    """
 
     NOISY = "additive: unbiased; nothing is moved, so shares may be negative and tables disagree"
     ATTAINABLE = "consistent: moved to the nearest answers that records can have"

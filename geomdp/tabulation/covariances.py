@@ -36,6 +36,22 @@ class CovarianceTable:
     predicted_rmse : Prediction
         Bound on the error per entry for columns mapped to [-1, 1] / sqrt(d), before the matrix is
         scaled back to the units of the columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> frame = pd.DataFrame({"a": [0.0, 20.0, 40.0], "b": [1.0, 0.5, 0.0]})
+    >>> columns = [gd.data.RealColumn("a", (0, 100)), gd.data.RealColumn("b", (0, 1))]
+    >>> schema = gd.data.Schema(columns)
+
+    A seed makes this a simulation, which has no guarantee:
+
+    >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(1.0), rng=0)
+    >>> result.frame.shape, result.frame.columns.tolist()
+    ((2, 2), ['a', 'b'])
+    >>> str(result.guarantee).split(";")[0]
+    'seeded: no privacy claim'
     """
 
     frame: pd.DataFrame
@@ -106,6 +122,24 @@ def covariance(
     -----
     Privacy: the guarantee is that of `geomdp.mechanisms.Covariance`. To scale the matrix back is
     post-processing, because the bounds are public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> x = np.random.default_rng(0).uniform(0, 100, 20_000)
+    >>> frame = pd.DataFrame({"a": x, "b": 100 - x})
+    >>> bounds = (0, 100)
+    >>> schema = gd.data.Schema([gd.data.RealColumn("a", bounds), gd.data.RealColumn("b", bounds)])
+
+    A seed makes this a simulation, which has no guarantee:
+
+    >>> result = gd.tabulation.covariance(frame, schema, privacy=gd.PureDP(2.0), rng=0)
+    >>> result.frame.round(-1)
+           a      b
+    a  830.0 -830.0
+    b -830.0  830.0
     """
     import pandas as pd
 

@@ -50,6 +50,16 @@ def task_of(
     ValueError
         For a wrong specification, column or weight, for several entries that are not all tables, or
         for too many queries. The message names it.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool, "old": bool})
+    >>> task = gd.tabulation.task_of(schema, ["marginals:1", ("sex", "smokes")], weights=[1.0, 2.0])
+    >>> task.row
+    ('queries', '10: 3 1-way tables of 3 columns (weight 1); the table sex x smokes (weight 2)')
+    >>> task.labels[-2:]
+    ['sex=male,smokes=false', 'sex=male,smokes=true']
     """
     if not asked:
         raise ValueError("workload must be at least 1 specification or table, got 0")

@@ -46,6 +46,26 @@ class Tabulation:
         What is true of the answers, such as that no cell is negative.
     integers : bool
         Whether answers are whole counts, divided by n.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
+    >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
+    >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
+
+    A seed makes this a simulation, which has no guarantee:
+
+    >>> result = gd.release(frame, schema, "marginals:1", epsilon=1.0, rng=0)
+    >>> result.statement
+    'consistent: no cell is negative, each table adds up, tables agree'
+    >>> result.to_frame()[["table", "answer", "standard_error", "low", "high"]].round(3)
+        table  answer  standard_error    low   high
+    0     sex   0.504           0.005  0.494  0.514
+    1     sex   0.496           0.005  0.486  0.506
+    2  smokes   0.744           0.005  0.734  0.754
+    3  smokes   0.256           0.005  0.246  0.266
     """
 
     released: Release

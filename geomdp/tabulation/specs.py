@@ -46,6 +46,13 @@ class Table:
         The columns of the table.
     levels : tuple of tuple of str
         The labels of the levels of each of these columns.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> table = gd.tabulation.Table(("sex", "smokes"), (("female", "male"), ("no", "yes")))
+    >>> table.n_cells
+    4
     """
 
     columns: tuple[str, ...]
@@ -75,6 +82,16 @@ class Task:
         The tables whose cells are the queries, in order; empty if the queries are not cells.
     weights : (m,) array, optional
         The factor of each query in the workload; by default 1.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
+    >>> task = gd.tabulation.parse_workload("marginals:1", columns)
+    >>> task.row
+    ('queries', '4: 2 1-way tables of 2 columns')
+    >>> task.labels
+    ['sex=female', 'sex=male', 'smokes=no', 'smokes=yes']
     """
 
     workload: Workload
@@ -98,7 +115,16 @@ class Task:
 
 @dataclass(frozen=True)
 class WorkloadKind:
-    """One row of the table of specifications."""
+    """One row of the table of specifications.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> [kind.usage for kind in gd.tabulation.WORKLOAD_KINDS][:2]
+    ['marginals:K', 'histogram']
+    >>> [kind.name for kind in gd.tabulation.WORKLOAD_KINDS if kind.real]
+    ['second-moments']
+    """
 
     name: str
     argument: str
@@ -113,7 +139,14 @@ class WorkloadKind:
 
 
 def takes_reals(spec: str) -> bool:
-    """Whether a specification is about real columns; False for an unknown one."""
+    """Whether a specification is about real columns; False for an unknown one.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> gd.tabulation.takes_reals("marginals:2"), gd.tabulation.takes_reals("second-moments")
+    (False, True)
+    """
     name = spec.partition(":")[0]
     return any(kind.real for kind in WORKLOAD_KINDS if kind.name == name)
 
@@ -125,6 +158,16 @@ def parse_workload(spec: str, columns: ColumnLabels) -> Task:
     ------
     ValueError
         For a wrong `spec` or column. The message names it and says what would be right.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> columns = {"sex": ["female", "male"], "smokes": ["no", "yes"]}
+    >>> task = gd.tabulation.parse_workload("histogram", columns)
+    >>> task.workload
+    Histogram(N=4)
+    >>> task.labels[0]
+    'sex=female,smokes=no'
     """
     name, colon, argument = spec.partition(":")
     kind = next((kind for kind in WORKLOAD_KINDS if kind.name == name), None)

@@ -113,6 +113,28 @@ def release(
     Privacy: the guarantee of the mechanism, in `Tabulation.guarantee`. The choice of the mechanism
     depends on the schema, the workload, n and `privacy` alone, and consistency is computed from the
     noisy answers alone.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import geomdp as gd
+    >>> schema = gd.data.Schema.from_dict({"sex": ["female", "male"], "smokes": bool})
+    >>> sexes, smokes = ["female", "male"] * 200, [True] * 100 + [False] * 300
+    >>> frame = pd.DataFrame({"sex": sexes, "smokes": smokes})
+
+    Without a seed, a release has a guarantee, and its numbers differ from call to call:
+
+    >>> private = gd.release(frame, schema, "marginals:2", epsilon=1.0)
+    >>> str(private.guarantee).split(";")[0]
+    '1-DP, replace-one'
+
+    With a seed it is a simulation without a guarantee:
+
+    >>> simulated = gd.release(frame, schema, "marginals:2", epsilon=1.0, rng=0)
+    >>> str(simulated.guarantee).split(";")[0]
+    'seeded: no privacy claim'
+    >>> simulated.tables["sex", "smokes"].round(2).to_dict()
+    {'false': {'female': 0.37, 'male': 0.37}, 'true': {'female': 0.12, 'male': 0.13}}
     """
     asked = [workload] if isinstance(workload, str) else list(workload)
     task = task_of(schema, asked, columns=columns, weights=weights)
