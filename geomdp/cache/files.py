@@ -44,6 +44,21 @@ class CacheFiles:
         Where the files are. The folder is created at the first write.
     limit : float
         Largest total size of all files in bytes. With 0, nothing is read or written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from geomdp.cache import CacheFiles
+    >>> with TemporaryDirectory() as folder:
+    ...     files = CacheFiles(Path(folder), limit=1e6)
+    ...     files.write("squares", np.array([1.0, 4.0, 9.0]))
+    ...     print(files.read("squares", shape=(3,)), files.read("cubes", shape=(3,)))
+    ...     print(files.clear())
+    ...
+    [1. 4. 9.] None
+    1
     """
 
     folder: Path

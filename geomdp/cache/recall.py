@@ -51,6 +51,16 @@ def recalled(
     -------
     array of the given shape
         The stored array or the computed one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geomdp.cache import recalled
+    >>> def squares():
+    ...     return np.arange(4.0) ** 2
+    ...
+    >>> recalled("example-squares", inputs=(4,), shape=(4,), compute=squares, least=0.0).tolist()
+    [0.0, 1.0, 4.0, 9.0]
     """
     files = CacheFiles.of_user()
     name = f"{kind}-{_digest(inputs)}"
