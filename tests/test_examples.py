@@ -1,0 +1,102 @@
+"""Examples in docstrings: every public class and function has one, and each prints what it says.
+
+To run those of one package: ``pytest tests/test_examples.py -k bodies``.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import geomdp
+
+#: Public classes that have no example, and why.
+WITHOUT_EXAMPLE = {
+    "audit.AdditiveNoise": "a protocol: `audit_noise` shows an object that satisfies it",
+    "mechanisms.strategies.CellNoise": "a protocol: `LaplaceCells` and `SimplexCells` satisfy it",
+    "mechanisms.strategies.Strategy": "a protocol: `Tree` and `Haar` satisfy it",
+    "mechanisms.interactive.updates.Hypothesis": "a protocol: the results of the rules satisfy it",
+    "mechanisms.interactive.updates.UpdateRule": "a protocol: `Perceptron` and others satisfy it",
+}
+
+#: How arrays are printed: the defaults of numpy, whatever the user has set.
+ARRAYS = {
+    "precision": 8,
+    "threshold": 1000,
+    "edgeitems": 3,
+    "linewidth": 75,
+    "suppress": False,
+    "nanstr": "nan",
+    "infstr": "inf",
+    "sign": "-",
+    "formatter": None,
+    "floatmode": "maxprec",
+    "legacy": False,
+}
+#: How tables are printed, which otherwise depends on the terminal.
+TABLES = ("display.width", 80, "display.max_columns", 20, "display.max_rows", 60)
+
+
+def _public_objects() -> dict[str, object]:
+    """Exported classes and functions, under the first package below `geomdp` that exports each."""
+    found: dict[str, object] = {}
+    walked = pkgutil.walk_packages(geomdp.__path__, "geomdp.")
+    for package in [*(entry.name for entry in walked if entry.ispkg), "geomdp"]:
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            exported = getattr(module, name)
+            is_code = inspect.isroutine(exported) or inspect.isclass(exported)
+            if is_code and not any(exported is other for other in found.values()):
+                found[f"{package}.{name}".removeprefix("geomdp.")] = exported
+    return found
+
+
+PUBLIC = _public_objects()
+
+
+@contextmanager
+def _default_settings() -> Iterator[None]:
+    """Printing as by default; figures and settings of Matplotlib end with the example."""
+    with np.printoptions(**ARRAYS), pd.option_context(*TABLES), mpl.rc_context():
+        yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", list(PUBLIC))
+def test_the_example_prints_what_it_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every example imports what it needs, and writes files into a folder of its own.
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    tests = doctest.DocTestFinder().find(PUBLIC[name], name, globs={})
+    runner = doctest.DocTestRunner(verbose=False)
+    differences: list[str] = []
+    for test in tests:
+        assert not any(example.options for example in test.examples), "no directives in examples"
+        with _default_settings():
+            runner.run(test, out=differences.append)
+    assert not differences, "".join(differences)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in WITHOUT_EXAMPLE])
+def test_there_is_an_example(name: str) -> None:
+    own = PUBLIC[name].__doc__ or ""
+    assert "Examples\n" in own, f"{name} has no Examples section"
+    assert doctest.DocTestParser().get_examples(own), f"{name} has an empty Examples section"
+
+
+@pytest.mark.parametrize("name", list(WITHOUT_EXAMPLE))
+def test_what_is_excused_exists_and_has_no_example(name: str) -> None:
+    assert ">>>" not in (PUBLIC[name].__doc__ or "")
