@@ -26,6 +26,14 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
     `sensitivity` is Delta_1. The density is e^(-|x|/b) / (2b), the variance 2 b^2. The quotient is
     rounded up, so that epsilon b >= Delta_1 holds for the float64 values in exact arithmetic.
     Dwork-Roth 2014, Theorem 3.6; formula sheet GEN-3.
+
+    Examples
+    --------
+    A record that is replaced changes two of the three counts by 1:
+
+    >>> import geomdp as gd
+    >>> gd.privacy.laplace_scale(2.0, gd.PureDP(0.5))
+    4.0
     """
     check_privacy(privacy, PureDP)
     sensitivity = positive(sensitivity, "sensitivity")
@@ -37,9 +45,18 @@ def laplace_scale(sensitivity: float, privacy: PureDP) -> float:
 def gaussian_scale(sensitivity: float, privacy: ZCDP | ApproxDP) -> float:
     """Smallest standard deviation of Gaussian noise that gives the guarantee.
 
-    Calls `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for `ApproxDP`. Noise
-    N(0, sigma^2 I) with a smaller sigma does not give the guarantee. `sensitivity` is Delta_2.
-    ``ValueError`` for `PureDP`, which Gaussian noise never gives. Formula sheet JL-GAUSS.
+    The function calls `zcdp_gaussian_scale` for `ZCDP` and `analytic_gaussian_scale` for
+    `ApproxDP`. Noise N(0, sigma^2 I) with a smaller sigma does not give the guarantee.
+    `sensitivity` is Delta_2. ``ValueError`` for `PureDP`, because Gaussian noise is never purely
+    private. Formula sheet JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.gaussian_scale(1.0, gd.ZCDP(0.5)), 3)
+    1.0
+    >>> round(gd.privacy.gaussian_scale(1.0, gd.ApproxDP(1.0, 1e-6)), 3)
+    4.225
     """
     match privacy:
         case ZCDP():
@@ -56,6 +73,12 @@ def zcdp_gaussian_scale(sensitivity: float, privacy: ZCDP) -> float:
     `sensitivity` is Delta_2. The quotient is rounded up, so that 2 rho sigma^2 >= Delta_2^2 holds
     for the float64 values in exact arithmetic; it is above the exact value by a few units in the
     last place at most. Bun-Steinke 2016, Proposition 1.6; formula sheet GEN-2, JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.zcdp_gaussian_scale(1.0, gd.ZCDP(0.02)), 3)
+    5.0
     """
     check_privacy(privacy, ZCDP)
     sensitivity = positive(sensitivity, "sensitivity")
@@ -73,14 +96,24 @@ def analytic_gaussian_scale(sensitivity: float, privacy: ApproxDP) -> float:
 
     Notes
     -----
-    The equation is solved by bisection in a = theta/2 - epsilon/theta, theta = Delta_2 / sigma,
-    with about 60 evaluations. The lower end has Phi(a) = delta: the formula of `gaussian_delta`
-    shows that the noise then has a delta of at most Phi(a). The upper end has Phi(a) = 3/4: the
-    noise then has a delta of at least Phi(a) - Phi(-a) = 1/2, and `ApproxDP` has delta < 1/2.
+    The equation is solved by bisection in a = theta/2 - epsilon/theta, where
+    theta = Delta_2 / sigma, with about 60 evaluations. At the lower end Phi(a) = delta: by the
+    formula of `gaussian_delta`, the noise there has a delta of at most Phi(a). At the upper end
+    Phi(a) = 3/4: the noise there has a delta of at least Phi(a) - Phi(-a) = 1/2, which is above the
+    delta of `privacy`, since `ApproxDP` requires delta < 1/2.
 
     References
     ----------
     Balle-Wang 2018, Theorem 8; formula sheet JL-GAUSS.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sigma = gd.privacy.analytic_gaussian_scale(1.0, gd.ApproxDP(1.0, 1e-6))
+    >>> round(sigma, 3)
+    4.225
+    >>> gd.privacy.gaussian_delta(1.0, sigma, epsilon=1.0) <= 1e-6
+    True
     """
     check_privacy(privacy, ApproxDP)
     sensitivity, epsilon = positive(sensitivity, "sensitivity"), privacy.epsilon
@@ -103,6 +136,16 @@ def gaussian_delta(sensitivity: float, scale: float, epsilon: float) -> float:
     theta = Delta_2 / sigma, `sensitivity` is Delta_2, and `scale` is the standard deviation sigma
     of every coordinate. ``ValueError`` for an argument that is not finite and above 0. Balle-Wang
     2018, Theorem 8; formula sheet JL-GAUSS.
+
+    Examples
+    --------
+    More noise, or a larger epsilon, leaves a smaller delta:
+
+    >>> import geomdp as gd
+    >>> [float(f"{gd.privacy.gaussian_delta(1.0, scale, 1.0):.2g}") for scale in (1.0, 2.0, 4.0)]
+    [0.13, 0.0068, 2.9e-06]
+    >>> float(f"{gd.privacy.gaussian_delta(1.0, 1.0, epsilon=3.0):.2g}")
+    0.0015
     """
     theta = positive(sensitivity, "sensitivity") / positive(scale, "scale")
     epsilon, theta = positive(epsilon, "epsilon"), positive(theta, "sensitivity / scale")
@@ -125,11 +168,11 @@ def _theta(a: float, epsilon: float) -> float:
 def _log_delta(a: float, epsilon: float) -> float:
     """ln delta of Gaussian noise, with full relative precision in delta.
 
-    With b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta, e^epsilon phi(b) = phi(a), so
-    delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), R(x) = Phi(-x) / phi(x), and
-    b + a = theta. For theta >= 1 the difference Phi(a) - e^epsilon Phi(-b) loses at most two digits
-    to cancellation if -a <= 39; for larger -a, delta underflows in float64. For theta < 1 the
-    difference R(-a) - R(b) is computed as an integral without cancellation.
+    Let b = sqrt(a^2 + 2 epsilon) = theta/2 + epsilon/theta. Then b + a = theta and
+    e^epsilon phi(b) = phi(a), so delta = Phi(a) - e^epsilon Phi(-b) = phi(a) (R(-a) - R(b)), where
+    R(x) = Phi(-x) / phi(x). For theta >= 1 and -a <= 39, the difference Phi(a) - e^epsilon Phi(-b)
+    loses at most two digits to cancellation; for larger -a, delta underflows in float64. For
+    theta < 1, the difference R(-a) - R(b) is computed as an integral without cancellation.
     """
     theta, b = _theta(a, epsilon), math.hypot(a, math.sqrt(2) * math.sqrt(epsilon))
     if theta < 1:

@@ -1,4 +1,4 @@
-"""Composition: the privacy cost of several steps, and the largest step within a total (GEN-2)."""
+"""Composition: the cost of several steps together, and the largest step for a total (GEN-2)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ def basic_composition(parts: Sequence[Privacy]) -> Privacy:
     and privacy parameters are fixed beforehand. ``ValueError`` for no steps, for a mix of zCDP with
     other definitions (convert first), and for a total delta of 1/2 or more. Dwork-Roth 2014,
     Theorem 3.16; Bun-Steinke 2016, Lemma 1.7; formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.basic_composition([gd.PureDP(0.5), gd.PureDP(0.25)]))
+    0.75-DP
+    >>> print(gd.privacy.basic_composition([gd.PureDP(0.5), gd.ApproxDP(0.25, 1e-6)]))
+    (0.75, 1e-06)-DP
+    >>> print(gd.privacy.basic_composition([gd.ZCDP(0.25), gd.ZCDP(0.5)]))
+    0.75-zCDP
     """
     if not parts:
         raise ValueError("parts must hold at least 1 step, got 0")
@@ -54,6 +64,16 @@ def group_privacy(privacy: Privacy, size: int) -> Privacy:
     becomes k^2 rho. ``ValueError`` for a delta of 1/2 or more, which promises nothing. Dwork-Roth
     2014, Theorem 2.2; Vadhan 2017, Lemma 2.2; Bun-Steinke 2016, Proposition 1.9; formula sheet
     GEN-2.
+
+    Examples
+    --------
+    A family of three, each with one record:
+
+    >>> import geomdp as gd
+    >>> print(gd.privacy.group_privacy(gd.PureDP(0.5), size=3))
+    1.5-DP
+    >>> print(gd.privacy.group_privacy(gd.ZCDP(0.5), size=3))
+    4.5-zCDP
     """
     size = whole(size, "size")
     check_privacy(privacy)
@@ -74,10 +94,19 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
     epsilon = sqrt(2 T ln(1/delta')) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1),
     delta = T delta_0 + delta',
 
-    where `steps` is T, at least 1, and `slack_delta` is delta', 0 < delta' < 1/2: the increase of
-    delta that buys the smaller epsilon. For few steps or a large epsilon_0, `basic_composition`
-    gives a smaller epsilon. ``ValueError`` for a parameter out of range, a total delta of 1/2 or
-    more, or an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+    where `steps` is T, at least 1, and `slack_delta` is delta', 0 < delta' < 1/2. The larger
+    delta', the smaller epsilon. For few steps or a large epsilon_0, `basic_composition` gives a
+    smaller epsilon. ``ValueError`` for a parameter out of range, a total delta of 1/2 or more, or
+    an epsilon that overflows float64. Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a.
+
+    Examples
+    --------
+    A thousand steps with epsilon 0.01 each, whose epsilons add up to 10:
+
+    >>> import geomdp as gd
+    >>> total = gd.privacy.advanced_composition(gd.PureDP(0.01), steps=1000, slack_delta=1e-6)
+    >>> round(total.epsilon, 3), total.delta
+    (1.763, 1e-06)
     """
     steps, slack_delta = whole(steps, "steps"), below_half(slack_delta, "slack_delta")
     check_privacy(step, PureDP, ApproxDP, name="step")
@@ -89,12 +118,22 @@ def advanced_composition(step: PureDP | ApproxDP, steps: int, slack_delta: float
 def largest_step_epsilon(total: ApproxDP, steps: int) -> float:
     """Largest epsilon_0 of each of T adaptive pure steps that advanced composition allows.
 
-    Solves sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection,
-    rounded down, so that `advanced_composition` of the result, with `slack_delta` = delta, is never
-    above `total`, which is (epsilon, delta). `steps` is T. Unlike `shortcut_step_epsilon`, this
-    function has no limit on epsilon. Basic composition allows steps of epsilon / T, which is larger
-    for T <= 2 ln(1/delta). Dwork-Roth 2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library
-    rule).
+    `total` is (epsilon, delta) and `steps` is T. The function solves
+    sqrt(2 T ln(1/delta)) epsilon_0 + T epsilon_0 (e^epsilon_0 - 1) = epsilon by bisection and
+    rounds down. So `advanced_composition` of T such steps, with `slack_delta` = delta, never costs
+    more than `total`. Unlike `shortcut_step_epsilon`, this function has no limit on epsilon. Basic
+    composition allows steps of epsilon / T, which is larger for T <= 2 ln(1/delta). Dwork-Roth
+    2014, Theorem 3.20; formula sheet GEN-2a, GEN-2b (library rule).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> total = gd.ApproxDP(1.0, 1e-6)
+    >>> step = gd.privacy.largest_step_epsilon(total, steps=1000)
+    >>> round(step, 5)
+    0.00581
+    >>> gd.privacy.advanced_composition(gd.PureDP(step), 1000, slack_delta=1e-6).epsilon <= 1.0
+    True
     """
     steps = whole(steps, "steps")
     check_privacy(total, ApproxDP, name="total")
@@ -117,12 +156,21 @@ def shortcut_step_epsilon(total: ApproxDP, steps: int) -> float:
     composition if T epsilon_0 (e^epsilon_0 - 1) <= epsilon / 2, which holds for epsilon <= 1 and
     delta <= 1/2 but not in general (DISC-5). ``ValueError`` for an epsilon above 1. Dwork-Roth
     2014, Corollary 3.21; formula sheet GEN-2b.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> total = gd.ApproxDP(1.0, 1e-6)
+    >>> round(gd.privacy.shortcut_step_epsilon(total, steps=1000), 5)
+    0.00301
+    >>> round(gd.privacy.largest_step_epsilon(total, steps=1000), 5)
+    0.00581
     """
     steps = whole(steps, "steps")
     check_privacy(total, ApproxDP, name="total")
     if total.epsilon > 1:
         raise ValueError(f"epsilon must be at most 1 for the shortcut, got {total.epsilon!r}")
-    # 8 = 2 * 2^2: the first summand of GEN-2a gets half of epsilon, the second the other half.
+    # 8 = 2 * 2^2: the first summand of GEN-2a is epsilon / 2, and the second is at most that.
     return total.epsilon / math.sqrt(-8 * steps * math.log(total.delta))
 
 

@@ -22,6 +22,12 @@ def pure_to_zcdp(privacy: PureDP) -> ZCDP:
     """epsilon-DP implies (epsilon^2 / 2)-zCDP, for the same adjacency.
 
     Bun-Steinke 2016, Proposition 1.4; formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.pure_to_zcdp(gd.PureDP(1.0)))
+    0.5-zCDP
     """
     check_privacy(privacy, PureDP)
     return ZCDP(privacy.epsilon**2 / 2)
@@ -32,6 +38,13 @@ def zcdp_to_approx(privacy: ZCDP, delta: float) -> ApproxDP:
 
     ``ValueError`` for a `delta` outside 0 < delta < 1/2. Bun-Steinke 2016, Proposition 1.3; formula
     sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> privacy = gd.privacy.zcdp_to_approx(gd.ZCDP(0.1), delta=1e-6)
+    >>> round(privacy.epsilon, 3), privacy.delta
+    (2.451, 1e-06)
     """
     check_privacy(privacy, ZCDP)
     delta, rho = below_half(delta, "delta"), privacy.rho
@@ -43,24 +56,37 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
     epsilon = min over a > 1 of  a rho + ln((a - 1) / a) - (ln delta + ln a) / (a - 1),
 
-    never above that of `zcdp_to_approx`, for the same adjacency. A minimum below rho is returned as
-    rho: for delta of about sqrt(rho) or more the minimum may not be positive, and epsilon must be.
-    ``ValueError`` for a `delta` outside 0 < delta < 1/2.
+    This epsilon is never above that of `zcdp_to_approx`; the adjacency stays the same. If the
+    minimum is below rho, the function returns rho instead: for a delta of about sqrt(rho) or more
+    the minimum can be 0 or negative, and an epsilon must be positive. ``ValueError`` for a `delta`
+    outside 0 < delta < 1/2.
 
     Notes
     -----
-    Proof, for every order a > 1. Let Z be the privacy loss ln(P/Q) under P. The least delta for
-    epsilon is E max(0, 1 - e^(epsilon - Z)), and max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z)
-    with c = max over z of e^(-(a-1) z) (1 - e^(epsilon - z)), attained where
-    e^(epsilon - z) = (a - 1) / a; so c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the
-    definition of zCDP E e^((a-1) Z) <= e^((a-1) a rho), hence
-    delta <= e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1); solve for epsilon.
-    In t = a - 1 the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which increases. So
-    there is one minimum, at a t of at most sqrt(ln(1/delta) / rho). A rounded t is a valid order.
+    Proof that the bound holds for every order a > 1. Let Z be the privacy loss ln(P/Q) under P. The
+    least delta for epsilon is E max(0, 1 - e^(epsilon - Z)). Let c be the maximum over z of
+    e^(-(a-1) z) (1 - e^(epsilon - z)), so that max(0, 1 - e^(epsilon - z)) <= c e^((a-1) z) for all
+    z. The maximum is attained where e^(epsilon - z) = (a - 1) / a, which gives
+    c = e^(-(a-1) epsilon) (1 - 1/a)^a / (a - 1). By the definition of zCDP,
+    E e^((a-1) Z) <= e^((a-1) a rho). Hence the least delta is at most
+    e^((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a - 1). Set this equal to delta and solve for
+    epsilon.
+
+    The minimum: in t = a - 1 the derivative has the sign of rho t^2 + ln(1 + t) + ln delta, which
+    increases in t. So there is one minimum, at a t of at most sqrt(ln(1/delta) / rho). Rounding of
+    t does no harm, because the bound holds for every order.
 
     References
     ----------
     Canonne-Kamath-Steinke 2020, Corollary 13 (proved above); formula sheet GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> round(gd.privacy.zcdp_to_approx_optimal_order(gd.ZCDP(0.1), delta=1e-6).epsilon, 3)
+    2.142
+    >>> round(gd.privacy.zcdp_to_approx(gd.ZCDP(0.1), delta=1e-6).epsilon, 3)
+    2.451
     """
     check_privacy(privacy, ZCDP)
     delta = below_half(delta, "delta")
@@ -76,13 +102,21 @@ def zcdp_to_approx_optimal_order(privacy: ZCDP, delta: float) -> ApproxDP:
 
 
 def convert_adjacency(privacy: Privacy, source: Adjacency, target: Adjacency) -> Privacy:
-    """The guarantee under `target` that `privacy` under `source` implies, of the same kind.
+    """Return the guarantee under `target` that `privacy` under `source` implies.
 
-    Replacing a record is removing one and adding one, so a guarantee under add/remove implies
-    `group_privacy` for 2 under replace-one: epsilon becomes 2 epsilon. Nothing follows in the other
-    direction, because publishing the number of records costs nothing under replace-one and is not
-    private under add/remove. ``ValueError`` from replace-one to add/remove, or if the delta of the
-    group reaches 1/2. Formula sheet GEN-1, GEN-2.
+    Both are guarantees of the same definition. To replace a record is to remove one and add one, so
+    a guarantee under add/remove implies `group_privacy` of size 2 under replace-one: epsilon
+    becomes 2 epsilon. Nothing follows in the other direction, because publishing the number of
+    records costs nothing under replace-one and is not private under add/remove. ``ValueError`` for
+    a conversion from replace-one to add/remove, and if the delta of the group is 1/2 or more.
+    Formula sheet GEN-1, GEN-2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> add_remove, replace_one = gd.Adjacency.ADD_REMOVE, gd.Adjacency.REPLACE_ONE
+    >>> print(gd.privacy.convert_adjacency(gd.PureDP(0.5), add_remove, replace_one))
+    1-DP
     """
     check_privacy(privacy)
     if checked_adjacency(source) is checked_adjacency(target):

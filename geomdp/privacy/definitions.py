@@ -10,7 +10,20 @@ from geomdp._validation import positive, real_number
 
 
 class Adjacency(enum.Enum):
-    """Which pairs of data sets are neighbours (GEN-1)."""
+    """Which pairs of data sets are neighbours (GEN-1).
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.Adjacency.REPLACE_ONE, gd.Adjacency("add/remove"))
+    Adjacency.REPLACE_ONE Adjacency.ADD_REMOVE
+
+    By default, mechanisms hide the value of a record, and the number of records is public:
+
+    >>> workload = gd.workloads.Histogram(3)
+    >>> gd.mechanisms.Laplace(workload, n=100, privacy=gd.PureDP(1.0)).guarantee.adjacency
+    Adjacency.REPLACE_ONE
+    """
 
     #: Replace one record; the number of records n is public.
     REPLACE_ONE = "replace-one"
@@ -53,6 +66,15 @@ class PureDP(Definition):
     ----------
     epsilon : float
         Privacy loss, finite and above 0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> privacy = gd.PureDP(0.5)
+    >>> print(privacy)
+    0.5-DP
+    >>> privacy.parameters()
+    {'epsilon': 0.5}
     """
 
     epsilon: float
@@ -74,6 +96,15 @@ class ApproxDP(Definition):
         Privacy loss, finite and above 0.
     delta : float
         Failure mass, 0 < delta < 1/2.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> privacy = gd.ApproxDP(epsilon=1.0, delta=1e-6)
+    >>> print(privacy)
+    (1, 1e-06)-DP
+    >>> privacy.parameters()
+    {'epsilon': 1.0, 'delta': 1e-06}
     """
 
     epsilon: float
@@ -95,6 +126,15 @@ class ZCDP(Definition):
     ----------
     rho : float
         Concentrated privacy loss, finite and above 0.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> privacy = gd.ZCDP(rho=0.5)
+    >>> print(privacy)
+    0.5-zCDP
+    >>> round(gd.privacy.zcdp_to_approx(privacy, delta=1e-6).epsilon, 3)
+    5.757
     """
 
     rho: float

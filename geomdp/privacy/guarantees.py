@@ -19,7 +19,8 @@ from geomdp.privacy.definitions import (
 
 FLOAT64_CAVEAT = "stated for real arithmetic; sampled in float64"
 
-#: What a record says of noise on single numbers that is compared and rounded exactly (X-GRID).
+#: What a privacy record says of noise on single numbers, if comparisons and rounding are exact
+#: (X-GRID).
 DECIDED_ARITHMETIC = (
     "noise compared and rounded exactly, true answers taken as given; random bits from the "
     "operating system"
@@ -27,10 +28,10 @@ DECIDED_ARITHMETIC = (
 
 
 def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
-    """What a record says of noise that is correctly rounded to multiples of 2^-grid (X-GRID).
+    """What a privacy record says of noise correctly rounded to multiples of 2^-grid (X-GRID).
 
-    `slack` is the share by which the noise was made larger, so that a body found in float64 is
-    proved to hold all differences of neighbours.
+    `slack` is the share by which the noise was enlarged. A body that was computed in float64,
+    enlarged by this share, is proved to hold all differences of neighbours.
     """
     scaled = f", made larger by a proved slack of {slack:g}" if slack else ""
     return (
@@ -41,7 +42,17 @@ def rounded_arithmetic(grid: int, slack: float = 0.0) -> str:
 
 @dataclass(frozen=True)
 class Exact:
-    """The noise is drawn from the stated distribution: closed form or rejection."""
+    """The noise has exactly the stated distribution: it is drawn in closed form or by rejection.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> print(gd.privacy.Exact())
+    exact
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(1.0))
+    >>> mechanism.guarantee.sampler
+    Exact()
+    """
 
     def __str__(self) -> str:
         return "exact"
@@ -49,7 +60,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Approximate:
-    """The noise is within `tv` of the stated distribution in total variation, by a proof.
+    """The noise is proved to be within total variation `tv` of the stated distribution.
 
     Parameters
     ----------
@@ -57,6 +68,16 @@ class Approximate:
         Proved total variation distance, 0 < tv < 1.
     source : str
         Where the bound is proved.
+
+    Examples
+    --------
+    The distance to the stated distribution becomes a delta of (1 + e^epsilon) tv:
+
+    >>> import geomdp as gd
+    >>> sampler = gd.privacy.Approximate(tv=1e-9, source="Theorem 1")
+    >>> guarantee = gd.privacy.Guarantee(gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE, sampler)
+    >>> print(guarantee.effective)
+    (1, 3.71828e-09)-DP
     """
 
     tv: float
@@ -72,12 +93,20 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Heuristic:
-    """The noise comes from a finite Markov chain without a proved distance (SAM-3).
+    """The noise comes from a Markov chain whose distance to its limit is not proved (SAM-3).
 
     Parameters
     ----------
     reason : str
-        The part without a proof, for instance the kernel and its number of steps.
+        What is not proved, for instance that the kernel mixes within its number of steps.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> sampler = gd.privacy.Heuristic("hit-and-run, 1000 steps")
+    >>> guarantee = gd.privacy.Guarantee(gd.PureDP(1.0), gd.Adjacency.REPLACE_ONE, sampler)
+    >>> print(str(guarantee).partition(";")[0])
+    heuristic (hit-and-run, 1000 steps), target 1-DP, replace-one
     """
 
     reason: str
@@ -93,15 +122,15 @@ SamplerStatus = Exact | Approximate | Heuristic
 class Guarantee:
     """The privacy record of one mechanism or release.
 
-    `str(guarantee)` is the claim in words. For an exact sampler it is `privacy` itself; for an
-    approximate one it is `effective` (SAM-1). A heuristic sampler gives no claim: `privacy` is then
-    a target, and the text starts with the word "heuristic" (SAM-3). A seeded release is
-    reproducible and therefore not private.
+    `str(guarantee)` is the claim in words. With an exact sampler the claim is `privacy` itself;
+    with an approximate one it is `effective` (SAM-1). With a heuristic sampler there is no claim:
+    `privacy` is then a target, and the text starts with the word "heuristic" (SAM-3). A seeded
+    release has no claim either, because whoever knows the seed can remove the noise.
 
     Parameters
     ----------
     privacy : PureDP, ApproxDP or ZCDP
-        The parameters the noise is calibrated to.
+        The parameters to which the noise is calibrated.
     adjacency : Adjacency
         The neighbour relation.
     sampler : Exact, Approximate or Heuristic
@@ -115,6 +144,21 @@ class Guarantee:
     ------
     ValueError
         For a field of another type.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(1.0))
+    >>> guarantee = mechanism.guarantee
+    >>> guarantee
+    Guarantee(1-DP, replace-one, exact sampler)
+    >>> guarantee.to_dict()["parameters"]
+    {'epsilon': 1.0}
+
+    A simulation with a seed can be repeated, and therefore gives no privacy:
+
+    >>> print(guarantee.as_seeded())
+    seeded: no privacy claim
     """
 
     privacy: Privacy
@@ -158,7 +202,7 @@ class Guarantee:
                 return ApproxDP(epsilon, delta + (1 + growth) * tv)
 
     def as_seeded(self) -> Guarantee:
-        """The same record for a release whose generator the caller supplied, always in float64."""
+        """The record of a release whose generator the caller supplied; its noise is in float64."""
         return replace(self, arithmetic=FLOAT64_CAVEAT, seeded=True)
 
     def __repr__(self) -> str:
@@ -175,7 +219,7 @@ class Guarantee:
         return f"{claim}, {self.adjacency.value}; {self.arithmetic}"
 
     def to_dict(self) -> dict[str, object]:
-        """The record as plain values, ready for JSON; the claim in words is under `statement`."""
+        """The record as plain values for JSON; the claim in words is under the key `statement`."""
         return {
             "statement": str(self),
             "definition": type(self.privacy).__name__,
@@ -189,12 +233,12 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Guarantee:
-        """The guarantee a record of `to_dict` describes, from a file for instance.
+        """The guarantee described by `record`, which `to_dict` made, for instance for a file.
 
         Raises
         ------
         ValueError
-            If the record is incomplete, or its statement is not the one its parts lead to.
+            If the record is incomplete, or if its statement does not agree with its other fields.
         """
         samplers = {kind.__name__.lower(): kind for kind in (Exact, Approximate, Heuristic)}
         try:

@@ -29,7 +29,20 @@ from geomdp.privacy.spends import Spend, affordable, spent_parameters
 
 
 class BudgetExhausted(RuntimeError):  # noqa: N818 (the name users catch; design)
-    """A mechanism or ledger has too little privacy budget left for a request; no data was read."""
+    """A mechanism or ledger has too little privacy budget left for a request; no data was read.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> ledger = gd.Ledger(gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.7))
+    >>> spend = ledger.spend(mechanism.guarantee, "first histogram")
+    >>> try:
+    ...     ledger.spend(mechanism.guarantee, "second histogram")
+    ... except gd.BudgetExhausted as refusal:
+    ...     print(refusal)
+    second histogram (0.7-DP) does not fit: budget 1-DP, 1 spends so far
+    """
 
 
 class Ledger:
@@ -63,6 +76,26 @@ class Ledger:
         If the file is empty, damaged, not a ledger, or one with another budget or adjacency.
     OSError
         If the file cannot be opened or created.
+
+    Examples
+    --------
+    A budget of 1 pays for two releases with epsilon 0.4. The file keeps the first spend until
+    a later program makes the second:
+
+    >>> import geomdp as gd
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.4))
+    >>> with gd.Ledger(gd.PureDP(1.0), path="survey.ledger") as ledger:
+    ...     first = ledger.spend(mechanism.guarantee, "histogram of regions")
+    >>> with gd.Ledger.existing("survey.ledger") as ledger:
+    ...     second = ledger.spend(mechanism.guarantee, "histogram of ages")
+    ...     print(ledger)
+    ...     print([spend.label for spend in ledger.spends()])
+    ...     print(round(ledger.left()["epsilon"], 3))
+    Ledger(1-DP, replace-one: 2 spends so far, survey.ledger)
+    ['histogram of regions', 'histogram of ages']
+    0.2
+
+    A mechanism spends from the ledger by itself: pass it to ``release(records, ledger=ledger)``.
     """
 
     def __init__(

@@ -1,10 +1,10 @@
-"""The SQLite file behind a ledger: entries that can be added, and not changed unnoticed.
+"""The SQLite file of a ledger: entries can be added, and readers notice any other change.
 
 Each entry carries the SHA-256 digest of its content and of the digest before it, and a second
 table holds the number of entries and the last digest. So every reader notices a damaged, altered,
-missing or reordered entry. A file cannot show that it was replaced as a whole by an older copy of
-itself, except to a process that has read the newer one; nor can it resist an attacker who computes
-the digests anew.
+missing or reordered entry. If an older copy takes the place of the file, only a process that has
+read the newer file notices. Nobody notices the changes of an attacker who computes all digests
+anew.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pathlib import Path
 
 #: Marks a file as a ledger of this layout (SQLite's application_id): "gdp2" in ASCII.
 APPLICATION_ID = 0x67647032
-#: Mode of a new file. Labels and times say what was asked of the data: only its owner may see them.
+#: Mode of a new file: only its owner can read it, because labels and times tell what was asked of
+#: the data.
 PRIVATE = 0o600
 #: Seconds to wait for another process that is writing.
 WAIT = 60.0
@@ -35,15 +36,15 @@ INSERT INTO head VALUES (0, '');
 class LedgerFile:
     """Entries in the SQLite file `path`, or in memory, for the process that opened it.
 
-    A file that does not exist is created, with the entry `first`, if `create` says so; an existing
-    file keeps its own. ``ValueError`` if the file is empty, damaged, or no ledger; ``OSError`` if
-    it cannot be opened or created.
+    If `create` is true, a file that does not exist is created with `first` as its first entry. An
+    existing file keeps its entries. ``ValueError`` if the file is empty, damaged or not a ledger;
+    ``OSError`` if it cannot be opened or created.
     """
 
     def __init__(self, path: Path | None, first: str, *, create: bool) -> None:
         self.name = "a ledger in memory" if path is None else str(path)
         self._process = os.getpid()
-        self._seen = 0, ""  # number of entries and last digest when last read or added to
+        self._seen = 0, ""  # number of entries and last digest when the file was last read
         with self._translated():
             if path is not None:
                 if create and not path.exists():
@@ -51,10 +52,10 @@ class LedgerFile:
                 if path.is_file() and path.stat().st_size == 0:
                     raise ValueError(
                         f"{path} is empty: a ledger never is, so its spends are lost; delete the "
-                        "file only if none were made"
+                        "file only if there were no spends"
                     )
             self._connection = _connect(path)
-            # A ledger that is dropped rather than closed must not leave its file open.
+            # Close the file also if the ledger is deleted without a call of `close`.
             weakref.finalize(self, _close, self._connection, self._process)
             try:
                 if path is None:
@@ -66,7 +67,7 @@ class LedgerFile:
 
     @property
     def count(self) -> int:
-        """Number of entries when they were last read or added to."""
+        """Number of entries when the file was last read or written."""
         return self._seen[0]
 
     def close(self) -> None:
@@ -74,18 +75,19 @@ class LedgerFile:
         _close(self._connection, self._process)
 
     def entries(self) -> list[str]:
-        """All entries, oldest first, by whichever process, after verifying them.
+        """Verify all entries, which any process may have added, and return them, oldest first.
 
-        ``ValueError`` if they are not the ones that were added, ``OSError`` if the file cannot be
-        read, and ``RuntimeError`` in a process forked from the one that opened it.
+        ``ValueError`` if an entry is not as it was added, ``OSError`` if the file cannot be read,
+        and ``RuntimeError`` in a process forked from the one that opened the file.
         """
         with self._transaction("DEFERRED"):
             return self._verified()
 
     def add(self, decide: Callable[[list[str]], str]) -> None:
-        """Add the entry that `decide` returns for all entries so far, in one transaction.
+        """Call `decide` with all entries so far and add the entry that it returns.
 
-        Raises as `entries`, and what `decide` raises; nothing is then added.
+        Both happen in one transaction. If `decide` raises an error, nothing is added and the error
+        is passed on; other errors are those of `entries`.
         """
         with self._transaction("IMMEDIATE"):
             head = _add(self._connection, decide(self._verified()))
@@ -106,7 +108,7 @@ class LedgerFile:
         if self._connection.execute("SELECT * FROM head").fetchall() != [(count, digest)]:
             raise ValueError(f"{self.name} is damaged: its last entries are missing")
         if not seen:
-            raise ValueError(f"{self.name} was replaced: it lacks entries it held before")
+            raise ValueError(f"{self.name} was replaced: it lacks entries that it held before")
         self._seen = count, digest
         return [content for _, content, _ in rows]
 
@@ -129,7 +131,7 @@ class LedgerFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Raise SQLite's errors as ``OSError``, or as ``ValueError`` for a damaged file."""
+        """Turn errors of SQLite into ``OSError``, or ``ValueError`` if the file is damaged."""
         try:
             yield
         except sqlite3.ProgrammingError:  # a closed ledger, or one used by another thread
@@ -145,10 +147,10 @@ def _digest(before: str, content: str) -> str:
 
 
 def _connect(path: Path | None) -> sqlite3.Connection:
-    """A connection that never creates a file."""
+    """Connect to an existing file, or to memory if `path` is None."""
     name = ":memory:" if path is None else f"{path.absolute().as_uri()}?mode=rw"
     connection = sqlite3.connect(name, timeout=WAIT, isolation_level=None, uri=True)
-    # Also syncs the folder after a commit: a committed spend survives a loss of power.
+    # EXTRA also syncs the folder after a commit, so that a committed spend survives a power cut.
     connection.execute("PRAGMA synchronous = EXTRA")
     return connection
 
@@ -160,9 +162,10 @@ def _close(connection: sqlite3.Connection, process: int) -> None:
 
 
 def _create(path: Path, first: str) -> None:
-    """Create a ledger under a temporary name and move it to `path` unless another came first.
+    """Create a ledger under a temporary name, then link it to `path` unless a file is there.
 
-    So a file at `path` is never seen half made, and an empty one always means a loss.
+    So no process ever sees an unfinished file at `path`, and an empty file there means that its
+    content was lost.
     """
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         new = Path(folder) / path.name
@@ -172,7 +175,7 @@ def _create(path: Path, first: str) -> None:
         try:
             path.hardlink_to(new)
         except FileExistsError:
-            return  # another process created it meanwhile
+            return  # another process has created a ledger in the meantime
 
 
 def _initialise(connection: sqlite3.Connection, first: str) -> None:
@@ -185,7 +188,7 @@ def _initialise(connection: sqlite3.Connection, first: str) -> None:
 
 
 def _add(connection: sqlite3.Connection, content: str) -> tuple[int, str]:
-    """Add an entry; returns the new number of entries and the new last digest."""
+    """Add an entry. Return the new number of entries and the new last digest."""
     ((count, before),) = connection.execute("SELECT * FROM head").fetchall()
     head = count + 1, _digest(before, content)
     connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (head[0], content, head[1]))

@@ -1,4 +1,4 @@
-"""Adding up spends of one privacy budget."""
+"""Spends of one privacy budget, and their sum."""
 
 from __future__ import annotations
 
@@ -19,11 +19,22 @@ class Spend:
     Parameters
     ----------
     label : str
-        Its name, chosen by the caller.
+        Name of the spend, chosen by the caller.
     privacy : PureDP, ApproxDP or ZCDP
-        Its cost.
+        Cost of the spend.
     time : str
-        When it was granted, in UTC (ISO 8601); empty before that. Not compared.
+        When the spend was granted, in UTC (ISO 8601); empty before that. Spends that differ in
+        their time alone are equal.
+
+    Examples
+    --------
+    >>> import geomdp as gd
+    >>> ledger = gd.Ledger(gd.PureDP(1.0))
+    >>> mechanism = gd.mechanisms.Laplace(gd.workloads.Histogram(3), n=100, privacy=gd.PureDP(0.4))
+    >>> ledger.spend(mechanism.guarantee, "histogram")
+    Spend(label='histogram', privacy=PureDP(epsilon=0.4), time='')
+    >>> ledger.spends() == [gd.privacy.Spend("histogram", gd.PureDP(0.4))]
+    True
     """
 
     label: str
@@ -37,23 +48,23 @@ class Spend:
 def affordable(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> bool:
     """Whether `spends`, composed adaptively, stay within `budget` (GEN-2).
 
-    Pure budget: epsilons add up. zCDP budget: rhos add up, a pure spend counting epsilon^2 / 2.
-    Approximate budget: epsilons and deltas add up. Each sum bounds the loss even if a spend is
-    chosen after seeing the answers of those before (Feldman-Zrnic 2021). An approximate budget
-    takes no zCDP spend, because the delta to convert it at would be chosen after seeing answers,
-    which no theorem covers.
+    Under a pure budget, epsilons add up. Under a zCDP budget, rhos add up, and a pure spend counts
+    as rho = epsilon^2 / 2. Under an approximate budget, epsilons and deltas add up. Each sum bounds
+    the privacy loss even if a spend is chosen after seeing the answers to earlier ones
+    (Feldman-Zrnic 2021). An approximate budget takes no zCDP spend: the delta at which to convert
+    the spend could be chosen after seeing answers, and no theorem covers that.
 
     Raises
     ------
     ValueError
-        For a spend that the budget's definition cannot pay for.
+        For a spend that a budget of this definition cannot pay for, such as zCDP under `PureDP`.
     """
     spent, limits = spent_parameters(budget, spends), budget.parameters()
     return all(spent[name] <= limit * (1 + ROUNDING) for name, limit in limits.items())
 
 
 def spent_parameters(budget: PureDP | ApproxDP | ZCDP, spends: Sequence[Spend]) -> dict[str, float]:
-    """The sum of `spends` in each parameter of `budget`, by name; raises as `affordable`."""
+    """The sum of `spends` in each parameter of `budget`, by name. Errors are as in `affordable`."""
     match budget:
         case PureDP():
             return {"epsilon": math.fsum(_pure_epsilon(s.privacy) for s in spends)}
@@ -88,7 +99,8 @@ def _basic(privacy: PureDP | ApproxDP | ZCDP, budget: ApproxDP) -> tuple[float, 
         case ApproxDP(epsilon=epsilon, delta=delta):
             return epsilon, delta
         case ZCDP():
-            # rho + 2 sqrt(rho L) = epsilon, L = ln(1/delta): sqrt(rho) = sqrt(L + eps) - sqrt(L).
+            # The rho with rho + 2 sqrt(rho L) = epsilon, where L = ln(1/delta), has the root
+            # sqrt(rho) = sqrt(L + epsilon) - sqrt(L) = epsilon / (sqrt(L + epsilon) + sqrt(L)).
             log = math.log(1 / budget.delta)
             rho = (budget.epsilon / (math.sqrt(log + budget.epsilon) + math.sqrt(log))) ** 2
             raise ValueError(
