@@ -12,21 +12,21 @@ from geomdp._typing import FloatArray
 from geomdp.privacy import Guarantee, Heuristic
 from geomdp.workloads import Workload
 
-#: Answers shown in one line of text, and in the table of a notebook.
+#: How many of the first answers are shown in a line of text, and in the table of a notebook.
 FIRST_IN_TEXT, FIRST_IN_TABLE = 4, 10
-#: Largest number of queries whose labels are made for a table of the first ten: all labels come at
-#: once.
+#: Largest number of queries for which the table of a notebook has labels. A workload makes the
+#: labels of all queries at once, even if only ten are shown.
 MAX_LABELLED = 1 << 16
 
 
 class PredictionKind(enum.StrEnum):
-    """What a predicted error is."""
+    """How a predicted error relates to the error of a mechanism."""
 
-    #: An equality for every data set (its value may be estimated: then `stderr` is above 0).
+    #: The error on every data set. If the number is an estimate, `stderr` is above 0.
     EXACT = "exact"
-    #: A bound that holds for every data set.
+    #: An upper bound on the error that holds for every data set.
     UPPER_BOUND = "upper_bound"
-    #: A simulation on a stated public prior over data sets.
+    #: The error in a simulation on data sets from a public prior.
     PRIOR = "prior"
 
 
@@ -34,20 +34,21 @@ class PredictionKind(enum.StrEnum):
 class Prediction:
     """Root mean squared error per query, (E ||M(X) - Q(X)||_2^2 / m)^(1/2), before any data.
 
-    Q(X) is the sum of the answers over the records, divided by n. Under replace-one it is their
-    mean. Under add/remove it is the mean only of data sets of exactly n records, the declared
-    number; for others an exact prediction is still the error against the sum over n.
+    Q(X) is the sum of the answers over the records, divided by n. Under replace-one this is the
+    mean. Under add/remove, n is a declared number, and this is the mean only for data sets of
+    exactly n records. For other data sets the prediction is about the error against the sum divided
+    by n.
 
     Parameters
     ----------
     value : float
         The predicted error, in the units of the answers (means).
     kind : PredictionKind
-        Equality, worst-case bound, or simulated on a prior.
+        Whether the value is the error itself, an upper bound, or simulated on a prior.
     source : str
-        Formula-sheet id and what in it was estimated, if anything.
+        Id of the formula in the formula sheet, and which part of it was estimated, if any.
     stderr : float
-        Standard error of `value` from that estimation; 0 if none.
+        Standard error of `value`; 0 if nothing was estimated.
     """
 
     value: float
@@ -64,7 +65,7 @@ class Prediction:
         return f"rmse {kind}{self.value:.4g}{prior}"
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
+        """The prediction as plain values, ready for JSON."""
         return {
             "value": self.value,
             "kind": self.kind.value,
@@ -84,7 +85,7 @@ def short_claim(guarantee: Guarantee) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """Private answers with the claim that goes with them.
+    """Private answers, with their privacy record and their predicted error.
 
     Parameters
     ----------
@@ -93,13 +94,13 @@ class Release:
     guarantee : Guarantee
         The privacy record of this release.
     predicted_rmse : Prediction
-        The error predicted before the data were seen.
+        The error that was predicted before the data were seen.
     workload : Workload, optional
-        The queries, for the labels of a notebook's table.
+        The queries, which label the answers in the table of a notebook.
     noisy : array, optional
-        What the mechanism drew before it processed it, also private. For a mechanism that
-        projects the noisy answers to the same queries these are the noisy answers (m,), around
-        which intervals are known.
+        The noisy values from which the answers were computed; they are private, too. If the
+        mechanism projects noisy answers to the same queries, these are the noisy answers (m,),
+        around which confidence intervals are known.
     """
 
     answers: FloatArray

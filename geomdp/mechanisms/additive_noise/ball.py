@@ -22,9 +22,9 @@ from geomdp.noise.exact import noise_vector
 class Ball(PureMechanism):
     """K-norm noise of the l2 ball in the span of the answers.
 
-    M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_2 / D_2) on the
-    public r-dimensional subspace in which answers move; D_2 is the l2 sensitivity of the sum:
-    `workload.l2_diameter()` for replace-one, `l2_radius()` for add/remove.
+    M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to exp(-epsilon ||z||_2 / D_2) on
+    the public r-dimensional subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
+    `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
@@ -66,7 +66,8 @@ class Ball(PureMechanism):
         return certified_rows(self.workload, self._root, self.adjacency, self._noise_of)
 
     def _on_real_records(self) -> RealRecords:
-        # Records span R^m, so the basis is the identity. A radius that is a root needs the slack.
+        # Records span R^m, so the basis is the identity. A radius that is not a whole number is a
+        # rounded square root, and the slack covers the rounding.
         slack = 0.0 if self._radius.is_integer() else SLACK
         root = self._radius * (1 + slack) * np.eye(self.workload.n_queries)
         return RealRecords(self.workload, noise_vector(self._noise_of(root)), slack)

@@ -22,34 +22,38 @@ from geomdp.noise import KNormNoise
 from geomdp.privacy import Adjacency
 from geomdp.workloads import MarginalTables, Workload
 
-#: Largest universe whose pairs are searched: one search is then a product of two matrices with
-#: 4096 rows, about a tenth of a second for 100 dimensions.
+#: Largest universe of which all pairs of elements are searched. One search is then a product of two
+#: matrices with 4096 rows: about a tenth of a second for 100 dimensions.
 MAX_PAIR_ELEMENTS = 1 << 12
-#: Largest number of coordinates N r of the answers of all elements held in memory: 2^24 float64 are
-#: 128 MB.
+#: Largest number N r of coordinates, of the answers of all N elements, that are held in memory:
+#: 2^24 float64 are 128 MB.
 MAX_COORDINATES = 1 << 24
-#: Elements evaluated at a time.
+#: Number of elements that are evaluated at a time.
 CHUNK_ELEMENTS = 8192
 #: Largest number of columns of a table workload whose 2^c patterns of agreement are listed.
 MAX_PATTERN_COLUMNS = 12
-#: Relative duality gap: 5e-3 in the trace is 0.25% in root mean squared error.
+#: Relative duality gap at which the optimisation stops. The squared error is proportional to the
+#: trace, so 5e-3 in the trace is 0.25% in root mean squared error.
 GAP = 5e-3
 
 
 class Ellipsoid(PureMechanism):
     """K-norm noise of the least-trace ellipsoid around the differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n, Z with density proportional to
-    exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace in which answers move;
-    S minimises tr S subject to v^T S^+ v <= 1 for all differences v of sums of neighbours, where
-    that set can be searched, and otherwise over a larger set. In order, the first that applies:
+    M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to
+    exp(-epsilon (z^T S^+ z)^(1/2)) on the public r-dimensional subspace in which answers differ. S
+    minimises tr S subject to v^T S^+ v <= 1 for all v in a set that contains every difference of
+    sums of neighbours. The set is, for N elements, the first of these that applies:
 
-    * `MarginalTables` of at most 12 columns with more than one level, replace-one: the optimum, by
-      symmetry over the 2^c patterns of agreement of two records;
-    * replace-one, at most 2^12 elements: all pairs Q(x) - Q(x');
-    * replace-one: the better of the ellipsoid from the block diameters of the workload (never
-      worse than the ball) and, for N r <= 2^24, twice the one around Q(x) - mean of Q;
-    * add/remove, N r <= 2^24: all Q(x); else the ball.
+    * replace-one, `MarginalTables` of at most 12 columns with more than one level: exactly the
+      differences Q(x) - Q(x'). By symmetry, S depends only on the 2^c patterns of the columns in
+      which two records agree;
+    * replace-one, N <= 2^12 and N r <= 2^24: exactly the differences Q(x) - Q(x');
+    * replace-one, otherwise: all vectors with the block diameters of the workload, which is never
+      worse than the ball; or, if N r <= 2^24 and the trace is then less, all vectors in twice the
+      ellipsoid around the points Q(x) - mean of Q;
+    * add/remove, N r <= 2^24: exactly the differences, which are Q(x) and -Q(x);
+    * add/remove, otherwise: the ball.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
@@ -57,8 +61,8 @@ class Ellipsoid(PureMechanism):
     -----
     Privacy: for all neighbouring X, X' and measurable T,
     Pr[M(X) in T] <= e^epsilon Pr[M(X') in T], in real arithmetic, because the density of Z changes
-    by at most exp(epsilon (v^T S^+ v)^(1/2)) under a shift v of the subspace, and S is rescaled
-    until it holds every difference v, so that this does not hang on the convergence of the
+    by at most exp(epsilon (v^T S^+ v)^(1/2)) under a shift v of the subspace. S is scaled up until
+    every difference v has v^T S^+ v <= 1, so privacy does not depend on the convergence of the
     optimisation. The sampler is exact.
 
     Error: exactly sqrt((r + 1) tr S / m) / (epsilon n) per query; S is within 0.5% of the least
@@ -98,9 +102,10 @@ class Ellipsoid(PureMechanism):
 
 
 def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
-    """Root B (m, r) of the ellipsoid {B u : ||u||_2 <= 1} of the class, S = B B^T.
+    """Root B (m, r) of the matrix S = B B^T of `Ellipsoid`.
 
-    It holds all differences of sums of neighbours; its span is that of the answers.
+    The ellipsoid {B u : ||u||_2 <= 1} contains all differences of sums of neighbours, and spans
+    the subspace in which answers differ.
     """
     span = answer_hull(workload, adjacency)
     if adjacency is Adjacency.REPLACE_ONE:
@@ -109,7 +114,7 @@ def least_trace_root(workload: Workload, adjacency: Adjacency) -> FloatArray:
 
 
 def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
-    """Root (m, r) of an ellipsoid that holds Q(x) - Q(x') for all x, x'."""
+    """Root (m, r) of an ellipsoid that contains Q(x) - Q(x') for all x, x'."""
     if isinstance(workload, MarginalTables):
         varying = sum(levels > 1 for levels in workload.levels)
         if varying <= MAX_PATTERN_COLUMNS:
@@ -128,14 +133,15 @@ def _replace_one_root(workload: Workload, span: AffineHull) -> FloatArray:
     if size is None or not _fits(size, span):
         return root
     points = _coordinates(workload, span, size)
-    # v = (Q(x) - c) - (Q(x') - c) lies in twice any symmetric body around the centred points.
+    # Every difference (Q(x) - c) - (Q(x') - c) lies in twice any symmetric convex body that
+    # contains the points Q(x) - c.
     around = least_trace_ellipsoid(Rows(2 * (points - points.mean(axis=0))), tolerance=GAP)
     smaller = around.trace < float((root**2).sum())
     return np.asarray(span.basis @ around.root) if smaller else root
 
 
 def _add_remove_root(workload: Workload, span: AffineHull) -> FloatArray:
-    """Root (m, r) of an ellipsoid that holds Q(x) and -Q(x) for all x."""
+    """Root (m, r) of an ellipsoid that contains Q(x) and -Q(x) for all x."""
     size = workload.universe.size
     if size is None or not _fits(size, span):
         return l2_sensitivity(workload, Adjacency.ADD_REMOVE) * span.basis
@@ -158,14 +164,17 @@ def _coordinates(workload: Workload, span: AffineHull, size: int) -> FloatArray:
 
 
 def _pattern_root(workload: MarginalTables) -> FloatArray:
-    """Root (m, r) of the least-trace ellipsoid for tables, over patterns of agreement.
+    """Root (m, r) of the least-trace ellipsoid for tables, computed from patterns of agreement.
 
-    Renaming the levels of columns permutes the differences Q(x) - Q(x') and acts on the interaction
-    blocks by distinct absolutely irreducible representations (tensors of standard ones). Averaging
-    S over this group keeps it feasible, by convexity, and its trace, and leaves a multiple of the
-    identity on every block: some optimal S has that form. The squared length of a difference in a
-    block depends only on where x and x' agree, so x = (0, ..., 0) against all x' of zeros and ones
-    shows every profile.
+    Some optimal S is a multiple of the identity on every interaction block. Proof: renaming the
+    levels of columns permutes the differences Q(x) - Q(x'). The group of all renamings acts on the
+    blocks by distinct absolutely irreducible representations (tensor products of standard ones).
+    The average of an optimal S over this group is feasible by convexity and has the same trace. By
+    Schur's lemma it is a multiple of the identity on every block.
+
+    The squared length of a difference in a block depends only on the columns in which x and x'
+    agree. So the pairs of x = (0, ..., 0) with all x' of zeros and ones show all vectors of squared
+    lengths.
     """
     blocks = workload.blocks()
     choices = [(0, 1) if levels > 1 else (0,) for levels in workload.levels]

@@ -21,21 +21,22 @@ from geomdp.workloads import Workload
 class Gaussian(AdditiveMechanism):
     """Isotropic Gaussian noise in the span of the answers.
 
-    M(X) = (sum of Q(x) + B g) / n, g ~ N(0, sigma^2 I_r), B (m, r) an orthonormal basis of the
-    public subspace in which answers move, D_2 the l2 sensitivity of the sum
-    (`workload.l2_diameter()` for replace-one, `l2_radius()` for add/remove) and sigma the least
-    that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, the analytic value for
-    (epsilon, delta)-DP.
+    M(X) = (sum of Q(x) + B g) / n, where g ~ N(0, sigma^2 I_r) and B (m, r) is an orthonormal basis
+    of the public subspace in which answers differ. D_2 is the l2 sensitivity of the sum:
+    `workload.l2_diameter()` for replace-one, `workload.l2_radius()` for add/remove. sigma is the
+    least that gives the guarantee: D_2 / sqrt(2 rho) for rho-zCDP, and the value of
+    `analytic_gaussian_scale` for (epsilon, delta)-DP.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `ZCDP` or an `ApproxDP`,
     since Gaussian noise is never purely private.
 
     Notes
     -----
-    Privacy, in real arithmetic: rho-zCDP, that is Renyi divergence of order a at most rho a
-    between M(X) and M(X') for all neighbours and a > 1; or (epsilon, delta)-DP, that is
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta. Sums of neighbours differ by a vector of the
-    span of B of Euclidean length at most D_2. The sampler is exact.
+    Privacy, in real arithmetic, for all neighbouring X, X': rho-zCDP says that the Renyi divergence
+    of order a between M(X) and M(X') is at most rho a for every a > 1; (epsilon, delta)-DP says
+    that Pr[M(X) in S] <= e^epsilon Pr[M(X') in S] + delta for every measurable S. Both hold because
+    sums of neighbours differ by a vector in the span of B of Euclidean length at most D_2. The
+    sampler is exact.
 
     Error: exactly sigma sqrt(r / m) / n per query.
 
@@ -61,7 +62,8 @@ class Gaussian(AdditiveMechanism):
         sensitivity = l2_sensitivity(workload, adjacency)
         self._scale = (
             proved_gaussian_scale(whole_square(sensitivity), privacy)
-            # Also of records in balls and cubes the squared diameter is whole: 1, 2, 4, 2 d^2.
+            # The squared diameter is a whole number for records in balls and cubes, too: 1, 2, 4 or
+            # 2 d^2.
             if workload.whole_answers or has_real_records(workload)
             else gaussian_scale(sensitivity, privacy)
         )
@@ -74,14 +76,15 @@ class Gaussian(AdditiveMechanism):
         return GaussianNoise(self._span.basis, self._scale)
 
     def _proved_as_computed(self) -> bool:
-        # The scale is proved for whole answers.
+        # For whole answers the constructor takes a proved scale.
         return self.workload.whole_answers
 
     @cached_property
     def _rounded(self) -> RoundedGaussians | None:
-        """Noise in all of R^m, so that nothing hangs on the rounding of the basis.
+        """Noise in all of R^m, so that privacy does not depend on the rounding of the basis.
 
-        Its orthogonal projection onto the span, which is post-processing, has the law of `noise`.
+        The orthogonal projection of this noise onto the span has the distribution of `noise`, and
+        projecting is post-processing.
         """
         if self.grid is None or self.measurement is not None:
             return None

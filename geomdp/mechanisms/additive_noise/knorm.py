@@ -24,40 +24,43 @@ from geomdp.privacy import Adjacency, PureDP
 from geomdp.workloads import Workload
 from geomdp.workloads.structure.symmetries import random_symmetry
 
-#: Slabs per dimension at most, and bound on slabs^2 x dimension, to which the sweeps of one
-#: refinement are proportional: 1100 slabs in dimension 55, 1030 in 94, 816 in 150.
+#: Largest number of slabs per dimension, and largest slabs^2 x dimension. The time of a refinement
+#: is proportional to the latter. Together they allow 1100 slabs in dimension 55, 1030 in dimension
+#: 94 and 816 in dimension 150.
 SLABS_PER_DIMENSION, SLAB_WORK = 20, 100_000_000
 
 
 class KNorm(PureMechanism):
     """K-norm noise of a symmetric body that holds all differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n, Z with density proportional to exp(-epsilon ||z||_K) on the span
-    of K, K a symmetric body with v in K for all differences v of sums of neighbours. K is
+    M(X) = (sum of Q(x) + Z) / n, where Z has density proportional to exp(-epsilon ||z||_K) on the
+    span of K, and K is a symmetric body that contains all differences of sums of neighbours. K is
 
-    * `body`, where given: it is checked to hold the differences;
+    * `body`, if it is given; the constructor checks that it contains the differences;
     * with `exact`, the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2;
-    * otherwise the neighbour body itself (K_Q - K_Q for replace-one, the hull of K_Q and -K_Q for
-      add/remove) where it can be sampled exactly, else its refined outer slab body (X-OUT), sampled
-      by hit-and-run. It has at most 20 slabs per dimension, fewer above dimension 62 (see
-      `slab_budget`); refining takes seconds in dimension 50 and minutes above 100 or so.
+    * otherwise the neighbour body (K_Q - K_Q for replace-one, the hull of K_Q and -K_Q for
+      add/remove) if that has an exact sampler;
+    * otherwise the refined outer slab body of the neighbour body (X-OUT), sampled by hit-and-run.
+      It has at most 20 slabs per dimension, and fewer above dimension 62 (see `slab_budget`).
+      Refinement takes seconds in dimension 50 and minutes above dimension 100.
 
-    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`, `body` a
+    Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
     symmetric body in R^m in units of sums (not divided by n), and `exact` requires an exact
-    sampler. ``ValueError`` for a `body` that leaves out a difference or cannot be proved to hold
-    all, and for `exact` with a `body` that has no exact sampler: the message lists those that have.
+    sampler. ``ValueError`` for a `body` that is not proved to contain all differences, and for
+    `exact` with a `body` that has no exact sampler; that message lists the bodies that have one.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, provided Z has the stated
-    distribution: a shift by v changes its log-density by at most epsilon ||v||_K <= epsilon. With
-    an exact sampler it has. With a Markov chain (`guarantee.sampler` is `Heuristic`) it has not:
-    no bound on its distance from Z is proved, epsilon is a target and no guarantee is claimed
-    (SAM-3). The choice of K, its slabs and all estimates use the workload alone.
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, if Z has the stated distribution,
+    because a shift by v changes its log-density by at most epsilon ||v||_K <= epsilon. With an
+    exact sampler Z has this distribution. With a Markov chain (`guarantee.sampler` is `Heuristic`)
+    no bound on the distance from it is proved: epsilon is then a target, and no guarantee is
+    claimed (SAM-3). The choice of K, its slabs and all estimates use the workload alone.
 
-    Error: exactly ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, U uniform on K, r
-    its dimension; estimated, with a standard error, where K has no closed second moment.
+    Error: exactly ((r + 1)(r + 2) E||U||^2 / m)^(1/2) / (epsilon n) per query, where U is uniform
+    on K and r is the dimension of K. If E||U||^2 has no closed form, it is estimated, and the
+    prediction has a standard error.
 
     The set-up (choice, refinement and preparation of the sampler) runs on first use.
 
@@ -117,7 +120,7 @@ class KNorm(PureMechanism):
         return KNormNoise(body, self.privacy.epsilon, sampler)
 
     def _proved_as_computed(self) -> bool:
-        # Where answers are whole numbers, floats hold the parameters of these bodies exactly.
+        # The parameters of these bodies are whole numbers, which floats hold exactly.
         return self._given is None and holds_as_given(self.noise.body)
 
     @cached_property
@@ -140,11 +143,14 @@ class KNorm(PureMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        # The body may fill a larger space than the answers do, and then so does the noise.
+        # The span of the body, and so of the noise, can be larger than that of the answers.
         return AffineHull(self._span.offset, self.noise.body.affine_hull().basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same family for another workload; ``ValueError`` if built with a `body`."""
+        """The mechanism for another workload; ``ValueError`` if this one was built with a `body`.
+
+        The body was given for the workload of this mechanism and need not fit another.
+        """
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(
@@ -157,16 +163,19 @@ class KNorm(PureMechanism):
 
 
 def holding_neighbours(body: Body, workload: Workload, adjacency: Adjacency) -> Body:
-    """`body`, proved to hold all differences of neighbours; ``ValueError`` if it does not.
+    """Return `body` if it contains all differences of neighbours, else raise ``ValueError``.
 
-    A body that misses some by rounding is scaled up until it holds them (by at most 1 + 2e-8), so
-    that the privacy claim has no slack.
+    A body that misses some of them by rounding alone is scaled up (by at most 1 + 2e-8) until it
+    contains them. So the privacy claim holds without a tolerance.
     """
     factor = check_contains_neighbours(body, workload, adjacency)
     return body if factor == 1 else Scaled(body, factor)
 
 
 def slab_budget(dimension: int) -> int:
-    """Number of slabs of an outer body: 20 r, at most (1e8 / r)^(1/2), at least 2 r."""
+    """Number of slabs of an outer body in `dimension` r: min(20 r, (1e8 / r)^(1/2)), at least 2 r.
+
+    The time of a refinement is proportional to slabs^2 x r.
+    """
     affordable = math.isqrt(SLAB_WORK // dimension)
     return max(2 * dimension, min(SLABS_PER_DIMENSION * dimension, affordable))

@@ -17,8 +17,9 @@ from geomdp.privacy.calibration import laplace_scale
 class Laplace(PureMechanism):
     """Independent Laplace noise on every query.
 
-    M(X) = (sum of Q(x) + Z) / n, Z_i independent Lap(D_1 / epsilon), where D_1 is the l1
-    sensitivity of the sum: `workload.l1_diameter()` for replace-one, `l1_radius()` for add/remove.
+    M(X) = (sum of Q(x) + Z) / n, where the Z_i are independent Lap(D_1 / epsilon) and D_1 is the l1
+    sensitivity of the sum: `workload.l1_diameter()` for replace-one, `workload.l1_radius()` for
+    add/remove.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`.
 
@@ -50,7 +51,8 @@ class Laplace(PureMechanism):
         return self._sensitivity.is_integer()
 
     def _on_real_records(self) -> RealRecords:
-        # The sensitivity holds a root. Its closed form errs by far less than the slack.
+        # The sensitivity is the rounded value of a closed form with a square root. The slack is
+        # far larger than the rounding error.
         noise = LaplaceNoise(self.workload.n_queries, self.noise.scale * (1 + SLACK))
         return RealRecords(self.workload, noise_vector(noise), SLACK)
 

@@ -22,34 +22,35 @@ class Matrix(StrategyMechanism):
     """Noise on a strategy, then least squares: the matrix mechanism.
 
     A strategy is a list of measurements A h, linear in the histogram h of the records, from which
-    the answers follow as W h = R A h with R = W A^+. M(X) = (W h + R z) / n, which is
-    R (A h + z) / n: the answers are computed from the noisy measurements. z is
+    the answers W h can be computed: W h = R A h with R = W A^+. The mechanism adds noise z to the
+    measurements and computes the answers from them: M(X) = R (A h + z) / n = (W h + R z) / n.
 
-    * for `PureDP`, independent Laplace noise with the l1 sensitivity of A; the strategy is
-      `strategy` or the best of weighted marginals and products of signs for tables, and of a tree,
-      the Haar wavelet and the p-identity strategy for listed universes;
-    * for `ZCDP` and `ApproxDP`, isotropic Gaussian noise with the l2 sensitivity of A. The optimal
-      R A is known by duality: R R^T is the matrix S of the `Ellipsoid` mechanism, and with n
-      public nothing linear with Gaussian noise has less error where that is optimal.
+    * For `PureDP`, z is independent Laplace noise, calibrated to the l1 sensitivity of A. The
+      strategy is `strategy`, or the best that is known for the workload: weighted marginals or
+      products of signs for tables; a tree, the Haar wavelet, soft bins or the p-identity strategy
+      for listed universes.
+    * For `ZCDP` and `ApproxDP`, z is isotropic Gaussian noise, calibrated to the l2 sensitivity of
+      A. R R^T is the matrix S of the `Ellipsoid` mechanism. By duality this is the best choice:
+      if S is optimal and n is public, no linear mechanism with Gaussian noise has less error.
 
-    Parameters and errors are those of `AdditiveMechanism`; `strategy` (a `Strategy`) is the only
-    one considered, where it is given, and a ``ValueError`` with Gaussian noise. A workload without
-    a known strategy (an infinite universe, or one above 2^12 elements that is no table) is a
-    ``ValueError`` on first use.
+    Parameters and errors are those of `AdditiveMechanism`. If `strategy` (a `Strategy`) is given,
+    no other is tried; ``ValueError`` for a `strategy` with Gaussian noise. ``ValueError`` on first
+    use for a workload without a known strategy: one on an infinite universe, or on a universe of
+    more than 2^12 elements if it is not made of tables.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable T,
-    Pr[M(X) in T] <= e^epsilon Pr[M(X') in T] for `PureDP`, in real arithmetic, because A h moves by
-    at most its l1 sensitivity, the measurements are then epsilon-DP, and M is a function of them
-    and of n. With Gaussian noise rho-zCDP or (epsilon, delta)-DP, in the same way. The strategy
-    depends on public arguments only. The sampler is exact for the strategies of this package; for
-    another it is what its noise says.
+    Pr[M(X) in T] <= e^epsilon Pr[M(X') in T] for `PureDP`, in real arithmetic: A h changes by at
+    most its l1 sensitivity, so the noisy measurements are epsilon-DP, and M is a function of them
+    and of n. With Gaussian noise the same argument gives rho-zCDP or (epsilon, delta)-DP. The
+    strategy depends on public arguments only. The sampler is exact for the strategies of this
+    package; for another strategy its status is that of the noise of the strategy.
 
     Error: exactly (E ||R z||^2 / m)^(1/2) / n per query.
 
-    The set-up runs on first use: the p-identity strategy takes seconds at 256 elements and minutes
-    at 1024, tables of ten columns less than a second.
+    The set-up runs on first use. It takes seconds for the p-identity strategy with 256 elements,
+    minutes with 1024, and less than a second for tables of ten columns.
 
     References
     ----------
@@ -67,7 +68,9 @@ class Matrix(StrategyMechanism):
         strategy: Strategy | None = None,
     ) -> None:
         if strategy is not None and not isinstance(privacy, PureDP):
-            raise ValueError(f"strategy is for PureDP; the Gaussian one is known, got {privacy!r}")
+            raise ValueError(
+                f"strategy is for PureDP: the best one for Gaussian noise is known, got {privacy!r}"
+            )
         super().__init__(workload, n=n, privacy=privacy, adjacency=adjacency, strategy=strategy)
 
     def _strategies(self) -> list[Strategy]:
@@ -90,8 +93,8 @@ class Matrix(StrategyMechanism):
         return least_trace_root(self.workload, self.adjacency)
 
     def _gaussian(self, dimension: int) -> GaussianNoise:
-        # The ellipsoid B B^T = S holds the differences of neighbours, so each is B u with
-        # ||u||_2 <= 1: measuring u has l2 sensitivity 1, and B computes the answers from it.
+        # With S = B B^T, every difference of neighbours lies in the ellipsoid of S, so it is B u
+        # with ||u||_2 <= 1. The measurement u has l2 sensitivity 1, and B computes the answers.
         assert not isinstance(self.privacy, PureDP)
         return GaussianNoise(np.eye(dimension), proved_gaussian_scale(1, self.privacy))
 
@@ -105,7 +108,7 @@ class Matrix(StrategyMechanism):
         return MappedNoise([Part(self._gaussian(len(root)), root)])
 
     def _in_units(self, units: Units) -> ScaledAnswers | None:
-        # Laplace noise goes on measurements of counts, which are whole.
+        # Laplace noise is added to measurements of counts, which need no change of units.
         if isinstance(self.privacy, PureDP):
             return None
         root = self._root * units.factor

@@ -1,4 +1,4 @@
-"""The recursive mechanism: K-norm noise level by level, for bodies far from round."""
+"""The recursive mechanism: K-norm noise, level by level, for bodies with long and short axes."""
 
 from __future__ import annotations
 
@@ -25,35 +25,39 @@ from geomdp.workloads import Workload
 class Recursive(PureMechanism):
     """Hardt-Talwar noise of a symmetric body that holds all differences of neighbours.
 
-    M(X) = (sum of Q(x) + Z) / n, Z = sum over i of Z_i with Z_i K-norm noise of a shadow of a
-    symmetric body K in a subspace V_i; the V_i are orthogonal, found from the covariance of
-    uniform points of K, and the budget is split among them in the best way. The recursion stops
-    where that lowers the error most: at once for a round K, which gives K-norm noise. v is in K
-    for all differences v of sums of neighbours. K is
+    M(X) = (sum of Q(x) + Z) / n. K is a symmetric body that contains all differences of sums of
+    neighbours. Its space is split into orthogonal subspaces V_i, found from the covariance of
+    uniform points of K. Z is the sum over i of Z_i, where Z_i comes from K-norm noise of a shadow
+    of K and lies in V_i. The budget is split among the levels i such that the error is least. The
+    recursion stops at the number of levels with the least error. For a round K this is one level,
+    which is K-norm noise of K. K is
 
-    * `body`, where given: it is checked to hold the differences;
-    * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2, each
-      split as far as its shadows have exact samplers: never worse than `KNorm` with `exact`.
+    * `body`, if it is given; the constructor checks that it contains the differences;
+    * otherwise the body of `exact_noise_bodies(workload, adjacency)` with the least E||Z||^2. Each
+      of these is split only as far as its shadows have exact samplers. The error is then never
+      above that of `KNorm` with `exact`.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. `body` is a
-    symmetric body in R^m in units of sums (not divided by n); where its shadows have no exact
-    sampler, Markov chains draw from them and the status is heuristic. `variant` is what a level
-    adds in its subspace, by default the one with less error. ``ValueError`` for a `body` that
-    leaves out a difference or cannot be proved to hold all, or a `variant` that is none.
+    symmetric body in R^m in units of sums (not divided by n). If one of its shadows has no exact
+    sampler, a Markov chain draws from that shadow, and the sampler is heuristic. `variant` is the
+    noise that a level adds in its subspace; by default the `Variant` with less error.
+    ``ValueError`` for a `body` that is not proved to contain all differences, and for a `variant`
+    that is not a `Variant`.
 
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, provided all Z_i have their
-    stated distributions. Subspaces and shadows K_i are public. The difference of sums of
-    neighbours lies in K, its shadow in K_i, so that the shadow of the sum plus K-norm noise of K_i
-    with epsilon_i is epsilon_i-DP; projecting it on V_i and adding the levels up is post-processing
-    of the composition of all levels, and the epsilon_i add up to epsilon. With exact samplers the
-    Z_i have their distributions; with a Markov chain in any level (`guarantee.sampler` is
-    `Heuristic`) no guarantee is claimed (SAM-3).
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic, if all Z_i have their stated
+    distributions. Subspaces and shadows K_i are public. A difference of sums of neighbours lies in
+    K, so its shadow lies in K_i. The shadow of the sum plus K-norm noise of K_i with epsilon_i is
+    therefore epsilon_i-DP. The epsilon_i add up to epsilon, so all levels together are epsilon-DP
+    by composition. Projecting each level on V_i and adding the levels up is post-processing. With
+    exact samplers the Z_i have their stated distributions. With a Markov chain in any level
+    (`guarantee.sampler` is `Heuristic`) no guarantee is claimed (SAM-3).
 
-    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, A_i the energy of a
-    level; estimated, with a standard error, where a level has no closed second moment.
+    Error: exactly ((sum of A_i^(1/3))^3 / m)^(1/2) / (epsilon n) per query, where A_i is the energy
+    of level i. If a level has no closed second moment, A_i is estimated, and the prediction has a
+    standard error.
 
     The set-up runs on first use. With exact samplers it takes one eigenvalue decomposition per
     level, O(m^3); Markov chains take seconds to minutes.
@@ -107,7 +111,7 @@ class Recursive(PureMechanism):
 
     @cached_property
     def _undivided(self) -> KNormNoise | None:
-        """The same noise as K-norm noise of the body in R^m, where the recursion stops at once."""
+        """The noise as K-norm noise of the body in R^m; None if there is more than one level."""
         noise = self.noise
         if len(noise.levels) > 1 or not isinstance(noise.levels[0].source.sampler, ExactSampler):
             return None
@@ -138,11 +142,14 @@ class Recursive(PureMechanism):
 
     @cached_property
     def _hull(self) -> AffineHull:
-        # The body may fill a larger space than the answers do, and then so does the noise.
+        # The span of the body, and so of the noise, can be larger than that of the answers.
         return AffineHull(self._span.offset, self.noise.basis)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The same family for another workload; ``ValueError`` if built with a `body`."""
+        """The mechanism for another workload; ``ValueError`` if this one was built with a `body`.
+
+        The body was given for the workload of this mechanism and need not fit another.
+        """
         if self._given is not None:
             raise ValueError("a mechanism built with a body of its own has no other workload")
         return type(self)(

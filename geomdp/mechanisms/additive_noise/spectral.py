@@ -18,15 +18,15 @@ from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
 
 class Spectral(PureMechanism):
-    """K-norm noise on the matrix sum of s s^T of sign vectors, mapped to the answers.
+    """K-norm noise on the sum of the matrices s s^T of sign vectors s, mapped to the answers.
 
-    Answers are c + T(products s_i s_j), s in {-1, 1}^p a function of the record, as for `Cone`.
-    M(X) = (sum of Q(x) + T Z) / n, Z symmetric (p, p) with density proportional to
-    exp(-epsilon ||Z||_K), where K is
+    As for `Cone`, a record determines a sign vector s in {-1, 1}^p, and its answers are
+    c + T(products s_i s_j) with a linear map T. M(X) = (sum of Q(x) + T Z) / n, where Z is a
+    symmetric matrix (p, p) with density proportional to exp(-epsilon ||Z||_K). K is
 
     * p times {M : tr M_+ <= 1, tr M_- <= 1} under replace-one;
-    * p times the nuclear-norm ball under add/remove; T then maps the trace, which counts the
-      records p times over, to c / p.
+    * p times the nuclear-norm ball under add/remove. The number of records is then private and is
+      read off the trace of the sum, which is p times that number: T maps the trace to c / p.
 
     Parameters and errors are those of `AdditiveMechanism`; `privacy` is a `PureDP`. The queries of
     the workload must be linear in pairwise products of signs: tables of at most two two-level
@@ -35,17 +35,17 @@ class Spectral(PureMechanism):
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: s s^T has trace p, and so has the
-    positive and at most that the negative part of s s^T - s' s'^T; hence the sum moves by an
-    element of K, the sum plus Z is epsilon-DP (JL-L14), and M is a function of it and of n. The
-    sampler is exact.
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. s s^T is positive semidefinite
+    with trace p, so the positive and the negative part of s s^T - s' s'^T have trace at most p.
+    Hence neighbours change the sum of s s^T by an element of K, the sum plus Z is epsilon-DP
+    (JL-L14), and M is a function of it and of n. The sampler is exact.
 
-    Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, U uniform on
-    K / p and D = p (p + 1) / 2. Against `Cone` the ratio of errors is 1.06 at p = 11, 0.99 at 22,
-    0.95 at 41 and 0.93 at 101.
+    Error: exactly p ((D + 1)(D + 2) E ||T U||^2 / m)^(1/2) / (epsilon n) per query, where U is
+    uniform on K / p and D = p (p + 1) / 2. The error over that of `Cone` is 1.06 at p = 11, 0.99 at
+    22, 0.95 at 41 and 0.93 at 101.
 
-    Cost: eigenvalues by coupling from the past, milliseconds a release at p = 10 and seconds at
-    p = 100.
+    Cost: the eigenvalues of Z are drawn by coupling from the past. A release takes milliseconds at
+    p = 10 and seconds at p = 100.
 
     References
     ----------
@@ -71,7 +71,8 @@ class Spectral(PureMechanism):
         else:
             body, moments = Scaled(NuclearBall(p), float(p)), nuclear_moments(p)
         inner = KNormNoise(body, self.privacy.epsilon, ExactSampler(body))
-        # Conjugation by rotations leaves E U U^T = a (I - t t^T / p) + b t t^T / p, t = svec(I).
+        # The distribution of U does not change under conjugation by rotations. So with t = svec(I),
+        # E U U^T = a (I - t t^T / p) + b t t^T / p.
         dimension = p * (p + 1) // 2
         b = moments.squared_trace / p
         a = (moments.squares - b) / (dimension - 1)
@@ -83,7 +84,7 @@ class Spectral(PureMechanism):
 
 
 def _on_matrices(products: SignProducts, adjacency: Adjacency) -> sp.csr_array:
-    """T (m, D) from svec(sum of s s^T) to sums of answers, less what is public."""
+    """T (m, D), which maps svec(sum of s s^T) to the sums of answers without public constants."""
     p = products.order
     rows, columns = np.triu_indices(p)
     above = np.flatnonzero(rows != columns)

@@ -17,30 +17,32 @@ from geomdp.noise.exact.table_maps import cell_map
 from geomdp.privacy import Adjacency
 from geomdp.workloads.structure.table_contrasts import table_contrasts
 
-#: Share of the uncut body that is kept: a draw takes 100 tries, most refused early. Measured for 8
-#: columns of 2 to 6 levels, the error is 0.951 of that of the uncut body at a share of 0.1, 0.928
-#: at 0.01 and 0.920 at 0.001.
+#: Share of the volume of the uncut body that is kept. With 1%, rejection takes 100 tries for a
+#: draw, most of which are rejected early. For 8 columns of 2 to 6 levels, the error over that of
+#: the uncut body was measured as 0.951 with a share of 0.1, 0.928 with 0.01 and 0.920 with 0.001.
 KEPT = 0.01
-#: Public draws from which the limit is taken: 20 of them lie below it.
+#: Number of public draws whose quantile is the limit. About 20 of them lie below it.
 PILOT_DRAWS = 2048
-#: Largest number of triples of events of three columns: 2^13 are checked in a fraction of a
-#: millisecond. With more, the inequalities are seldom violated or cut little of a body of that
-#: dimension.
+#: Largest number of triples of events of three columns for which the body is cut. 2^13 triples are
+#: checked in a fraction of a millisecond. In the larger dimensions of more triples, the
+#: inequalities are seldom violated, or cut off little.
 MAX_TRIPLES = 1 << 13
-#: Largest number of multiplications of a try, L^2 P with L events and P contrasts, for two columns
-#: of 32 levels: a draw then takes 13 ms. At 100 levels it would take 0.4 s, minutes for all public
-#: draws, and these would hold gigabytes.
+#: Largest number of multiplications of a try for which the body is cut: L^2 P with L events and P
+#: contrasts, just enough for two columns of 32 levels, where a draw takes 13 ms. With 100 levels a
+#: draw would take 0.4 s, and the public draws would take minutes and gigabytes.
 MAX_WORK = 1 << 18
 
 
 class TightCone(PureMechanism):
     """Noise from the moment body of tables, cut to a hundredth of its volume by rejection.
 
-    Answers are c + T q with q in K, a body `TableMoments` cut by a limit on the total violation of
-    cell and triangle inequalities, which records do not violate. The limit leaves about 1% of the
-    volume, or more where it is 0; it is found by public draws. K is not cut where a draw would take
-    long: with more than 2^13 triples of events of three columns, or columns of many levels (two of
-    33). M(X) = (sum of Q(x) + Z) / n, where, with U_i uniform on K and r its dimension,
+    The answers of a record are c + T q with q in K. K is the body `TableMoments`, cut by a limit on
+    the total violation of cell and triangle inequalities. Records violate none of these. The limit
+    is the 1% quantile of the violation over public draws. So about 1% of the volume remains, or
+    more if the limit is 0. K is not cut if a draw would take long: with more than 2^13 triples of
+    events of three columns, or with many levels (two columns of 33).
+
+    M(X) = (sum of Q(x) + Z) / n, where, with U_1 and U_2 uniform on K and r the dimension of K,
 
     * Z = R T (U_1 - U_2), R ~ Gamma(2 r + 1, 1 / epsilon) under replace-one;
     * Z = r_1 (T U_1 + c) - r_2 (T U_2 + c), r_i ~ Gamma(r + 1, 1 / epsilon) under add/remove.
@@ -51,17 +53,19 @@ class TightCone(PureMechanism):
     Notes
     -----
     Privacy: for all neighbouring X, X' and measurable S,
-    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic: R (U_1, U_2, 1) has density
-    proportional to e^(-epsilon t) on the cone over K x K, which holds (q, q', 1) for the points q,
-    q' of any two records. Replacing one record by the other shifts it by such a vector. K is convex
-    (see `TableMoments`), so its cone is closed under sums: a shifted point of the cone is in the
-    cone, where the density is at most e^epsilon times less. Over a set that is not convex, a shift
-    could leave the cone, and an output could have density 0 for one of two neighbours alone. Under
-    add/remove see `Cone`. The sampler is exact, by rejection.
+    Pr[M(X) in S] <= e^epsilon Pr[M(X') in S], in real arithmetic. Under replace-one,
+    R (U_1, U_2, 1) has density proportional to e^(-epsilon t) at (a, b, t) on the cone over K x K.
+    This cone contains (q, q', 1) for the points q, q' of any two records, and replacing one record
+    by the other shifts the noise by such a vector. K is convex (see `TableMoments`), so the cone is
+    closed under sums: a shift takes points of the cone to points of the cone, and changes the
+    density by a factor of e^epsilon. Over a set that is not convex, a shift could leave the cone,
+    and an output could have density 0 for one of two neighbours alone. For add/remove see `Cone`.
+    The sampler is exact, by rejection.
 
     Error: exactly (4 (2 r + 1)(r + 1) E ||T U||^2 / m)^(1/2) / (epsilon n) per query under
-    replace-one, E ||T U||^2 from 1024 public draws. Measured against `Cone`, as a ratio of errors:
-    0.868 for all pair tables of 10 binary columns, 0.926 of 8 columns of 2 to 6 levels.
+    replace-one, with E ||T U||^2 estimated from 1024 public draws. The error over that of `Cone`
+    was measured as 0.868 for all pair tables of 10 binary columns, and as 0.926 for those of 8
+    columns of 2 to 6 levels.
 
     References
     ----------
@@ -88,15 +92,20 @@ class TightCone(PureMechanism):
         return ConeNoise(body, epsilon, np.zeros(body.dimension), matrix, constant)
 
     def _proved_as_computed(self) -> bool:
-        # The map has whole coefficients on cells, and records violate none of the inequalities.
+        # If the map has whole coefficients on cells, it is computed without rounding, and records
+        # violate none of the inequalities.
         contrasts = self._contrasts
         return cell_map(contrasts.levels, contrasts.matrix, contrasts.constant) is not None
 
 
 def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
-    """The moment body of tables, cut to about `KEPT` of its volume or by all inequalities."""
+    """The moment body of tables, cut to about the share `KEPT` of its volume.
+
+    If the limit on the violation is 0, a larger share is left, and all inequalities hold. The body
+    is not cut if a draw would take long.
+    """
     body = TableMoments(levels)
-    # Of two levels one is the complement of the other and brings no new triangle.
+    # Of a column with two levels, one event is the complement of the other and adds no triangle.
     events = [count if count > 2 else 1 for count in levels]
     triples = sum(a * b * c for a, b, c in itertools.combinations(events, 3))
     work = sum(levels) ** 2 * (sum(levels) - len(levels))
@@ -107,5 +116,5 @@ def tight_table_moments(levels: tuple[int, ...]) -> TableMoments:
         found = body.sample_violations(PILOT_DRAWS, np.random.default_rng(PUBLIC_SEED))
         return np.asarray(np.quantile(found, KEPT))
 
-    # Privacy holds with any limit from 0 on, so a wrong one in the cache costs accuracy at most.
+    # Privacy holds with any limit of 0 or more, so a wrong limit in the cache costs accuracy only.
     return TableMoments(levels, float(recalled("tight-limit", (levels,), (), limit, least=0.0)))

@@ -1,9 +1,9 @@
 """Private distinguishers: they find a query on which data and hypothesis differ most.
 
-A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between data and
-hypothesis, of sensitivity 1/n, and picks one by the exponential mechanism. With probability
-1 - gamma the gap of its choice is within F(eps) = 2 ln(|C| / gamma) / (n eps) of the largest
-(IC-DIST).
+A distinguisher scores every query Q of a finite class C by the gap |Q(D) - Q(H)| between the
+answers of the data D and of the hypothesis H. A gap has sensitivity 1/n. The exponential mechanism
+picks a query. With probability at least 1 - gamma, its gap is within
+F(eps) = 2 ln(|C| / gamma) / (n eps) of the largest (IC-DIST).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_BITS = 24
 
 
 class Distinguisher(abc.ABC, Generic[AnyQuery]):
-    """A finite class of queries that can be scored all at once."""
+    """A finite class C of queries, with the answers to all of them at once."""
 
     @property
     @abc.abstractmethod
@@ -57,16 +57,16 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
         """The hypothesis' answer to each query: (|C|,)."""
 
     def loss(self, epsilon: float, gamma: float, n: int) -> float:
-        """F(eps) = 2 ln(|C| / gamma) / (n eps), the bound on largest gap minus chosen gap."""
+        """F(eps) = 2 ln(|C| / gamma) / (n eps), a bound on the largest gap minus the chosen gap."""
         log = math.log(self.size / positive(gamma, "gamma"))
         return 2 * log / (n * positive(epsilon, "epsilon"))
 
     def choose(
         self, truths: FloatArray, hypothesis: Any, *, epsilon: float, n: int, noise: ScalarNoise
     ) -> int:
-        """Index of a query with a nearly largest gap, by the exponential mechanism.
+        """Choose a query with a nearly largest gap by the exponential mechanism; returns its index.
 
-        Privacy: eps-DP, as each of the `truths` moves by at most 1/n between neighbours.
+        Privacy: eps-DP, because each of the `truths` changes by at most 1/n between neighbours.
         """
         gaps = np.abs(truths - self.estimates(hypothesis))
         return noise.noisy_argmax(gaps, 2 / (n * epsilon) * ROUNDED_UP)
@@ -74,10 +74,10 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
     def choose_exactly(
         self, truths: ExactTruths, hypothesis: Any, *, epsilon: float, noise: ExactNoise
     ) -> int:
-        """As `choose`, decided for the gaps between exact true answers and the estimates.
+        """As `choose`, with exact comparisons of the gaps between true answers and estimates.
 
-        Privacy: eps-DP on the computer. Estimates are public floats, so a gap is a rational number
-        that moves by at most 1/n, and the scale is rounded up.
+        Privacy: eps-DP as computed, without rounding errors. Estimates are public floats, so a gap
+        is a rational number that changes by at most 1/n, and the scale is rounded up.
         """
         near, estimates = truths.near(), self.estimates(hypothesis)
         gaps = np.abs(near - estimates)
@@ -93,7 +93,7 @@ class Distinguisher(abc.ABC, Generic[AnyQuery]):
 
 
 class EnumeratedQueries(Distinguisher[AnyQuery]):
-    """A listed class of queries, dense or sparse; O(|C|) evaluations per choice.
+    """A class of queries given as a list, dense or sparse; O(|C|) evaluations per choice.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class EnumeratedQueries(Distinguisher[AnyQuery]):
         for position, query in enumerate(queries):
             if _kind(query) != first:
                 raise ValueError(
-                    "queries must be of one kind and on one universe: "
+                    "queries must all be sparse, or all be dense with equally many values: "
                     f"number {position} differs from number 0"
                 )
         self._queries = tuple(queries)
@@ -153,8 +153,8 @@ def _kind(query: LinearQuery) -> tuple[type, int | None]:
 class AllParities(Distinguisher[DenseQuery]):
     """All 2^d parities x -> (1 + (-1)^<S, x>) / 2 on {0, 1}^d, by fast Walsh-Hadamard transforms.
 
-    Elements and sets S are numbers 0..2^d - 1, their bits the coordinates. O(d 2^d) per choice.
-    The hypothesis must be that of `MultiplicativeWeights`.
+    Elements x and sets S are numbers from 0 to 2^d - 1, whose bits are the coordinates. A choice
+    takes O(d 2^d). The hypothesis must be that of `MultiplicativeWeights`.
 
     Parameters
     ----------
@@ -174,12 +174,12 @@ class AllParities(Distinguisher[DenseQuery]):
         return 1 << self._d
 
     def query(self, index: int) -> DenseQuery:
-        """The parity on the set S whose bits are those of `index`."""
+        """The parity of the set S whose elements are the places of the 1 bits of `index`."""
         common = np.arange(self.size) & whole(index, "index", minimum=0, maximum=self.size - 1)
         return DenseQuery((np.bitwise_count(common) % 2 == 0).astype(np.float64))
 
     def truths(self, records: IntArray, n: int) -> FloatArray:
-        """Sum over `records` (codes) of each parity, divided by `n`: (2^d,)."""
+        """Sum over `records` (n,), numbers of elements, of each parity, divided by `n`: (2^d,)."""
         codes = FiniteUniverse(self.size).validate(records)
         counts = np.bincount(codes, minlength=self.size).astype(np.float64)
         return self._means(counts / n, len(codes) / n)

@@ -23,14 +23,14 @@ from geomdp.privacy import Adjacency, ApproxDP, Exact, Guarantee, PureDP
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.privacy.ledger import Ledger
 
-#: Rounding allowed when true answers are compared with the range of queries with values in [0, 1].
+#: Rounding error that is allowed when the range of true answers is checked.
 ROUNDING = 1e-9
 
 
 def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
     """Epsilon of each of the 2 B private steps of B `updates` (IC-T4).
 
-    It is eps / (2B) for pure DP and eps / (4 sqrt(B ln(1/delta))) for approximate DP.
+    It is eps / (2 B) for pure DP, and eps / (4 sqrt(B ln(1/delta))) for approximate DP.
 
     Raises
     ------
@@ -54,19 +54,19 @@ def step_epsilon(privacy: PureDP | ApproxDP, updates: int) -> float:
 
 @dataclass(frozen=True)
 class IterativeRelease(Generic[AnyQuery]):
-    """The outcome of one run: a public hypothesis with its accuracy and privacy claims.
+    """The result of one run: a public hypothesis, its accuracy and its privacy record.
 
     Parameters
     ----------
     hypothesis : Hypothesis
-        Answers any query of the class; using it is post-processing.
+        Answers every query of the class. Asking it is post-processing.
     accuracy : float
-        Error that no query of the class exceeds, with probability 1 - beta.
+        With probability at least 1 - beta, no query of the class has a larger error.
     guarantee : Guarantee
         The privacy record.
     exchanges : tuple of (query, Answer)
-        The queries chosen and their noisy answers, in order; the last has ``above=False`` if the
-        test stopped the run there.
+        The queries chosen and their noisy answers, in order. The last answer has ``above=False`` if
+        the run stopped because the hypothesis was accurate enough.
     """
 
     hypothesis: Hypothesis[AnyQuery]
@@ -82,17 +82,20 @@ class IterativeRelease(Generic[AnyQuery]):
 
 
 class IterativeConstruction(Generic[AnyQuery]):
-    """Build a hypothesis accurate to alpha on every query of a class (IC-ALG).
+    """Build a hypothesis that is accurate to alpha on every query of a class (IC-ALG).
 
-    One round lets a private distinguisher pick a query with a large gap and releases its answer
-    with Laplace noise. If the noisy gap is below 3 alpha / 4 the run ends; otherwise the hypothesis
-    is updated. There are at most floor(B(alpha/2)) rounds.
+    In each round a private distinguisher picks a query on which the data and the hypothesis differ
+    much, and the true answer is released with Laplace noise. If the noisy answer is less than
+    3 alpha / 4 from that of the hypothesis, the run ends. Otherwise the noisy answer updates the
+    hypothesis. There are at most B = floor(B(alpha/2)) rounds, where B(.) is the bound of the
+    update rule.
 
-    alpha is the smallest that satisfies ln(2B/beta) / (eps0 n) <= alpha / 8 and
-    2 ln(2B |C| / beta) / (eps0 n) <= alpha / 8 (Theorem 5 with corrected constants; DISC-13).
+    alpha is the smallest that satisfies ln(2 B / beta) / (eps0 n) <= alpha / 8 and
+    2 ln(2 B |C| / beta) / (eps0 n) <= alpha / 8, with |C| queries and eps0 as in `step_epsilon`
+    (Theorem 5 with corrected constants; DISC-13).
 
-    Privacy: 2 B steps of eps0-DP each: eps-DP, or (eps, delta)-DP by advanced composition (IC-T4).
-    Without a seed this holds as computed.
+    Privacy: a run has at most 2 B steps of eps0-DP each. Together they are eps-DP, or
+    (eps, delta)-DP by advanced composition (IC-T4). Without a seed this holds as computed.
 
     Parameters
     ----------
@@ -105,16 +108,17 @@ class IterativeConstruction(Generic[AnyQuery]):
     privacy : PureDP or ApproxDP
         The guarantee of one release; epsilon is from 1e-12 to 1e12.
     beta : float
-        Failure probability of the accuracy statement, 0 < beta < 1.
+        Probability that some query has an error above `accuracy`, 0 < beta < 1.
     design : StoppingDesign
-        Shares of alpha; `PRINTED` reproduces the paper's, whose guarantee is 3 alpha / 2.
+        Shares of alpha for noise, loss and threshold. `PRINTED` has those of the paper, for which
+        an error of 3 alpha / 2 is guaranteed.
     adjacency : Adjacency
         The neighbour relation.
 
     Raises
     ------
     ValueError
-        For parameters out of range, and if n is too small for any alpha up to 1.
+        For parameters out of range, and if n is too small for every alpha up to 1.
     """
 
     def __init__(
@@ -150,7 +154,7 @@ class IterativeConstruction(Generic[AnyQuery]):
 
     @property
     def accuracy(self) -> float:
-        """Error that no query of the class exceeds, with probability 1 - beta."""
+        """With probability at least 1 - beta, no query of the class has a larger error."""
         return self.design.guaranteed * self.alpha
 
     @property
@@ -185,11 +189,11 @@ class IterativeConstruction(Generic[AnyQuery]):
         *,
         ledger: Ledger | None = None,
     ) -> IterativeRelease[AnyQuery]:
-        """Run the construction on `records`, as the class of queries takes them.
+        """Run the construction on `records`, in the form that the queries of the class take.
 
-        As in `Mechanism.release`; ``ValueError`` before any payment for records that the queries
-        cannot take. Without a seed, true answers are exact rational numbers, and noise is compared
-        and rounded exactly (X-GRID).
+        Other parameters are those of `Mechanism.release`. ``ValueError``, before the ledger pays,
+        for records on which the queries cannot be evaluated. Without a seed, true answers are exact
+        rational numbers, and all comparisons and roundings of noise are exact (X-GRID).
         """
         noise = ExactNoise() if rng is None else GeneratorNoise(rng)
         guarantee = Guarantee(
@@ -220,18 +224,20 @@ class IterativeConstruction(Generic[AnyQuery]):
         )
 
     def _check_range(self, truths: FloatArray, count: int) -> None:
-        """``ValueError`` for true answers (|C|,) that values in [0, 1] on `count` records rule out.
+        """Raise ``ValueError`` for true answers (|C|,) outside [0, `count` / n].
 
-        The noise is calibrated to such values; others can move by more between neighbours.
+        Queries with values in [0, 1] have no such answers. The noise is calibrated to these
+        queries; the answers to others can change by more between neighbours.
         """
         most = count / self.n + ROUNDING
-        if not ((truths >= -ROUNDING) & (truths <= most)).all():  # also refuses NaN
+        # The condition is also false for NaN, which is refused.
+        if not ((truths >= -ROUNDING) & (truths <= most)).all():
             raise ValueError("queries must have values in [0, 1] on every record")
 
     def _construct(
         self, hypothesis: Hypothesis[AnyQuery], private: _Answers
     ) -> list[tuple[AnyQuery, Answer]]:
-        """Update `hypothesis` on the query answered worst until the test stops; the exchanges."""
+        """Update `hypothesis`, query by query, until it is accurate; returns the exchanges."""
         exchanges: list[tuple[AnyQuery, Answer]] = []
         for _ in range(self.updates_allowed):
             index = private.choose(hypothesis)
@@ -246,18 +252,18 @@ class IterativeConstruction(Generic[AnyQuery]):
 
 
 class _Answers(Protocol):
-    """The two private steps of a round; each call is one step of eps0-DP."""
+    """The two private steps of a round; each call is eps0-DP."""
 
     def choose(self, hypothesis: Hypothesis[Any]) -> int:
-        """Number of a query that the hypothesis answers badly."""
+        """Index of a query on which the data and the hypothesis differ much."""
 
     def value(self, index: int) -> float:
-        """Noisy answer to query number `index`."""
+        """The true answer to query number `index` plus noise."""
 
 
 @dataclass(frozen=True)
 class _SeededAnswers(Generic[AnyQuery]):
-    """The steps simulated in float64."""
+    """The steps of a seeded run, simulated in float64."""
 
     run: IterativeConstruction[AnyQuery]
     truths: FloatArray
@@ -277,7 +283,7 @@ class _SeededAnswers(Generic[AnyQuery]):
 
 @dataclass(frozen=True)
 class _ExactAnswers(Generic[AnyQuery]):
-    """The steps decided and rounded exactly, for true answers that are rational numbers."""
+    """The steps of an unseeded run: comparisons and roundings are exact, in rational numbers."""
 
     run: IterativeConstruction[AnyQuery]
     truths: ExactTruths

@@ -1,8 +1,9 @@
 """Noise scales of the sparse vector technique, for queries of sensitivity 1.
 
-For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if all of them move
-in the same direction between neighbours, as counting queries do under add/remove; this halves the
-noise on the queries. In general each query moves up or down on its own.
+For queries of sensitivity D, multiply every scale by D. Queries are `monotone` if the answers to
+all of them change in the same direction between neighbours, as those of counting queries do under
+add/remove. Monotone queries need half as much noise, because in general one answer can rise while
+another falls.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from dataclasses import dataclass
 from geomdp._validation import positive, whole
 from geomdp.privacy import ApproxDP, PureDP, shortcut_step_epsilon
 
-#: Share of epsilon that NumericSparse spends on the comparisons; the rest buys the answers.
+#: Share of epsilon that NumericSparse spends on comparisons. The rest is spent on answers.
 COMPARISON_SHARE = 8 / 9
-#: Scales are computed in float64 with fewer than 32 roundings, and those before a difference (1/9
-#: of epsilon is left of it) count up to 9 times: in all less than 2^-46 of a scale. Rounded up by
-#: that share, the floats spend no more than epsilon.
+#: Factor by which scales are rounded up, so that the floats spend no more than epsilon. Scales are
+#: computed in float64 with fewer than 32 roundings. One step subtracts 8/9 of epsilon from epsilon,
+#: which makes earlier relative errors up to 9 times larger. The total relative error of a scale is
+#: below 2^-46.
 ROUNDED_UP = 1 + 2.0**-46
 
 
@@ -25,29 +27,31 @@ ROUNDED_UP = 1 + 2.0**-46
 class Scales:
     """Laplace scales of one sparse vector mechanism, per unit of sensitivity."""
 
-    #: Of the noise on the threshold.
+    #: Scale of the noise on the threshold.
     threshold: float
-    #: Of the fresh noise on each query.
+    #: Scale of the fresh noise on each query.
     query: float
-    #: Of the fresh noise on each released value; None if no value is released.
+    #: Scale of the fresh noise on each released value; None if no value is released.
     answer: float | None
-    #: Whether the threshold noise is drawn anew after each query found above.
+    #: Whether new threshold noise is drawn after each query found above the threshold.
     redraw: bool
 
 
 def above_threshold(epsilon: float, *, monotone: bool) -> Scales:
     """AboveThreshold at `epsilon`: Lap(2/eps) on the threshold, Lap(4/eps) on each query (SV-AT).
 
-    Lap(4/eps) is exactly tight for general queries (DISC-12); monotone ones need Lap(2/eps).
+    For general queries no smaller scale than 4/eps is private (DISC-12). For monotone queries the
+    scale is 2/eps.
     """
     epsilon = positive(epsilon, "epsilon")
     return Scales(2 / epsilon, (2 if monotone else 4) / epsilon, None, redraw=True)
 
 
 def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Sparse of Dwork-Roth, Algorithm 2: `cutoff` AboveThresholds in a row (SV-SP).
+    """Sparse of Dwork-Roth, Algorithm 2: `cutoff` successive runs of AboveThreshold (SV-SP).
 
-    Each of them gets eps / c for pure DP, and eps / sqrt(8 c ln(1/delta)) for approximate DP.
+    With c = `cutoff`, each run has epsilon eps / c for pure DP, and eps / sqrt(8 c ln(1/delta)) for
+    approximate DP.
     """
     cutoff = whole(cutoff, "cutoff")
     match privacy:
@@ -59,11 +63,12 @@ def redrawn(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 
 
 def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
-    """Lyu-Su-Li Algorithm 1: one threshold draw for all `cutoff` answers, pure DP (SV-LSL).
+    """Lyu-Su-Li Algorithm 1: the threshold noise is drawn once, for pure DP (SV-LSL).
 
-    Lap(1/e1) on the threshold and Lap(2c/e2) on each query (monotone: Lap(c/e2)), where
-    e1 + e2 = eps. The split e1 : e2 = 1 : (2c)^(2/3) (monotone: 1 : c^(2/3)) minimises the variance
-    of noisy query minus noisy threshold, whose sign decides a comparison.
+    With c = `cutoff` and e1 + e2 = eps, the noise is Lap(1/e1) on the threshold and Lap(2 c / e2)
+    on each query (Lap(c / e2) if `monotone`). A comparison looks at the sign of noisy query minus
+    noisy threshold. The split e1 : e2 = 1 : (2 c)^(2/3) (1 : c^(2/3) if `monotone`) minimises the
+    variance of this difference.
     """
     cutoff = whole(cutoff, "cutoff")
     reach = cutoff if monotone else 2 * cutoff
@@ -72,11 +77,12 @@ def kept(privacy: PureDP, cutoff: int, *, monotone: bool) -> Scales:
 
 
 def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scales:
-    """NumericSparse with the split 8/9 for comparisons, 1/9 for answers, in both regimes (SV-NUM).
+    """NumericSparse with 8/9 of epsilon for comparisons and 1/9 for answers (SV-NUM).
 
-    Pure DP: Sparse at 8 eps / 9, then c Laplace answers at eps / (9 c) each. Approximate DP: both
-    parts by advanced composition at delta / 2. This split reaches the printed accuracy for every
-    number of queries; for delta > 0 the printed split does not (DISC-11).
+    Pure DP: the comparisons are `redrawn` at 8 eps / 9, and each of the c answers gets
+    eps / (9 c). Approximate DP: both parts use advanced composition at delta / 2. This split
+    reaches the printed accuracy for every number of queries. For delta > 0 the printed split does
+    not (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     share = COMPARISON_SHARE * privacy.epsilon
@@ -93,8 +99,9 @@ def numeric(privacy: PureDP | ApproxDP, cutoff: int, *, monotone: bool) -> Scale
 def numeric_printed(privacy: ApproxDP, cutoff: int) -> Scales:
     """NumericSparse as printed for delta > 0 (Dwork-Roth Algorithm 3), kept for comparison.
 
-    e1 = sqrt(512) eps / (sqrt(512) + 1), e2 = 2 eps / (sqrt(512) + 1) and scales
-    sqrt(32 c ln(2/delta)) / e. Private, but its stated accuracy fails for few queries (DISC-11).
+    The scales are sqrt(32 c ln(2/delta)) / e with e = e1 = sqrt(512) eps / (sqrt(512) + 1) for the
+    threshold, e1 / 2 for each query and e = e2 = 2 eps / (sqrt(512) + 1) for each answer. They are
+    private, but the printed accuracy does not hold for few queries (DISC-11).
     """
     cutoff = whole(cutoff, "cutoff")
     if privacy.epsilon > 1:  # the range of the shortcut composition behind the scales (GEN-2b)

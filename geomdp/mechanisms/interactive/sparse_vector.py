@@ -1,8 +1,9 @@
 """The sparse vector technique: AboveThreshold, Sparse and NumericSparse as interactive objects.
 
-Each is asked queries of a declared sensitivity, one after the other and adaptively, and says for
-each whether it is above a public threshold. It pays only for the queries found above, and halts
-after `cutoff` of them. The run itself is in `stream`, the noise scales are in `scales`.
+A mechanism is asked queries of a declared sensitivity, one after the other, where each can depend
+on earlier answers. It says for each whether it is above a public threshold. Only queries found
+above cost privacy, and the mechanism halts after `cutoff` of them. The module `stream` has the run
+itself, and `scales` the scales of the noise.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from geomdp.privacy import ApproxDP, PureDP
 class AboveThreshold(SparseVectorStream):
     """Find the first query above a threshold (Dwork-Roth, Algorithm 1; SV-AT).
 
-    Adds Lap(2D/eps) to the threshold and Lap(4D/eps) to each query (2D/eps if `monotone`); halts
-    at the first query found above.
+    The mechanism adds Lap(2 D / eps) to the threshold, and Lap(4 D / eps) to each query, or
+    Lap(2 D / eps) if `monotone`. It halts at the first query found above.
 
     Privacy: eps-DP for any adaptive sequence of queries of sensitivity D. Without a seed this holds
-    as computed: comparisons are decided exactly for the true answers as given, and values rounded
-    correctly. The mechanism cannot be copied, pickled or used in a forked process.
+    as computed: comparisons are exact for the true answers as given, and released values are
+    correctly rounded. The mechanism cannot be copied, pickled or used in a forked process, because
+    both copies would use the same noise.
 
     Parameters
     ----------
@@ -39,26 +41,27 @@ class AboveThreshold(SparseVectorStream):
     privacy : PureDP
         The guarantee for the whole run; epsilon is from 1e-12 to 1e12.
     sensitivity : float
-        Bound D on how far one query moves between neighbours, in the units of the queries.
+        Bound D on the change of one query between neighbours, in the units of the queries.
     monotone : bool
-        Declares that all queries move in the same direction between neighbours, as counting
-        queries do under add/remove; halves the noise on queries. Refused under replace-one, where
-        replacing a record can raise one counting query and lower another.
+        Declares that all queries change in the same direction between neighbours, as counting
+        queries do under add/remove. The noise on queries is then half as large. An error under
+        replace-one, where replacing a record can raise one counting query and lower another.
     adjacency : Adjacency
-        The neighbour relation `sensitivity` refers to.
+        The neighbour relation for which `sensitivity` is stated.
     records : object, optional
-        The records; without them the mechanism is asked true answers.
+        The records on which queries are evaluated. Without them, `ask` takes true answers.
     rng : Generator, int or None
-        None for operating-system entropy; anything else voids the privacy claim.
+        None takes randomness from the operating system. With a generator or a seed the run is a
+        simulation without a privacy claim.
     ledger : Ledger, optional
-        Pays for the whole run when the mechanism is built, before any record is looked at.
+        Pays for the whole run when the mechanism is built, before any record is read.
 
     Raises
     ------
     ValueError
         For parameters out of range, and for `monotone` under replace-one.
     BudgetExhausted
-        If the ledger cannot pay.
+        If the ledger has too little budget left.
     """
 
     cutoff: int = field(init=False, default=1)
@@ -74,12 +77,12 @@ class AboveThreshold(SparseVectorStream):
 class Sparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold (SV-SP, SV-LSL).
 
-    Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1), unless
-    ``redraw=True`` asks for Dwork-Roth's Algorithm 2, which draws it anew after each query found
-    above and needs more noise; under approximate DP it is always redrawn.
+    Under pure DP the threshold noise is drawn once (Lyu-Su-Li, Algorithm 1). ``redraw=True``
+    chooses Dwork-Roth's Algorithm 2 instead, which draws new threshold noise after each query found
+    above, and needs more noise. Under approximate DP it is always drawn anew.
 
-    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number c
-    of queries found above. `privacy` is PureDP or ApproxDP.
+    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number of
+    queries found above. `privacy` is PureDP or ApproxDP.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
@@ -97,12 +100,12 @@ class Sparse(SparseVectorStream):
 class NumericSparse(SparseVectorStream):
     """Find up to `cutoff` queries above a threshold and release their values (SV-NUM).
 
-    Dwork-Roth's Algorithm 3 with 8/9 of epsilon on the comparisons and 1/9 on the values. The
-    printed split for delta > 0 misses its printed accuracy (DISC-11); `PrintedNumericSparse` is
-    that one.
+    This is Dwork-Roth's Algorithm 3 with 8/9 of epsilon for comparisons and 1/9 for values. The
+    split that is printed there for delta > 0 does not reach the printed accuracy (DISC-11); it is
+    available as `PrintedNumericSparse`.
 
-    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number c
-    of queries found above. `privacy` is PureDP or ApproxDP.
+    Parameters are those of `AboveThreshold`, and `cutoff`: the mechanism halts after this number of
+    queries found above. `privacy` is PureDP or ApproxDP.
 
     Privacy: eps-DP, or (eps, delta)-DP by advanced composition (8 eps / 9 <= 1), for any adaptive
     sequence of queries of sensitivity D, in real arithmetic.
@@ -116,9 +119,9 @@ class NumericSparse(SparseVectorStream):
 class PrintedNumericSparse(SparseVectorStream):
     """NumericSparse with the split printed for delta > 0, kept to show where it fails (DISC-11).
 
-    As private as `NumericSparse`, but for few queries the noise on its values exceeds the
-    accuracy stated for it (`bounds.upper.numeric_sparse_printed`). Parameters are
-    those of `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
+    It is as private as `NumericSparse`, but for few queries the noise on its values exceeds the
+    accuracy that is printed for it (`bounds.upper.numeric_sparse_printed`). Parameters are those of
+    `NumericSparse` without `monotone`; `privacy` must be ApproxDP.
 
     Privacy: (eps, delta)-DP by advanced composition (eps <= 1), for any adaptive sequence of
     queries of sensitivity D, in real arithmetic.

@@ -14,11 +14,10 @@ class Answer(NamedTuple):
     Parameters
     ----------
     above : bool
-        For sparse vector: whether the query was found above the threshold. For online release:
-        whether the answer was computed from the data and updated the public hypothesis; if False,
-        the hypothesis gave it.
+        For sparse vector: whether the query was found above the threshold. For online and iterative
+        construction: whether the answer came from the data and updated the public hypothesis.
     value : float or None
-        The released number; None where the mechanism releases only the comparison.
+        The released number; None if the mechanism releases only the comparison.
     """
 
     above: bool
@@ -26,9 +25,9 @@ class Answer(NamedTuple):
 
 
 class Transcript(NotCopied, Sequence[Answer]):
-    """The answers given so far, in order; public, so anything computed from it is private too.
+    """The answers given so far, in order. They are public: all use of them is post-processing.
 
-    It belongs to one run and cannot be copied or pickled while that goes on; `list` of it can.
+    A transcript belongs to one run, so it cannot be copied or pickled. ``list(transcript)`` can.
     """
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from geomdp.workloads.universe.universes import Records
 
 
 class PostProcessed(Mechanism):
-    """A mechanism that reads the records through the mechanism `inner` only.
+    """A mechanism that reads the records only through another mechanism, `inner`.
 
     Its guarantee is that of `inner`, unchanged (post-processing, GEN-2). It calls the steps of
     `FunctionOfSums` on `inner`. It does not call `inner.release`, so the ledger pays once.
@@ -25,7 +25,7 @@ class PostProcessed(Mechanism):
     Parameters
     ----------
     inner : Mechanism
-        Brings workload, n, privacy and adjacency.
+        The mechanism that adds the noise. Workload, n, privacy and adjacency are taken from it.
     """
 
     inner: Mechanism
@@ -45,11 +45,11 @@ class PostProcessed(Mechanism):
 
     @property
     def grid(self) -> int | None:
-        """That of `inner`."""
+        """The grid of `inner`."""
         return self.inner.grid
 
     def with_n(self, n: int) -> Self:
-        """The same mechanism for `n` records; noise and geometry are shared."""
+        """The same mechanism for `n` records, which shares the noise and the geometry."""
         twin = super().with_n(n)
         twin.inner = self.inner.with_n(n)
         return twin
@@ -63,11 +63,11 @@ class PostProcessed(Mechanism):
         self.inner.set_up()
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Those of `inner`."""
+        """The number of records and the sums that `inner` measures."""
         return self.inner.measured(records)
 
     def draw(self, rng: np.random.Generator | None) -> Privatiser:
-        """The answers of `inner`."""
+        """Draw the noise of `inner`; the function returned gives the answers of `inner`."""
         return self.inner.private(rng)
 
 
@@ -77,7 +77,7 @@ class PostProcessedNoise(PostProcessed):
     Parameters
     ----------
     inner : AdditiveMechanism
-        Which noise to use. It brings workload, n, privacy and adjacency.
+        The mechanism that adds the noise. Workload, n, privacy and adjacency are taken from it.
 
     Raises
     ------

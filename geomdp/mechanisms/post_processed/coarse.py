@@ -1,4 +1,4 @@
-"""The coarse mechanism: answers moved to a net, so that noise need only fit the net."""
+"""The coarse mechanism: answers rounded to a net of few points, which needs less noise."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from geomdp.workloads.universe.universes import Records
 class Coarse(PostProcessed):
     """Round every answer vector to a net, then answer the rounded queries.
 
-    S is a maximal subset of {Q(x)} whose points are at least `radius` sqrt(m) apart, pi(x) the
-    point of S nearest to Q(x), and M(X) the release of `inner`'s family for the workload Q' = pi.
+    The net S is a maximal subset of {Q(x)} whose points are at least `radius` sqrt(m) apart. pi(x)
+    is the point of S nearest to Q(x). M(X) is the release of a mechanism of the same kind as
+    `inner` for the workload Q' = pi.
 
     Parameters
     ----------
     inner : Mechanism
-        A mechanism for Q, such as `Projected`, `JL` or an additive one; its family is used for Q'.
-        It brings workload, n, privacy and adjacency.
+        A mechanism for Q, such as `Projected`, `JL` or an additive one. Its kind, workload, n,
+        privacy and adjacency are taken; its noise is not used.
     radius : float
-        Separation of the net, as root mean square per query; above 0, and so small that the net has
-        at least two points.
+        Least distance of two points of the net, as root mean square per query. It must be above 0,
+        and so small that the net has at least two points.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class Coarse(PostProcessed):
     ------
     ValueError
         For an infinite universe, more than 2^26 answers over all elements, a radius out of range,
-        or an `inner` whose family does not take Q'.
+        or an `inner` of a kind that cannot answer Q'.
 
     Notes
     -----
@@ -57,9 +58,9 @@ class Coarse(PostProcessed):
 
         (E ||M(X) - Q(X)||^2 / m)^(1/2) <= max over x of ||Q(x) - pi(x)||_2 / sqrt(m) + e',
 
-    by Minkowski's inequality; the first term is less than `radius`, as S is maximal. A net of few
-    points has a small width and few dimensions, which makes e' small also for small n. For large n
-    the rounding dominates.
+    by Minkowski's inequality. The first term is less than `radius`, because S is maximal. A net of
+    few points has a small width and few dimensions, so e' is small even if n is small. For large n
+    the first term is the larger one.
 
     Cost: the net takes O(N m) for each of its points.
 
@@ -79,7 +80,7 @@ class Coarse(PostProcessed):
         if len(found.order) < 2:
             widest = self.workload.l2_diameter() / math.sqrt(self.workload.n_queries)
             raise ValueError(
-                f"radius must leave two points in the net, so below {widest:g}, got {radius!r}"
+                f"radius must be below {widest:g}, so that the net has two points, got {radius!r}"
             )
         self.net = answers[found.order]
         self._coarsened = Coarsened(self.workload, self.net)
@@ -92,14 +93,14 @@ class Coarse(PostProcessed):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound: rounding plus the error predicted by `inner`; see the class."""
+        """Upper bound: `rounding` plus the error that `inner` predicts; see the class."""
         inner = self.inner.predicted_rmse
         source = f"rounding {self.rounding:.4g} (JL-A2) + {inner.source}"
         value = self.rounding + inner.value
         return Prediction(value, PredictionKind.UPPER_BOUND, source, inner.stderr)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism of the same family and radius for another workload."""
+        """A mechanism of the same kind and radius for another workload."""
         return type(self)(self.inner.with_workload(workload), self._radius)
 
     def totals(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:

@@ -32,19 +32,19 @@ from geomdp.workloads import LinearMap, Workload
 
 @dataclass(frozen=True)
 class AutoDimension:
-    """Leave the number of rows of a `JL` map to its predicted error.
+    """Choose the number of rows of a `JL` map by its predicted error.
 
-    One map is drawn for each of k = 1, 2, 4, ... below the effective dimension r and for r - 1; the
-    map with the least predicted error is kept. Predictions read public objects only, so the choice
-    costs no privacy.
+    One map is drawn for each k = 1, 2, 4, ... below the effective dimension r, and one for r - 1.
+    The map with the least predicted error is kept. Predictions read public objects only, so the
+    choice costs no privacy.
     """
 
     def tried(self, effective: int) -> list[int]:
-        """Numbers of rows tried below `effective`; ``ValueError`` if that is 1."""
+        """Numbers of rows to try, all below `effective`; ``ValueError`` if `effective` is 1."""
         if effective < 2:
             raise ValueError(
-                f"dimension must be below the effective dimension {effective} of the workload, "
-                "of which there is none; use Projected(inner), which is A = I"
+                f"dimension must be at least 1 and below the effective dimension {effective} of "
+                "the workload, so there is none; use Projected(inner), which is A = I"
             )
         powers = [1 << i for i in range((effective - 1).bit_length())]
         return sorted({*(rows for rows in powers if rows < effective), effective - 1})
@@ -53,17 +53,18 @@ class AutoDimension:
 class JL(PostProcessedNoise):
     """Answer A Q for a public random A with few rows, then least squares over K_Q.
 
-    M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, A (k, m) with independent
-    N(0, 1/k) entries, Z the noise of `inner`'s family for the workload A Q.
+    M(X) = argmin over y in K_Q of ||A y - (A Q(X) + Z / n)||_2, where A (k, m) has independent
+    N(0, 1/k) entries and Z is the noise of a mechanism of the same kind as `inner` for the workload
+    A Q.
 
     Parameters
     ----------
     inner : AdditiveMechanism
-        A mechanism for Q; its family is used for A Q. It brings workload, n, privacy and adjacency.
+        A mechanism for Q. Its kind, workload, n, privacy and adjacency are taken.
     dimension : int or AutoDimension
-        Rows k of A, at least 1 and below the effective dimension of the workload; from there on
-        A = I is better, which is `Projected(inner)`. `AutoDimension()` takes the k with the least
-        predicted error.
+        Number k of rows of A, at least 1 and below the effective dimension of the workload. With
+        more rows A = I is better, which is `Projected(inner)`. `AutoDimension()` chooses the k with
+        the least predicted error.
     rng : Generator, int or None
         Source of A. A is public and independent of the records, so a seed here does not affect the
         privacy of releases. Never draw A again after looking at a release.
@@ -93,10 +94,10 @@ class JL(PostProcessedNoise):
             <= min{E ||Z||^2 / n^2, E h_{A K_Q}(Z) / n}^(1/2) + delta(A),
         E_A delta(A) <= (2 w(K_Q) + (8^(-1/2) + 1/(4 sqrt(k))) diam(K_Q)) / sqrt(k).
 
-    The first line is Minkowski's inequality with JL-L13 and JL-L13b, the second JL-T9 for Gaussian
-    maps. `predicted_rmse` puts the second into the first: the noise term is that of the drawn A,
-    the distortion is averaged over A. So the error averaged over A is at most the prediction
-    averaged over A; for a single A it may be larger.
+    The first bound follows from Minkowski's inequality with JL-L13 and JL-L13b, the second from
+    JL-T9 for Gaussian maps. `predicted_rmse` is the sum of the noise term for the drawn A and the
+    bound on the mean distortion over A. So the error averaged over A is at most the prediction
+    averaged over A. For a single A the error can be larger than the prediction.
 
     References
     ----------
@@ -151,7 +152,7 @@ class JL(PostProcessedNoise):
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Upper bound: noise of the drawn A plus distortion averaged over A; see the class."""
+        """Upper bound: noise for the drawn A plus mean distortion over A; see the class."""
         additive = squared_noise_limit(self.inner)
         gap = GAP_SHARE * additive
         noise = min(additive + 2 * gap, self._support.value / self.n + gap)
@@ -164,7 +165,7 @@ class JL(PostProcessedNoise):
         return Prediction(value, PredictionKind.UPPER_BOUND, source)
 
     def with_workload(self, workload: Workload) -> Self:
-        """The mechanism of the same family and dimension for another workload, with a new A."""
+        """A mechanism of the same kind and dimension for another workload, with a new A."""
         template = self.inner.with_workload(workload)
         return type(self)(template, self._dimension, self._rng.spawn(1)[0])
 
@@ -188,16 +189,17 @@ class JL(PostProcessedNoise):
 
 
 def width_limit(body: Body) -> float:
-    """Upper end of the interval for the Gaussian width of K_Q, from public directions."""
+    """Upper confidence limit of the Gaussian width of a body, from public directions."""
     return gaussian_width(body, rng=PUBLIC_SEED).interval[1]
 
 
 def distortion_bound(width: float, diameter: float, rows: int) -> float:
-    """Upper bound on E_A delta(A) for a map with `rows` rows; see `JL`. It falls with `rows`.
+    """Upper bound on E_A delta(A) of `JL` for a map with k = `rows` rows. It decreases in k.
 
-    Gordon's inequality: E max <= 2 w + E(sqrt k - ||h_k||)_+ diam. Since E||h_k|| is at least
-    sqrt k - 1/(4 sqrt k) and Var ||h_k|| < 1/2, the mean of the positive part is at most
-    1/(4 sqrt k) + sqrt(1/2) / 2.
+    Let w and diam be width and diameter of K_Q and h_k a standard Gaussian vector in R^k. By
+    Gordon's inequality, sqrt(k) E_A delta(A) <= 2 w + E max(0, sqrt k - ||h_k||) diam. Since
+    E||h_k|| is at least sqrt k - 1/(4 sqrt k) and Var ||h_k|| < 1/2, the mean of the positive part
+    is at most 1/(4 sqrt k) + sqrt(1/2) / 2.
     """
     drift = 1 / (4 * math.sqrt(rows)) + math.sqrt(1 / 2) / 2
     return (2 * width + drift * diameter) / math.sqrt(rows)

@@ -1,4 +1,4 @@
-"""Nearest points of the answers' body in the norm of a noise: generalised least squares."""
+"""Generalised least squares: the nearest point of a body in the norm that fits the noise."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from geomdp.mechanisms.sensitivity import answer_hull
 from geomdp.noise import Noise
 from geomdp.workloads.structure.sign_products import SignProducts, sign_products
 
-#: Variances below this share of the largest are raised to it, as they may be estimated: the
-#: squared norm then stretches no direction by more than 1e8.
+#: Variances below this share of the largest one are raised to it, because variances can be
+#: estimates. So the weights of two directions in the squared norm differ by a factor of at most
+#: 1e8.
 LEAST_SHARE = 1e-8
-#: Variances within this share of each other are equal up to rounding: the norm is Euclidean then.
+#: If all variances agree to this relative difference, they count as equal, and the norm is the
+#: Euclidean one.
 EQUAL = 1e-9
 #: Duality gap of a fit, relative to the squared size of the body in the norm of the noise.
 TOLERANCE = 1e-8
-#: Public draws from which the variances of products of signs are estimated: the mean over 25
-#: single signs is then known to 10%.
+#: Number of public draws from which the variances of products of signs are estimated. The mean over
+#: 25 single signs is then known to 10%.
 DRAWS = 8
 
 
 def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
-    """Nearest points of the body of a workload (`reachable_body`) in the norm z^T S^-1 z.
+    """The projection on the body of a workload (`reachable_body`) in the norm (z^T S^-1 z)^(1/2).
 
     S is the covariance of the noise of `inner`.
     """
@@ -53,11 +55,11 @@ def noise_norm(inner: AdditiveMechanism) -> Projector | WhitenedNorm | SignNorm:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNorm:
-    """Least squares over K after a map A that makes the noise isotropic."""
+    """Least squares over K, in coordinates in which the noise is isotropic."""
 
-    #: A (r, m): A S A^T is a multiple of the identity, S the covariance, r its rank.
+    #: A (r, m), for which A S A^T is a multiple of the identity. S has rank r.
     whitening: FloatArray
-    #: Of K through A.
+    #: Least squares over K for observations of A y.
     projector: Projector
 
     def nearest(self, noisy: FloatArray) -> Projection:
@@ -67,21 +69,25 @@ class WhitenedNorm:
 
 @dataclass(frozen=True, eq=False)
 class SignNorm:
-    """Least squares over the elliptope, each product of signs weighted by its precision.
+    """Least squares over the elliptope, where each product of signs is weighted by its precision.
 
-    All 2-way tables of d two-level columns are c + T r, r the products of d + 1 signs of which
-    the first is 1. The noise on r is taken as uncorrelated, with one variance for single signs
-    and one for pairs. Weighted so, the body is a `MappedElliptope`, with a closed projection.
+    All 2-way tables of d two-level columns are c + T r, where r holds the products of d + 1 signs,
+    of which the first is 1. The method treats the noise on r as uncorrelated, with one variance for
+    single signs and one for products of two. With these weights the body is a `MappedElliptope`,
+    which has a projection of its own.
     """
 
-    #: c and T, whose columns are orthogonal.
+    #: c and T. The columns of T are orthogonal.
     signs: SignProducts
-    #: Diag(g) r for r in the elliptope, g^2 proportional to precisions.
+    #: All diag(g) r for r in the elliptope, where g^2 is proportional to the precisions.
     body: MappedElliptope
 
     @classmethod
     def of(cls, inner: AdditiveMechanism) -> SignNorm:
-        """For all 2-way tables of two-level columns, with variances from a few public draws."""
+        """The norm for the noise of `inner`, with variances from a few public draws.
+
+        The workload must be all 2-way tables of two-level columns.
+        """
         signs = sign_products(inner.workload)
         if signs is None:
             raise ValueError(f"workload must be linear in sign products, got {inner.workload!r}")
@@ -93,7 +99,8 @@ class SignNorm:
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
 
     def nearest(self, noisy: FloatArray) -> Projection:
-        """The weighted nearest point, by some ten eigendecompositions of order d + 1."""
+        """The nearest point in the weighted norm, by about ten eigendecompositions of order d + 1.
+        """
         stretch = self.body.matrix
         products = _products(noisy - self.signs.constant, self.signs)
         found = self.body.project((stretch @ products)[None])[0] / stretch.diagonal()
@@ -102,13 +109,13 @@ class SignNorm:
 
 
 def _products(answers: FloatArray, signs: SignProducts) -> FloatArray:
-    """Products of signs r with T r nearest to answers (m,) less their constant."""
+    """The r for which T r is nearest to `answers` (m,), from which c is already subtracted."""
     lengths = np.asarray(signs.matrix.multiply(signs.matrix).sum(axis=0)).ravel()
     return np.asarray((signs.matrix.T @ answers) / lengths)
 
 
 def _variances(noise: Noise, signs: SignProducts) -> tuple[float, float]:
-    """Mean variances of single signs, which are products with the first, and of pairs."""
+    """Mean variance of the noise on single signs (products with the first sign), and on pairs."""
     draws = noise.sample(np.random.default_rng(PUBLIC_SEED), DRAWS)
     squares = np.array([_products(draw, signs) ** 2 for draw in draws])
     singles = signs.order - 1

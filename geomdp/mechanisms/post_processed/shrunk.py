@@ -1,4 +1,4 @@
-"""The shrinking mechanism: additive noise, then a step towards the centre of the answers' body."""
+"""The shrinking mechanism: noisy answers, moved towards a public centre and then projected."""
 
 from __future__ import annotations
 
@@ -24,32 +24,33 @@ from geomdp.workloads.base import MAX_SCORES
 
 
 class Shrunk(PostProcessedNoise):
-    """An additive mechanism shrunk towards a public point, then projected: for very few records.
+    """Noisy answers, moved towards a public point and then projected: for very few records.
 
-    M(X) = argmin over p in K of ||p - (c + s (y - c))||_2 with y = Q(X) + Z / n, Z the noise of
-    `inner`, K as in `Projected`, and
+    M(X) = argmin over p in K of ||p - (c + s (y - c))||_2. Here y = Q(X) + Z / n with the noise Z
+    of `inner`, K is the body of `Projected`, and
 
-        s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2,
+        s = r^2 / (r^2 + v),  v = E ||Z||^2 / n^2.
 
-    or an upper limit of v where it is estimated, c the answers for uniform data (see
-    `centre_and_radius`) and r >= ||Q(x) - c|| for every record x. This s has the least bound on the
-    error.
+    c is a public point, such as the answers for uniform data, and r >= ||Q(x) - c|| for every
+    record x (see `centre_and_radius`). If E ||Z||^2 is estimated, v is an upper confidence limit.
+    This s minimises the bound on the error below.
 
-    `inner` must be an additive mechanism, ``ValueError`` otherwise.
+    `inner` must be an additive mechanism; ``ValueError`` otherwise.
 
     Notes
     -----
-    Privacy: the guarantee of `inner`, unchanged. c, r, v and K are public, and everything else
-    reads the noisy answers only (post-processing, GEN-2).
+    Privacy: the guarantee of `inner`, unchanged. c, r, v and K are public, and everything else is
+    computed from the noisy answers (post-processing, GEN-2).
 
-    Error: for all data of n records, as Z has mean 0 and a projection moves no point further away,
+    Error: Z has mean 0, and a projection on K does not move y further from Q(X), which is in K.
+    Hence for all data of n records
 
-        E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v),
+        E ||M(X) - Q(X)||^2 <= (1 - s)^2 ||Q(X) - c||^2 + s^2 v <= r^2 v / (r^2 + v).
 
-    below both the error of the noise and that of the best constant answer. The bound is below that
-    of `Projected` where the noise is so large that E h_K(Z) / n exceeds r^2 v / (r^2 + v): the
-    nearest point then says little about the data. Data far from c, such as copies of one record,
-    have nearly the error of the bound.
+    This is below v, the squared error of the noise, and below r^2, the bound on that of the answer
+    c. It is also below the bound of `Projected` if the noise is so large that E h_K(Z) / n exceeds
+    r^2 v / (r^2 + v); the nearest point of K then says little about the data. For data far from c,
+    such as copies of one record, the error is nearly as large as the bound.
 
     References
     ----------
@@ -90,7 +91,7 @@ class Shrunk(PostProcessedNoise):
         _ = self._ball, self._projector
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """The nearest point of K to the noisy answers, shrunk towards the centre."""
+        """Shrink the noisy answers towards the centre and return the nearest point of K."""
         centre, radius = self._ball
         shrunk = centre + self.factor * (noisy - centre)
         tolerance = relative_tolerance(self._squared_bound, 2 * radius)
@@ -98,13 +99,14 @@ class Shrunk(PostProcessedNoise):
 
 
 def centre_and_radius(workload: Workload) -> tuple[FloatArray, float]:
-    """A public point c (m,) and a proved r >= ||Q(x) - c||_2 for every element x.
+    """A public point c (m,) and a proved r with r >= ||Q(x) - c||_2 for every element x.
 
-    * `MarginalTables`: c the uniform tables, r^2 the sum of 1 - 1 / (number of cells) over tables,
-      which every element attains;
-    * at most 2^24 answers of all elements: c their mean, r the largest distance;
-    * any other workload: c the point of the affine hull nearest to 0, r^2 = R^2 - ||c||^2 with R
-      the largest norm of an answer vector.
+    * For `MarginalTables`, c is the tables of uniform data, and r^2 is the sum over tables of
+      1 - 1 / (number of cells), which is the squared distance of every element.
+    * If all elements together have at most 2^24 answers, c is the mean over the elements, and r is
+      the largest distance.
+    * For any other workload, c is the point of the affine hull nearest to 0, and
+      r^2 = R^2 - ||c||^2, where R is the largest norm of an answer vector.
     """
     if isinstance(workload, MarginalTables):
         cells = np.array([place.stop - place.start for place in workload.slices])

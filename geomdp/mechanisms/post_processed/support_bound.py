@@ -1,4 +1,4 @@
-"""Upper bounds on E h_K(Z), the quantity behind the error of every projection mechanism."""
+"""Upper bounds on E h_K(Z), from which the error of every projection mechanism follows."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from geomdp.geometry.width.width import gaussian_width
 from geomdp.noise import GaussianNoise, KNormNoise
 from geomdp.noise.base import Noise
 
-#: Draws of a simulation at most; their mean of h_K has a relative error near 1% in dimension 50.
+#: Largest number of draws. In dimension 50 their mean of h_K has a relative error near 1%.
 MAX_DRAWS = 512
-#: Smallest number of draws, for answer spaces so large that memory sets the limit.
+#: Smallest number of draws, however large the dimension.
 MIN_DRAWS = 32
-#: Numbers held by all draws together, which keeps h_K to seconds also where each value takes
-#: milliseconds: tables of 100 columns get 105 draws, and their mean a relative error of 0.6%.
+#: Largest number of coordinates of all draws together. It keeps the time for h_K to seconds if each
+#: value takes milliseconds: tables of 100 columns get 105 draws, whose mean has a relative error of
+#: 0.6%.
 MAX_NUMBERS = 1 << 21
-#: Chance that a simulated upper confidence limit lies below the mean it bounds.
+#: Probability that a simulated upper confidence limit is below the mean.
 LEVEL = 1e-6
-#: Draws that decide whether a bound can matter at all, and their standard errors for that.
+#: `exceeds` compares a limit with the mean of this many draws, less this many standard errors.
 PILOT_DRAWS, PILOT_ERRORS = 8, 6.0
 
 
@@ -33,15 +34,15 @@ PILOT_DRAWS, PILOT_ERRORS = 8, 6.0
 class SupportBound:
     """An upper bound on E h_K(Z) and where it comes from."""
 
-    #: The bound, in the units of the noise (sums) times those of the body (means).
+    #: The bound, in units of the noise (sums) times units of the body (means).
     value: float
-    #: What proves or estimates it.
+    #: The formula that proves the bound, or the simulation that estimates it.
     source: str
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedSupport:
-    """E h_K(Z) of one noise and body, computed no more precisely than is asked for.
+    """E h_K(Z) of a noise and a body: a comparison by few draws, and a bound by many.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class ExpectedSupport:
     body : Body
         K in R^m, with a support function.
     draws : int
-        Most draws behind the bound.
+        Largest number of draws for the bound.
     """
 
     noise: Noise
@@ -59,7 +60,7 @@ class ExpectedSupport:
 
     @cached_property
     def bound(self) -> SupportBound:
-        """`expected_support_bound`."""
+        """The upper bound of `expected_support_bound`; computed on first use."""
         return expected_support_bound(self.noise, self.body, self.draws)
 
     @cached_property
@@ -70,23 +71,25 @@ class ExpectedSupport:
         return float(values.mean() - PILOT_ERRORS * values.std(ddof=1) / math.sqrt(PILOT_DRAWS))
 
     def exceeds(self, limit: float) -> bool:
-        """Whether E h_K(Z) is so far above `limit` that 8 draws tell.
+        """Whether 8 draws show that E h_K(Z) is above `limit`.
 
-        An upper bound on a minimum that leaves it out is still an upper bound, so a wrong answer
-        costs accuracy of the bound, not its truth.
+        A caller that takes the least of several upper bounds leaves this one out if the answer is
+        True. If the answer is wrong, the least of the others is larger, but still an upper bound.
         """
         return self._pilot > limit
 
 
 def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> SupportBound:
-    """Upper bound on E h_K(Z), Z drawn from `noise`, by public computation alone.
+    """Upper bound on E h_K(Z) for Z drawn from `noise`; it uses public objects alone.
 
-    Gaussian noise sigma g in a space that holds the directions of K: sigma w(K), by the Gaussian
-    width and the upper end of its interval. K-norm noise Z = R U: E R = (r + 1) / epsilon times
-    an estimate of E h_K(U). Any other noise: an estimate of E h_K(Z). Estimates average
-    (h_K(Z) + h_K(-Z)) / 2, as Z and -Z have the same distribution, over at most 512 draws with a
-    fixed public seed, and enter through their upper confidence limit, one-sided Student at level
-    1e-6. That limit is asymptotic, not a proof.
+    * For Gaussian noise sigma g in a space that contains the directions of K, it is sigma times the
+      upper end of the interval for the Gaussian width w(K).
+    * For K-norm noise Z = R U, it is E R = (r + 1) / epsilon times an upper limit of E h_K(U).
+    * For any other noise, it is an upper limit of E h_K(Z).
+
+    The limits are upper confidence limits for a mean over at most `most` draws with a fixed public
+    seed: one-sided, by Student's t, at level 1e-6. They are asymptotic and not proved. Since Z and
+    -Z have the same distribution, every draw contributes (h_K(Z) + h_K(-Z)) / 2.
 
     Parameters
     ----------
@@ -95,7 +98,7 @@ def expected_support_bound(noise: Noise, body: Body, most: int = MAX_DRAWS) -> S
     body : Body
         K in R^m, with a support function.
     most : int
-        Most draws of an estimate.
+        Largest number of draws.
     """
     if isinstance(noise, GaussianNoise):
         width = gaussian_width(body, rng=PUBLIC_SEED)

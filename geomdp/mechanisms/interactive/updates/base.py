@@ -1,9 +1,9 @@
-"""The update rule: how a public hypothesis about the data is corrected by noisy answers.
+"""The update rule: how noisy answers correct a public hypothesis about the data.
 
-A rule with bound B is an iterative database construction (IDC; BR-IDC). Let every update t get a
-query Q_t with |Q_t(D) - Q_t(D_t)| >= alpha, D_t the hypothesis, and an answer within alpha of
-Q_t(D). Then after at most B(alpha) updates no such query is left. A rule looks only at whether the
-answer is above or below the hypothesis' own.
+A rule with bound B is an iterative database construction (IDC; BR-IDC). Let D be the data and D_t
+the hypothesis before update t. Let every update get a query Q_t with |Q_t(D) - Q_t(D_t)| >= alpha
+and an answer within alpha of Q_t(D). Then after at most B(alpha) updates no such query exists. Of
+an answer, a rule uses only whether it is above or below that of the hypothesis.
 """
 
 from __future__ import annotations

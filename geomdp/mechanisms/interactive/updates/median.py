@@ -12,23 +12,29 @@ from geomdp._typing import BoolArray, FloatArray
 from geomdp._validation import finite_array, positive, whole
 from geomdp.workloads.single_queries.single_query import DenseQuery
 
-#: Largest M * |net| that `net` enumerates: 2^26 float64 are 512 MB.
+#: Largest number of entries of a net: 2^26 float64 are 512 MB.
 MAX_NET_ENTRIES = 1 << 26
 
 
 def net_size(n_queries: int, alpha: float) -> int:
-    """Records per candidate, l = ceil(ln(2 |Q|) / (2 alpha^2)) + 1, for an alpha-net (BR-MED)."""
+    """Number l of records per candidate that makes `net` an alpha-net for |Q| queries (BR-MED).
+
+    l = ceil(ln(2 |Q|) / (2 alpha^2)) + 1. For every data set there is then a candidate whose
+    answers to all queries are within alpha.
+    """
     n_queries, alpha = whole(n_queries, "n_queries"), positive(alpha, "alpha")
     return math.ceil(math.log(2 * n_queries) / (2 * alpha**2)) + 1
 
 
 def net(size: int, records: int) -> FloatArray:
-    """All distributions of `records` records on {0, ..., size - 1}: (C(M + l - 1, l), M).
+    """All distributions of `records` records on {0, ..., size - 1}, one a row.
+
+    With M = `size` and l = `records` the array has shape (C(M + l - 1, l), M).
 
     Raises
     ------
     ValueError
-        If they would not fit in 2^26 numbers.
+        If the array would have more than 2^26 entries.
     """
     size, records = whole(size, "size"), whole(records, "records")
     count = math.comb(size + records - 1, records)
@@ -42,11 +48,13 @@ def net(size: int, records: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Median:
-    """The median mechanism's rule on a net of candidates: B(alpha) = log2 |net|.
+    """The update rule of the median mechanism, on a net of candidates: B(alpha) = log2 |net|.
 
-    Each update deletes the half of the candidates on the wrong side. The net must be strictly
-    finer than alpha, for instance an alpha/2-net; otherwise the candidate nearest to the data can
-    tie with the median and be deleted (DISC-20). Dwork-Roth, Algorithm 9 and Theorem 5.8; BR-MED.
+    The hypothesis answers with the median of the candidates' answers. Each update deletes the
+    candidates whose answer is the median or on the wrong side of it, which are at least half. The
+    net must be strictly finer than alpha, for instance an alpha/2-net. Otherwise the candidate
+    nearest to the data can have the median answer and be deleted (DISC-20). Dwork-Roth, Algorithm 9
+    and Theorem 5.8; BR-MED.
 
     Parameters
     ----------
@@ -56,7 +64,7 @@ class Median:
     Raises
     ------
     ValueError
-        If a row is not a distribution (to 1e-9, for rounding).
+        If a row has a negative entry, or a sum that differs from 1 by more than 1e-9.
     """
 
     candidates: FloatArray
@@ -76,18 +84,18 @@ class Median:
         return f"Median({count} candidates on {size} elements)"
 
     def bound(self, alpha: float) -> float:
-        """B(alpha) = log2 |net|, for every alpha the net is strictly finer than."""
+        """B(alpha) = log2 |net|, valid if the net is strictly finer than alpha."""
         positive(alpha, "alpha")
         return math.log2(len(self.candidates))
 
     def start(self, alpha: float) -> MedianHypothesis:
-        """All candidates."""
+        """The hypothesis of all candidates."""
         positive(alpha, "alpha")
         return MedianHypothesis(self.candidates)
 
 
 class MedianHypothesis:
-    """The `candidates` (K, M) that are left; a query is answered by their lower median."""
+    """Those of the `candidates` (K, M) that are left. They answer a query by their lower median."""
 
     def __init__(self, candidates: FloatArray) -> None:
         self._candidates = candidates
@@ -108,12 +116,14 @@ class MedianHypothesis:
         return float(np.partition(answers, middle)[middle])
 
     def update(self, query: DenseQuery, answer: float) -> None:
-        """Delete the candidates that answer the median, or on the other side of it than `answer`.
+        """Keep the candidates whose answers are on the same side of the median as `answer`.
+
+        Candidates that answer with the median itself are deleted, too.
 
         Raises
         ------
         ValueError
-            If none would be left: the net was not fine enough for these answers.
+            If no candidate would be left, because the net is not fine enough for these answers.
         """
         median = self.evaluate(query)
         answers = self._candidates @ query.values

@@ -16,8 +16,9 @@ from geomdp.workloads.single_queries.single_query import DenseQuery
 class MultiplicativeWeights:
     """Multiplicative weights on {0, ..., M - 1}: B(alpha) = 4 ln M / alpha^2.
 
-    Each update lowers the divergence KL(data || hypothesis), which starts at ln M or less, by
-    alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). O(M) per evaluation and update.
+    The divergence KL(data || hypothesis) is at most ln M at the start, and each update lowers it by
+    at least alpha^2 / 4 (Dwork-Roth, Algorithm 5 and Theorem 4.10; BR-MW). An evaluation and an
+    update take O(M) each.
 
     Parameters
     ----------
@@ -40,7 +41,10 @@ class MultiplicativeWeights:
 
 
 class WeightedHypothesis:
-    """A distribution on {0, ..., `size` - 1}, as logarithms of weights; `rate` is eta."""
+    """A distribution on {0, ..., `size` - 1}, kept as logarithms of weights.
+
+    It starts as the uniform distribution. `rate` is the learning rate eta of its updates.
+    """
 
     def __init__(self, size: int, rate: float) -> None:
         self._logs = np.zeros(size)
@@ -62,7 +66,7 @@ class WeightedHypothesis:
     def update(self, query: DenseQuery, answer: float) -> None:
         """Multiply the weight of x by exp(-eta r(x)).
 
-        r = Q if `answer` is below the hypothesis' own, else r = 1 - Q.
+        r = Q if `answer` is below the answer of the hypothesis, else r = 1 - Q.
         """
         sign = -1 if answer < self.evaluate(query) else 1
         # exp(-eta (1 - Q)) and exp(eta Q) differ by a constant, which normalising removes.

@@ -1,8 +1,9 @@
 """Sparse multiplicative weights: an infinite universe of hashable elements (BR-SMW).
 
 The hypothesis is a distribution on s slots. An element gets a slot at the first update by a query
-that mentions it. All free slots have the same weight, so only assigned ones are stored. A query of
-sparsity m takes time O(m), memory is O(elements mentioned), and neither depends on the universe.
+whose support contains it. All free slots have the same weight, so only assigned slots are stored. A
+query of sparsity m takes time O(m), and memory is proportional to the number of assigned slots.
+Neither depends on the size of the universe.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from geomdp._typing import FloatArray, IntArray
 from geomdp._validation import positive, whole
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Updates after which the normaliser is summed anew, which keeps its rounding error below 1e-12.
+#: Number of updates after which the sum of the weights is computed anew, which keeps its relative
+#: rounding error below 1e-12.
 RENORMALISE_EVERY = 1024
 
 
@@ -26,9 +28,9 @@ RENORMALISE_EVERY = 1024
 class SparseMultiplicativeWeights:
     """Sparse multiplicative weights for m-sparse queries: B(alpha) = 4 (ln s + 1) / alpha^2.
 
-    s is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2, so that the slots suffice
-    for B(alpha) updates. Each update lowers the potential by alpha^2 / 4 (Blum-Roth, Definition
-    3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
+    s is the smallest whole number with s / (ln s + 1) >= 4 m / alpha^2. Then s >= m B(alpha), so
+    there are enough slots for B(alpha) updates. Each update lowers the potential by at least
+    alpha^2 / 4 (Blum-Roth, Definition 3.4, Algorithm 1, Theorem 3.5; BR-SMW, DISC-9).
 
     Parameters
     ----------
@@ -69,8 +71,9 @@ class SparseMultiplicativeWeights:
 class SlotHypothesis:
     """A distribution on `slots` slots, of which the first ones are assigned to elements.
 
-    A free slot has weight 1 before normalisation. Other weights are stored as logarithms, so that
-    nothing overflows however far they drift apart. `rate` is the learning rate eta.
+    A free slot has weight 1 before normalisation. The weights of assigned slots are stored as
+    logarithms, so that very large and very small ones do not overflow. `rate` is the learning rate
+    eta.
     """
 
     def __init__(self, slots: int, sparsity: int, rate: float) -> None:
@@ -82,7 +85,8 @@ class SlotHypothesis:
         self._offset = 0.0  # the sum of all weights is total * exp(offset)
         self._total = float(slots)
         self._updates = 0
-        # The support looked up last, with its slots: an update usually follows an evaluation.
+        # The support that was looked up last, with its slots. An update usually follows an
+        # evaluation of the same query and need not look them up again.
         self._looked_up: tuple[tuple[Hashable, ...], IntArray] = ((), np.empty(0, dtype=np.int64))
 
     def __repr__(self) -> str:
@@ -99,7 +103,7 @@ class SlotHypothesis:
         return len(self._slot_of)
 
     def weight(self, element: Hashable) -> float:
-        """Weight of one element; without a slot it has the weight of a free one."""
+        """Weight of one element; an element without a slot has the weight of a free slot."""
         return float(self._weights(self._find((element,)))[0])
 
     def evaluate(self, query: SparseQuery) -> float:
@@ -114,14 +118,17 @@ class SlotHypothesis:
         return float(query.values @ self._weights(self._find(query.support)))
 
     def update(self, query: SparseQuery, answer: float) -> None:
-        """Give the query's elements slots, then multiply their weights by exp(-+eta Q(x)).
+        """Assign slots to the elements of the query, then multiply their weights.
+
+        The factor of x is exp(-eta Q(x)) if `answer` is below the answer of the hypothesis, and
+        exp(eta Q(x)) otherwise.
 
         Raises
         ------
         ValueError
             If the query is not as sparse as declared.
         RuntimeError
-            If the slots do not suffice: more than B(alpha) updates were made.
+            If there are too few slots, because of more than B(alpha) updates.
         """
         self._check(query)
         slots = self._find(query.support)
@@ -132,7 +139,8 @@ class SlotHypothesis:
         self._logs[slots] = after
         self._updates += 1
         self._total += float((np.exp(after - self._offset) - np.exp(before - self._offset)).sum())
-        # Sum anew at times against rounding, and when the total drifts away from its start.
+        # Sum all weights anew from time to time because of rounding errors, and whenever the total
+        # is far from its value at the start.
         drifted = not 1e-3 < self._total / self._slots < 1e3
         if drifted or self._updates % RENORMALISE_EVERY == 0:
             self._renormalise()
@@ -156,7 +164,7 @@ class SlotHypothesis:
         logs = self._logs[slots]
         logs[free] = 0.0
         weights = np.exp(logs - self._offset) / self._total
-        if self.assigned == self._slots:  # no slot is free, so elements without one weigh nothing
+        if self.assigned == self._slots:  # no slot is free, so other elements have weight 0
             weights[free] = 0.0
         return np.asarray(weights)
 
@@ -183,6 +191,6 @@ class SlotHypothesis:
         free = self._slots - self.assigned
         top = max(float(logs.max(initial=-math.inf)), 0.0 if free else -math.inf)
         total = float(np.exp(logs - top).sum()) + free * math.exp(-top)
-        # The total restarts at the number of slots, far from overflow and underflow.
+        # The total starts again at the number of slots, far from overflow and underflow.
         self._offset = top + math.log(total / self._slots)
         self._total = float(self._slots)
