@@ -80,7 +80,8 @@ class Coarse(PostProcessed):
         if len(found.order) < 2:
             widest = self.workload.l2_diameter() / math.sqrt(self.workload.n_queries)
             raise ValueError(
-                f"radius must be below {widest:g}, so that the net has two points, got {radius!r}"
+                f"radius must leave two points in the net: it must be below {widest:g}, "
+                f"got {radius!r}"
             )
         self.net = answers[found.order]
         self._coarsened = Coarsened(self.workload, self.net)

@@ -99,8 +99,7 @@ class SignNorm:
         return cls(signs, MappedElliptope(stretch, weights, np.zeros(len(rows))))
 
     def nearest(self, noisy: FloatArray) -> Projection:
-        """The nearest point in the weighted norm, by about ten eigendecompositions of order d + 1.
-        """
+        """The nearest point in the weighted norm, by some ten eigendecompositions."""
         stretch = self.body.matrix
         products = _products(noisy - self.signs.constant, self.signs)
         found = self.body.project((stretch @ products)[None])[0] / stretch.diagonal()

@@ -1,4 +1,4 @@
-"""Covariance of records in the unit ball: private second moments less the private mean."""
+"""Covariance of records in the unit ball: private second moments minus the private mean."""
 
 from __future__ import annotations
 
@@ -29,38 +29,40 @@ from geomdp.workloads import SecondMoment as SecondMomentWorkload
 from geomdp.workloads.base import CHUNK_ROWS
 from geomdp.workloads.universe.universes import Records
 
-#: Sums of x (d,) and of svec(x x^T) (m,), or the digits of both.
+#: Sums of x (d,) and of svec(x x^T) (m,); for correctly rounded noise, the exact digits of both.
 Sums = tuple[FloatArray, FloatArray]
-#: Functions from exact sums to the private mean and to private second moments, noise drawn.
+#: Functions from exact sums to the private mean and to private second moments. They hold the noise.
 Noisy = tuple[Privatiser, Privatiser]
 
 
 class Covariance:
     """The covariance matrix of records in the unit ball of R^d.
 
-    S(X) is the psd matrix of trace at most 1 nearest to M - mu mu^T. M is the release of
-    `SecondMoment` with one part of the budget. mu is the mean released with the other part: the
-    mean plus noise of the ball (Gaussian noise if privacy is not pure), projected on the unit ball.
-    Covariances of data in the ball are psd of trace at most 1, so the projection adds no error.
+    S(X) is the psd matrix of trace at most 1 that is nearest to M - mu mu^T. M is the release of
+    `SecondMoment` with one part of the budget. mu is the private mean with the other part: the mean
+    plus noise of `Ball` (of `Gaussian` if privacy is not pure), projected on the unit ball.
+    Covariances of data in the unit ball are psd with trace at most 1, so the projection adds no
+    error.
 
-    Not a `Mechanism`, because a covariance is no mean of answers of single records.
+    This class is not a `Mechanism`, because a covariance is not a mean of answers of single
+    records.
 
-    Parameters are those of `SecondMoment` but for `shrink`; answers are svec(S(X)), (m,), and the
-    guarantee is that of the pair (M, mu). `mean_share` is the part of the budget spent on the mean,
-    above 0 and below 1, ``ValueError`` otherwise.
+    Parameters are those of `SecondMoment` except `shrink`. `mean_share` is the share of the budget
+    for the mean, above 0 and below 1; ``ValueError`` otherwise. The answers are svec(S(X)), (m,),
+    and the guarantee is that of the pair (M, mu).
 
     Notes
     -----
-    Privacy: M and mu are released with shares of epsilon, of rho, or of epsilon and delta, which
-    add up to `privacy` by basic composition (for zCDP, addition of rho); S(X) is a function of
-    them. In real arithmetic, with exact samplers.
+    Privacy, in real arithmetic: M and mu are released with shares of epsilon, of rho, or of epsilon
+    and delta. By basic composition they add up to `privacy`. S(X) is a function of M and mu. The
+    samplers are exact.
 
     Error: let M_n and mu_n be the second moments and the mean of the records. If
-    (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b, the root mean square error
-    against their covariance is at most a + 2 b in Frobenius norm, because
-    ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. Against the covariance of a distribution
-    that the records are drawn from, sampling adds 3 / sqrt(n) (`population_bound`). Under
-    add/remove the bounds hold for data sets of exactly n records.
+    (E ||M - M_n||_F^2)^(1/2) <= a and (E ||mu - mu_n||^2)^(1/2) <= b, the root mean squared error
+    of S(X) against the covariance of the records is at most a + 2 b in Frobenius norm, because
+    ||x x^T - y y^T||_F <= 2 ||x - y|| in the unit ball. If the records are drawn from a
+    distribution, its covariance differs from that of the records, which adds 3 / sqrt(n)
+    (`population_bound`). Under add/remove the bounds hold for data sets of exactly n records.
 
     References
     ----------
@@ -88,13 +90,14 @@ class Covariance:
             self.mean = Ball(means, n=n, privacy=part, adjacency=adjacency)
         else:
             self.mean = Gaussian(means, n=n, privacy=part, adjacency=adjacency)
-        # Both samplers are exact, and so are both roundings.
+        # Both samplers are exact, and both mechanisms round their noise correctly, so the record of
+        # one of them holds for the pair.
         inner = self.second_moment.guarantee
         self.guarantee = Guarantee(privacy, adjacency, inner.sampler, inner.arithmetic)
 
     @property
     def _bound(self) -> tuple[float, str]:
-        """Bound a + 2 b of the class, or the diameter of the body if that is less; its source."""
+        """The bound a + 2 b of the class, or the diameter of the body if that is less; source."""
         moments = self.second_moment.predicted_rmse
         a = moments.value * math.sqrt(self.workload.n_queries)
         # Both means lie in the unit ball, so the error is at most its diameter.
@@ -115,7 +118,7 @@ class Covariance:
     def population_bound(self) -> float:
         """Upper bound on E ||S(X) - Sigma||_F for n independent records with covariance Sigma.
 
-        3 / sqrt(n) for sampling, by JL-T3, on top of the bound for the records.
+        It is the bound for the records plus 3 / sqrt(n) for sampling (JL-T3).
         """
         return 3 / math.sqrt(self.n) + self._bound[0]
 
@@ -138,7 +141,7 @@ class Covariance:
         return twin
 
     def set_up(self) -> None:
-        """Make whatever a draw needs, so that none of it can fail later."""
+        """Do all work that depends on public arguments alone, so that it cannot fail later."""
         self.second_moment.set_up()
         self.mean.set_up()
 
@@ -149,7 +152,10 @@ class Covariance:
         *,
         ledger: Ledger | None = None,
     ) -> Release:
-        """Private covariance, as svec (m,); see `Mechanism.release`, and `clip` for long rows."""
+        """The private covariance as svec (m,); parameters as in `Mechanism.release`.
+
+        ``ValueError`` for rows of norm above 1, unless the mechanism was built with `clip`.
+        """
         generator, guarantee = source_and_record(rng, self.guarantee)
 
         def set_up() -> Prediction:
@@ -158,7 +164,7 @@ class Covariance:
 
         def read() -> tuple[int, tuple[Sums, Noisy | None]]:
             if rng is None and self.grid is not None:
-                # Drawn before the records are read, the noise cannot depend on them.
+                # The noise is drawn before the records are read, so it cannot depend on them.
                 noisy = self.mean.private(None), self.second_moment.private(None)
                 count, exact = self._exact_sums(records)
                 return count, (exact, noisy)
@@ -183,7 +189,7 @@ class Covariance:
         )
 
     def _sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
-        """Number of records; sum of x (d,) and svec of the sum of x x^T (m,); in one pass."""
+        """Number of records, sum of x (d,) and svec of the sum of x x^T (m,), in one pass."""
         d = self.workload.d
         count, first, second = 0, np.zeros(d), np.zeros((d, d))
         if self.clip:
@@ -195,7 +201,7 @@ class Covariance:
         return count, (first, svec(second))
 
     def _exact_sums(self, records: Records | Iterable[Records]) -> tuple[int, Sums]:
-        """Number of records; exact sums of x and of x x^T, as both measurements take them."""
+        """Number of records, and the exact digits of the sums of x and of x x^T."""
         means, moments = self._measurements
         count, first, second = 0, means.sums(), moments.sums()
         if self.clip:
@@ -241,7 +247,7 @@ def _shares(privacy: Privacy, share: float) -> tuple[Privacy, Privacy]:
 
 
 def _rest(total: float, share: float) -> float:
-    """What `share` of a parameter leaves: the two floats add up to `total` at most, exactly."""
+    """What is left of `total` without `share` of it; the two floats add up to at most `total`."""
     spent, left = share * total, (1 - share) * total
     while Fraction(spent) + Fraction(left) > Fraction(total):
         left = math.nextafter(left, 0.0)

@@ -31,25 +31,29 @@ from geomdp.workloads.universe.universes import Records
 class PairMarginals(PostProcessed):
     """Two-way marginals of {0, 1}^d from the private second moment of x / sqrt(d).
 
-    Records x / sqrt(d) lie in the unit ball. With N the release of `SecondMoment` on them,
-    M(X)_ij = d N_ij, brought into [0, 1], estimates the fraction of records with x_i = x_j = 1.
+    The scaled records x / sqrt(d) lie in the unit ball. Let N be the release of `SecondMoment` on
+    them. Then M(X)_ij = d N_ij, clipped to [0, 1], estimates the fraction of records with
+    x_i = x_j = 1.
 
-    Parameters are those of `SecondMoment` but for `clip` and `shrink`; the workload is
-    `Marginals(d, 2)`, ``ValueError`` for any other. `inner` is the `SecondMoment` that answers are
-    computed from.
+    Parameters are those of `SecondMoment` except `clip` and `shrink`. The workload is
+    `Marginals(d, 2)`; ``ValueError`` for any other. The attribute `inner` is the `SecondMoment`
+    whose release gives the answers.
 
     Notes
     -----
-    Privacy: that of `SecondMoment` on the unit ball, because each record is mapped by itself and M
-    is a function of its release. The sampler is exact.
+    Privacy: that of `SecondMoment` on the unit ball, because each record is scaled by itself and M
+    is a function of the release N. The sampler is exact.
 
-    Error: with m = d (d - 1) / 2 queries, the sum over i < j of the squared errors of N_ij is at
-    most half of ||N - E||_F^2. So the error per query is at most 1, and at most d / sqrt(2 m) times
-    the bound of `SecondMoment` on (E ||N - E||_F^2)^(1/2): for pure privacy and replace-one at most
-    (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}.
+    Error: let S be the second moment of the scaled records. With m = d (d - 1) / 2 queries, the sum
+    over i < j of the squared errors of N_ij is at most half of ||N - S||_F^2. So the error per
+    query is at most d / sqrt(2 m) times the bound of `SecondMoment` on (E ||N - S||_F^2)^(1/2). For
+    pure privacy and replace-one that is at most
+    (d / (d - 1))^(1/2) min{(d + 1) sqrt(2 d) / (n epsilon), ((4 d + 3) / (n epsilon))^(1/2)}. The
+    error is also at most 1.
 
     This is the published mechanism, with polynomial time and the rate d^(3/2) / (epsilon n). `Cone`
-    has the same rate with a smaller constant, because it uses that all signs have modulus 1.
+    has the same rate with a smaller constant, because it makes use of the fact that all signs have
+    modulus 1.
 
     References
     ----------
@@ -86,25 +90,26 @@ class PairMarginals(PostProcessed):
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """The guarantee of `inner`; unseeded releases have a grid of their own."""
+        """The guarantee of `inner`, with the grid to which this mechanism rounds noise."""
         arithmetic = FLOAT64_CAVEAT if self.grid is None else rounded_arithmetic(self.grid)
         return replace(self.inner.guarantee, arithmetic=arithmetic)
 
     @property
     def grid(self) -> int | None:
-        """The k for which noise on the counts of pairs is rounded to multiples of 2^-k.
+        """The k for which unseeded releases round their noise correctly to multiples of 2^-k.
 
-        Sums of x x^T are counts, so the noise of d x x^T / d is rounded on a grid that divides 1.
-        None where such counts may exceed 2^53.
+        The noise is added to the sum of x x^T, whose entries are whole numbers: how many records
+        have x_i = x_j = 1. None if these counts can exceed 2^53.
         """
         return self._on_counts.grid if self.n < LARGEST_SUM else None
 
     @cached_property
     def _on_counts(self) -> RoundedVector:
-        """Noise on the upper triangle of the sum of x x^T: d times that on the unit ball."""
+        """Noise on the upper triangle of the sum of x x^T: d times the noise of `inner`."""
         d, inner = self.workload.d, self.inner.inner
         assert isinstance(inner.measurement, RealRecords)
-        # Variances off the diagonal are half of those in svec coordinates.
+        # svec multiplies entries off the diagonal by sqrt(2), so their variance is half of that of
+        # the coordinate.
         deviation = d * math.sqrt(float(inner.noise.variances().min()) / 2)
         return RoundedVector(times(d, inner.measurement.vector), grid_for(deviation))
 
@@ -144,7 +149,7 @@ class PairMarginals(PostProcessed):
         return count, total
 
     def measured(self, records: Records | Iterable[Records] | CountedRecords) -> Totals:
-        """Number of records and how many have x_i = x_j = 1, for i <= j."""
+        """Number of records, and for each i <= j the number of records with x_i = x_j = 1."""
         count, total = self._pairs(records)
         return Totals(count, total[np.triu_indices(self.workload.d)])
 

@@ -1,4 +1,4 @@
-"""Second moments on the unit ball: Wishart noise, then projection on the attainable matrices."""
+"""Second moments of records in the unit ball: Wishart noise, then a projection."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ from geomdp.workloads.universe.universes import Records
 
 
 class SecondMoment(PostProcessed):
-    """The matrix (1/n) sum of x x^T of records in the unit ball, with noise, projected.
+    """The matrix (1/n) sum of x x^T of records in the unit ball, with noise, then projected.
 
     M(X) = argmin {||Y - (sum of x x^T + Z) / n||_F : Y psd, tr Y <= 1}. For pure differential
-    privacy Z is cone noise over that body (JL-WIS): the difference of two Wishart matrices with
-    d + 1 degrees of freedom, whose density is proportional to e^(-rate tr a) on the psd cone, with
-    rate = epsilon / 2 under replace-one and epsilon under add/remove. Under replace-one the number
-    of records is public; it predicts a part of the noise along the identity, which is subtracted
-    (X-CONE). For other definitions of privacy Z is Gaussian.
+    privacy Z is cone noise over the body of these Y (JL-WIS): the difference of two Wishart
+    matrices with d + 1 degrees of freedom. Their density at a is proportional to e^(-rate tr a) on
+    the psd cone, where rate = epsilon / 2 under replace-one and epsilon under add/remove. Under
+    replace-one the number of records is public, and a measurement of it predicts a part of the
+    noise along the identity; this part is subtracted (X-CONE). For other definitions of privacy Z
+    is Gaussian.
 
     Parameters
     ----------
     workload : geomdp.workloads.SecondMoment
-        Fixes d; the answers are svec(M(X)), (m,) with m = d (d + 1) / 2.
+        The workload of records of dimension d. The answers are svec(M(X)), (m,) with
+        m = d (d + 1) / 2.
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     privacy : PureDP, ZCDP or ApproxDP
@@ -49,38 +51,41 @@ class SecondMoment(PostProcessed):
     adjacency : Adjacency
         Neighbour relation.
     clip : bool
-        Whether records of norm above 1 are scaled to norm 1; they are an error otherwise.
+        Whether records of norm above 1 are scaled to norm 1. Otherwise they are an error.
     shrink : bool
-        Whether `IsotropicShrinkage` comes before the projection: for nearly isotropic data with
-        so small an n that noise hides the deviations. For isotropic data with n = 100 and d = 20
-        errors fall from 0.48 to 0.11. On all other spectra tried (power laws, spikes, few equal
-        eigenvalues) errors rise by a tenth at most.
+        Whether `IsotropicShrinkage` is applied before the projection. It is meant for nearly
+        isotropic data and few records, when noise hides the differences of the eigenvalues. For
+        isotropic data with n = 100 and d = 20 it lowers the error from 0.48 to 0.11. On all other
+        spectra tried (power laws, spikes, few equal eigenvalues) it raised the error by at most a
+        tenth.
 
     Raises
     ------
     ValueError
-        Another workload, or n below 1.
+        For another workload, and for an n below 1.
 
     Notes
     -----
     Privacy: that of `Cone` (epsilon-DP) or of `Gaussian` on this workload, in real arithmetic,
-    because clipping maps each record by itself, and shrinkage and projection read only the noisy
+    because clipping changes each record by itself, and shrinkage and projection read only the noisy
     matrix. The sampler is exact.
 
     Error: for all data of n records, E ||M(X) - (1/n) sum of x x^T||_F^2 is at most the least of
-    E ||Z||_F^2 / n^2, E h(Z) / n and the squared diameter of the body (JL-L13, JL-L13b), where for
-    pure privacy, rate r and D = d (d + 1) / 2,
+    E ||Z||_F^2 / n^2, E h(Z) / n and the squared diameter of the body (JL-L13, JL-L13b), where
+    h(Z) = max(lambda_max(Z), 0). For pure privacy with rate r, and D = d (d + 1) / 2,
 
-        E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), less 2 D^2 / ((D + 1) d r^2) under replace-one,
-        E h(Z) <= (4 d + 3) / (2 r),
+        E ||Z||_F^2 = d (d + 1)^2 / (2 r^2), minus 2 D^2 / ((D + 1) d r^2) under replace-one,
+        E h(Z) <= (4 d + 3) / (2 r).
 
-    h(Z) = max(lambda_max(Z), 0): with replace-one and epsilon, ||.||_F is at most
-    min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))} in mean square. For Gaussian
-    noise of scale sigma it is E ||Z||^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). With `shrink`
-    the first two are replaced by ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2, Z_0 the
-    traceless part of Z. Under add/remove the bound holds for data sets of exactly n records.
+    Under replace-one, the root mean squared error in Frobenius norm is therefore at most
+    min{(d + 1) sqrt(2 d) / (n epsilon), sqrt((4 d + 3) / (n epsilon))}. For Gaussian noise of scale
+    sigma, E ||Z||_F^2 = D sigma^2 and E h(Z) <= sigma sqrt(2 d). With `shrink` the bound is the
+    lesser of the squared diameter and ((E ||Z||_F^2)^(1/2) + (E ||Z_0||_F^2)^(1/2))^2 / n^2, where
+    Z_0 is the traceless part of Z. Under add/remove the bounds hold for data sets of exactly n
+    records.
 
-    Cost: O(d^3) per release besides reading the records; with `shrink` once a thousand times that.
+    Cost: O(d^3) per release besides reading the records. With `shrink` the first release takes
+    about a thousand times that.
 
     References
     ----------
@@ -144,9 +149,10 @@ class SecondMoment(PostProcessed):
     def _traceless_energy(self) -> float:
         """E ||Z_0||_F^2 = E ||Z||_F^2 - E (tr Z)^2 / d.
 
-        In cone noise tr A ~ Gamma(D, 1 / rate) for both Wisharts A. Centred it is
-        tr A - D r / (D + 1) = (tr A - D e) / (D + 1), e = r - tr A exponential and independent,
-        of variance (D + D^2) / (D + 1)^2 / rate^2.
+        In cone noise both Wishart matrices A have tr A ~ Gamma(D, 1 / rate). If the noise is
+        centred, D t / (D + 1) is subtracted from tr A, where t is the lifted coordinate of A. With
+        e = t - tr A, which is exponential and independent of tr A, the difference is
+        (tr A - D e) / (D + 1). It has variance (D + D^2) / (D + 1)^2 / rate^2.
         """
         m, d = self.workload.n_queries, self.body.d
         if not isinstance(self.inner, Cone):
@@ -157,7 +163,7 @@ class SecondMoment(PostProcessed):
 
     @cached_property
     def _noise_limit(self) -> float:
-        """High quantile of lambda_max(Z_0), from public draws."""
+        """A high quantile of lambda_max(Z_0), from public draws."""
         return top_eigenvalue_limit(self.inner.noise, self.body.d)
 
     def with_workload(self, workload: Workload) -> Self:
@@ -180,19 +186,22 @@ class SecondMoment(PostProcessed):
         *,
         ledger: Ledger | None = None,
     ) -> Release:
-        """Private second moments; see `Mechanism.release`, and `clip` for rows of norm above 1."""
+        """The private second moments as svec (m,); parameters as in `Mechanism.release`.
+
+        ``ValueError`` for rows of norm above 1, unless the mechanism was built with `clip`.
+        """
         if self.clip and not isinstance(records, CountedRecords):
             records = clipped_to_ball(records, self.body.d)
         return super().release(records, rng, ledger=ledger)
 
     def set_up(self) -> None:
-        """Set up the noise, and what shrinkage needs to know of it."""
+        """Set up the noise and, for shrinkage, the quantile of its largest eigenvalue."""
         super().set_up()
         if self.shrink:
             _ = self._noise_limit
 
     def process(self, noisy: FloatArray) -> FloatArray:
-        """Shrinkage where asked for, and projection."""
+        """Shrink the noisy matrix if the mechanism was built with `shrink`, and project it."""
         if self.shrink:
             energy, limit = self._traceless_energy / self.n**2, self._noise_limit / self.n
             noisy = IsotropicShrinkage(self.body.d, energy, limit)(noisy)
@@ -202,19 +211,22 @@ class SecondMoment(PostProcessed):
 def wishart_energy(d: int, rate: float, *, centred: bool) -> float:
     """E ||Z||_F^2 of cone noise over {M psd, tr M <= 1} at a given rate.
 
-    It is d (d + 1)^2 / (2 rate^2) for the difference of two Wisharts (JL-WIS). Centred at the
-    centroid c, where ||c||^2 = (D / (D + 1))^2 / d, it is less by 2 (D + 1) ||c||^2 / rate^2
-    (X-CONE). For centred noise, too, E max(lambda_max(Z), 0) <= E lambda_max(A)
-    <= (4 d + 3) / (2 rate), A one of the Wisharts. Proof: let r be its lifted coordinate,
-    e = r - tr A, which is exponential and independent of A, and k = D / ((D + 1) d). Then the left
-    side is at most
+    For the difference of two Wishart matrices it is d (d + 1)^2 / (2 rate^2) (JL-WIS). If the noise
+    is centred at the centroid c of the body, where ||c||^2 = (D / (D + 1))^2 / d, it is less by
+    2 (D + 1) ||c||^2 / rate^2 (X-CONE).
 
-        E (lambda_max(A) - k r)_+ + E (k r - lambda_min(A))_+
-          = E lambda_max(A) - E lambda_min(A) + E (k r - lambda_max)_+ + E (lambda_min - k r)_+.
+    The bound E max(lambda_max(Z), 0) <= E lambda_max(A) <= (4 d + 3) / (2 rate), where A is one of
+    the Wishart matrices, holds for centred noise, too. Proof of the first inequality: let t be the
+    lifted coordinate of A, e = t - tr A, which is exponential and independent of A, and
+    k = D / ((D + 1) d). Then the left side is at most
 
-    lambda_min(A) is exponential with mean 1 / (d rate), as shifting the cone by x I shows. The
-    last two terms are together at most E |k r - tr A / d| = E |D e - tr A| / (d (D + 1)), and
-    tr A ~ Gamma(D, 1 / rate) has the mean D / rate of D e: at most
+        E (lambda_max(A) - k t)_+ + E (k t - lambda_min(A))_+
+          = E lambda_max(A) - E lambda_min(A) + E (k t - lambda_max)_+ + E (lambda_min - k t)_+.
+
+    lambda_min(A) is exponential with mean 1 / (d rate), because the cone lambda_min >= x is the psd
+    cone shifted by x I. So it is enough to bound the last two terms by 1 / (d rate). Together they
+    are at most E |k t - tr A / d| = E |D e - tr A| / (d (D + 1)). Both D e and tr A, which is
+    Gamma(D, 1 / rate), have the mean D / rate. So this is at most
     sqrt(D^2 + D) / (d (D + 1) rate) < 1 / (d rate).
     """
     D = d * (d + 1) // 2

@@ -1,4 +1,4 @@
-"""Projection of noisy Chebyshev moments on the moments of distributions on the cube."""
+"""Projection of noisy Chebyshev moments on the set of moments of distributions on the cube."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ class MomentProjection:
 
         argmin sum_{m != 0} ((M_m - Y_m) / s_m)^2   over moment vectors M.
 
-    It reads only public numbers and a released summary, so it is post-processing and costs no
-    privacy. The error in the weighted norm does not grow; for the moments of a grid it grows by at
-    most twice the distance of the true moments from them. Errors of single queries may grow.
+    It is computed from public numbers and a released summary, so it is post-processing and costs no
+    privacy. The projection never increases the error in the weighted norm. With `on_grid` it
+    increases that error by at most twice the distance of the true moments from those of the grid.
+    The errors of single queries can increase.
 
     Parameters
     ----------
     deviations : (t,) * d array
-        s_m > 0 up to a common factor; the first entry, that of the constant moment, is not used.
+        The s_m, up to a common factor; above 0. The first entry, for the constant moment, is not
+        used.
     body : Body
-        The moment vectors in the coordinates M_m / s_m; see `semidefinite` and `on_grid`.
+        The set of moment vectors in the coordinates M_m / s_m; made by `semidefinite` or `on_grid`.
     """
 
     deviations: FloatArray
@@ -41,9 +43,10 @@ class MomentProjection:
 
     @classmethod
     def semidefinite(cls, deviations: npt.ArrayLike) -> Self:
-        """All distributions on [-1, 1]: one semidefinite program for each projection, d = 1.
+        """Projection on the moments of all distributions on [-1, 1], for d = 1.
 
-        `deviations` (t,) are the s_m, above 0 but for m = 0.
+        Each projection solves a semidefinite program. `deviations` (t,) are the s_m, above 0 except
+        for m = 0.
         """
         scales = _relative(deviations)
         if scales.ndim != 1:
@@ -52,10 +55,11 @@ class MomentProjection:
 
     @classmethod
     def on_grid(cls, deviations: npt.ArrayLike, per_axis: int) -> Self:
-        """Distributions on a grid of `per_axis`^d points, for any d, as a hull of listed points.
+        """Projection on the moments of distributions on a grid of `per_axis`^d points, for any d.
 
-        `deviations` (t,) * d are the s_m, above 0 but for m = 0. `per_axis`, at least 2, should be
-        several times t.
+        The body is the convex hull of the moments of the points. `deviations` (t,) * d are the s_m,
+        above 0 except for m = 0. `per_axis` is at least 2; take several times t, so that the
+        moments of the grid come close to all moments.
         """
         scales = _relative(deviations)
         return cls(scales, grid_moment_body(scales, per_axis))
@@ -68,7 +72,7 @@ class MomentProjection:
         return Projector(self.body)
 
     def __call__(self, noisy: npt.ArrayLike) -> FloatArray:
-        """The nearest moments (t,) * d to noisy ones; the constant moment becomes 1."""
+        """The moments (t,) * d of a distribution nearest to `noisy`; the constant moment is 1."""
         noisy = finite_array(noisy, "noisy", self.deviations.ndim)
         if noisy.shape != self.deviations.shape:
             raise ValueError(f"noisy must have shape {self.deviations.shape}, got {noisy.shape}")
@@ -82,7 +86,7 @@ class MomentProjection:
 
 
 def _relative(deviations: npt.ArrayLike) -> FloatArray:
-    """Deviations divided by the largest, so that M_m / s_m has the order of magnitude of M_m."""
+    """`deviations` divided by the largest, so that M_m / s_m and M_m have similar sizes."""
     array = finite_array(deviations, "deviations", np.ndim(deviations))
     varying = array.ravel()[1:]
     if not (varying.size and (varying > 0).all()):

@@ -1,7 +1,8 @@
 """Families of noise for Chebyshev moments, calibrated to a guarantee.
 
-The sensitivity of the computed sums is at most that of the exact moments plus a public `slack`,
-which bounds numerical errors. All noise here is calibrated to this total.
+Moments are summed in float64. The sensitivity of the computed sums is at most that of the exact
+sums plus a public `slack`, which bounds numerical errors. All noise here is calibrated to this
+total.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 
 
 class CalibratedNoise(abc.ABC):
-    """Independent noise on the sums of the m = t^d - 1 moments; the sampler is exact."""
+    """Independent noise on the sums of the m = t^d - 1 moments. The sampler is exact."""
 
     #: Standard deviations (m,), in units of sums.
     deviations: FloatArray
@@ -102,17 +103,18 @@ class MomentNoise(abc.ABC):
         adjacency : Adjacency
             Neighbour relation.
         slack : (t^d - 1,) array or float
-            How much more than the exact one each computed sum may move between neighbours.
+            For each moment, a bound on how much more the computed sum can change between neighbours
+            than the exact sum.
 
         Raises
         ------
         ValueError
-            If this noise cannot give such a guarantee.
+            If this noise cannot give a guarantee of the kind of `privacy`.
         """
 
 
 class MomentLaplace(MomentNoise):
-    """Laplace noise with scales proportional to a shape s (m,) of the subclass."""
+    """Laplace noise with scales proportional to a shape s (m,), which the subclass defines."""
 
     @abc.abstractmethod
     def shape(self, workload: SmoothQueries) -> FloatArray:
@@ -120,7 +122,7 @@ class MomentLaplace(MomentNoise):
 
     @abc.abstractmethod
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
-        """The most that sum_m |difference_m| / s_m is between neighbours, for exact moments."""
+        """The largest sum_m |difference_m| / s_m between neighbours, for exact moments."""
 
     def calibrate(
         self,
@@ -141,13 +143,14 @@ class MomentLaplace(MomentNoise):
 class UniformLaplace(MomentLaplace):
     """The same Laplace noise on every moment, as in the paper but at the correct scale.
 
-    On sums b = S(t, d) / epsilon under replace-one, where S(t, d) = t^(d-1) S(t, 1) is the l1
-    diameter of the moments, and b = (t^d - 1) / epsilon under add/remove. The paper's t^d / epsilon
-    is too small under replace-one for t >= 3: S / t^d rises from 1.042 at t = 3 to 1.217 (DISC-15).
+    The scale on sums is b = S(t, d) / epsilon under replace-one, where S(t, d) = t^(d-1) S(t, 1) is
+    the l1 diameter of the moments, and b = (t^d - 1) / epsilon under add/remove. The paper's scale
+    t^d / epsilon is too small under replace-one for t >= 3: S / t^d is 1.042 at t = 3 and increases
+    to 1.217 (DISC-15).
     """
 
     def shape(self, workload: SmoothQueries) -> FloatArray:
-        """All ones."""
+        """The vector of ones."""
         return np.ones(workload.n_queries)
 
     def sensitivity(self, workload: SmoothQueries, adjacency: Adjacency) -> float:
@@ -158,11 +161,11 @@ class UniformLaplace(MomentLaplace):
 
 @dataclass(frozen=True)
 class WeightedLaplace(MomentLaplace):
-    """Laplace noise that grows with the degree, as smooth queries use moments of high degree less.
+    """Laplace noise that grows with the degree, because smooth queries weigh high degrees less.
 
-    On sums b_m = c ||m||^(2 K / 3), where ||m|| is the largest degree in m. A query with K bounded
-    derivatives has coefficients a_m near ||m||^-K. Among all scales with the same sum of 1 / b_m
-    these minimise the sum of a_m^2 b_m^2 (SM-X1).
+    The scale on sums is b_m = c ||m||^(2 K / 3), where ||m|| is the largest degree in m. A query
+    with K bounded derivatives has coefficients a_m of about ||m||^-K. For such a_m, these b_m
+    minimise the sum of a_m^2 b_m^2 among all scales with the same sum of 1 / b_m (SM-X1).
 
     Privacy: with w_m = 1 / b_m, the log-density of the noise changes between neighbours by at most
     sum_m w_m |difference_m|. Under replace-one that is at most
@@ -170,9 +173,9 @@ class WeightedLaplace(MomentLaplace):
         max over x, x' of sum_m w_m |Q_m(x) - Q_m(x')| = max over x of sum_m w_m (1 - Q_m(x)),
 
     the weighted l1 diameter (`SmoothQueries.weighted_l1_diameter` proves the equality). Under
-    add/remove it is at most sum_m w_m. The constant c makes this bound equal to epsilon. The
-    formula sheet's c = 2 / epsilon sum_m ||m||^(-2 K / 3), which bounds every difference by 2, is
-    larger.
+    add/remove it is at most sum_m w_m. The constant c is chosen such that the bound is epsilon. The
+    formula sheet has c = (2 / epsilon) sum_m ||m||^(-2 K / 3), which is larger, because it bounds
+    every |difference_m| by 2.
 
     Parameters
     ----------
@@ -201,8 +204,8 @@ class WeightedLaplace(MomentLaplace):
 class UniformGaussian(MomentNoise):
     """The same Gaussian noise on every moment, for zCDP and approximate differential privacy.
 
-    Calibrated to the l2 diameter of the moments under replace-one, near (2 t^d)^(1/2), and to
-    their l2 radius (t^d - 1)^(1/2) under add/remove.
+    Under replace-one the noise is calibrated to the l2 diameter of the moments, which is about
+    (2 t^d)^(1/2). Under add/remove it is calibrated to their l2 radius (t^d - 1)^(1/2).
     """
 
     def calibrate(

@@ -1,4 +1,4 @@
-"""The released summary of smooth queries: a file that answers them without the records."""
+"""The released summary of smooth queries: it answers them without the records."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ from geomdp.workloads.smooth.evaluation import Coefficients, approximate
 from geomdp.workloads.smooth.filters import Filter, Truncation
 from geomdp.workloads.smooth.queries import Function
 
-#: Layout of the file; a reader refuses another.
+#: Name of the layout of the file. `load` refuses any other.
 FORMAT = "geomdp smooth summary 1"
-#: Errors that a foreign or damaged file can cause once its bytes are in memory.
+#: Exceptions that the content of a damaged or foreign file can raise.
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class SmoothAnswer(NamedTuple):
-    """An answer with the sizes of its errors.
+    """An answer to a smooth query, with the sizes of its errors.
 
-    Under replace-one it estimates the mean of the query over the n records. Under add/remove the
-    number N of records is private and n is declared. The constant moment is then 1 and not N / n,
-    so each of the n - N missing records counts as if its value were `missing_record`: the answer
-    estimates (sum of the values over the records + (n - N) `missing_record`) / n, and the errors
-    below are those against this quantity. For N = n it is the mean.
+    Under replace-one the answer estimates the mean of the query over the n records. Under
+    add/remove the number N of records is private, and n is a declared number. The constant moment
+    is then set to 1, though it would be N / n. So each of the n - N missing records counts as a
+    record on which the query is `missing_record`: the answer estimates
+    (sum of the values over the records + (n - N) `missing_record`) / n. The errors below are errors
+    against this quantity. For N = n it is the mean.
 
     Parameters
     ----------
     value : float
         The answer: the private mean of the polynomial that approximates the query.
     noise_std : float
-        Standard deviation of the privacy noise in it, exact if that of the moments is. For
-        projected moments, that of the noise before projection.
+        Standard deviation of the privacy noise in `value`. For projected moments it is that of the
+        noise before the projection.
     approximation_error : float
-        Estimate of the largest difference between query and polynomial, from public points.
+        The largest difference between query and polynomial that was found at public points.
     error_bound : float
-        Proved bound on that difference; infinite if the query states no bounds on derivatives.
+        A proved bound on this difference; infinite if the query states no bounds on derivatives.
     missing_record : float
-        What a missing record counts as under add/remove: the constant coefficient c_0 of the
-        polynomial, its mean under the density 1 / (pi sqrt(1 - x^2)) in each variable.
+        The value of a missing record under add/remove. It is the constant coefficient c_0 of the
+        polynomial, which is its mean under the density 1 / (pi sqrt(1 - x^2)) in each variable.
     """
 
     value: float
@@ -61,27 +62,28 @@ class SmoothAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SmoothRelease:
-    """Noisy Chebyshev moments with everything needed to answer smooth queries from them.
+    """Noisy Chebyshev moments, with all that is needed to answer smooth queries from them.
 
     Parameters
     ----------
     moments : (t,) * d array
-        Noisy sums over the records, divided by n; 1 at m = 0, which is not measured. Under
-        add/remove that entry would be N / n for N records: see `SmoothAnswer`.
+        Noisy sums over the records, divided by n. The entry at m = 0 is 1 and is not measured;
+        under add/remove see `SmoothAnswer`.
     noise_std : (t,) * d array
         Standard deviation of the noise on each moment; 0 at m = 0.
     n : int
         Number of records, or the declared normaliser.
     smoothness : int
-        K that the number of moments was chosen for; other queries are answered too.
+        Number K of bounded derivatives for which the number of moments was chosen. Queries with
+        fewer or more bounded derivatives are answered, too.
     numerical_error : float
-        Bound on the error of every moment before noise.
+        Bound on the numerical error of every moment before noise.
     guarantee : Guarantee
         The privacy record.
     schema : Schema, optional
-        The real columns behind the variables, with the public bounds mapped to -1 and 1.
+        The real columns that are the variables. Their public bounds are mapped to -1 and 1.
     post_processed : bool
-        Whether the moments were projected by a `MomentProjection`; `noise_std` is from before.
+        Whether a `MomentProjection` has changed the moments; `noise_std` is that before.
     """
 
     moments: FloatArray
@@ -111,32 +113,33 @@ class SmoothRelease:
         return len(self.moments)
 
     def answer(self, query: Function, filter: Filter | None = None) -> SmoothAnswer:
-        """The mean of a function over the records; post-processing, so it may be called freely.
+        """Estimate the mean of a function over the records. Every call is post-processing.
 
-        Under add/remove it is the mean only where the records number n: see `SmoothAnswer`.
+        Under add/remove it is the mean only if there are exactly n records: see `SmoothAnswer`.
 
         Parameters
         ----------
         query : callable
             A `SmoothQuery`, or a function of points (n, d) of the cube with values (n,).
         filter : Filter, optional
-            How coefficients are taken from the function's; by default `Truncation()`.
+            How the Chebyshev coefficients of the polynomial follow from those of the function; by
+            default `Truncation()`.
 
         Raises
         ------
         ValueError
-            For a query that is not such a function, or has another number of variables.
+            If the query is not such a function, or has another number of variables.
         """
         chosen = Truncation() if filter is None else filter
         return self.combine(approximate(query, self.degree, self.d, chosen))
 
     def combine(self, coefficients: Coefficients) -> SmoothAnswer:
-        """The answer for coefficients that are known already, O(t^d).
+        """The answer for given coefficients of the polynomial, in O(t^d).
 
         Raises
         ------
         ValueError
-            For coefficients of another shape than the moments.
+            If the coefficients have another shape than the moments.
         """
         return SmoothAnswer(
             coefficients.answer(self.moments),
@@ -147,11 +150,12 @@ class SmoothRelease:
         )
 
     def projected(self, projection: MomentProjection) -> SmoothRelease:
-        """The release with its moments moved to the nearest moments of a distribution.
+        """The release whose moments are replaced by the nearest moments of a distribution.
 
-        Post-processing: the privacy record stays as it is. The standard deviations stay those of
-        the noise before projection; those after it depend on the records and are unknown. Under
-        add/remove the result is near the true moments only where the records number n.
+        This is post-processing, so the privacy record stays the same. The standard deviations stay
+        those of the noise before the projection, because those after it depend on the records and
+        are unknown. Under add/remove the result is near the true moments only if there are exactly
+        n records.
 
         Parameters
         ----------
@@ -162,12 +166,12 @@ class SmoothRelease:
         Raises
         ------
         ValueError
-            For a projection of moments of another shape.
+            If the projection is for moments of another shape.
         """
         return replace(self, moments=projection(self.moments), post_processed=True)
 
     def to_bytes(self) -> bytes:
-        """The content of one .npz file: moments, noise, metadata and privacy record."""
+        """The release as the content of an .npz file."""
         record = {
             "format": FORMAT,
             "n": self.n,
@@ -184,7 +188,7 @@ class SmoothRelease:
         return file.getvalue()
 
     def save(self, path: str | Path) -> None:
-        """Write `to_bytes` to a file, in full or not at all; its name should end in .npz."""
+        """Write the release to a file, completely or not at all. Give it a name ending in .npz."""
         write_together({Path(path): self.to_bytes()})
 
     @classmethod
@@ -206,7 +210,7 @@ class SmoothRelease:
 
 
 def _from_record(record: dict[str, Any], arrays: dict[str, FloatArray]) -> SmoothRelease:
-    """The release that metadata and arrays describe; ``ValueError`` if they do not agree."""
+    """The release from the metadata and arrays of a file; ``ValueError`` if they do not agree."""
     if record["format"] != FORMAT:
         raise ValueError(f"format must be {FORMAT!r}, got {record['format']!r}")
     d, degree = whole(record["d"], "d"), whole(record["degree"], "degree", minimum=2)

@@ -1,4 +1,4 @@
-"""Smooth queries: release Chebyshev moments once, answer any smooth function from them."""
+"""Smooth queries: release Chebyshev moments once, and answer all smooth queries from them."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from geomdp.workloads.smooth.moments import moment_transform
 from geomdp.workloads.smooth.smooth_queries import SmoothQueries
 from geomdp.workloads.universe.records import Records
 
-#: Unseeded releases round to multiples of 2^-k that are below this power of 2 of a thousandth of
-#: the least deviation: rounding of sums then costs less than a billionth of the noise.
+#: Unseeded releases round sums to a grid that is finer than that of `grid_for` by this number of
+#: bits. Calibrating to the rounded sums then enlarges the noise by less than a billionth.
 EXTRA_BITS = 20
-#: The error of the computed moments is at least this many times below the scale of the noise.
+#: The numerical error of a moment is at most the scale of its noise divided by this.
 NUMERICAL_SHARE = 1000
 
 
 class SmoothSummary:
     """Release noisy Chebyshev product moments of records in [-1, 1]^d.
 
-    M(X) = (sum over x in X of Q(x) + Z) / n with Q_m(x) = prod_i cos(m_i arccos x_i),
-    m in {0..t-1}^d without 0, and Z a `MomentNoise`. The release is a file that answers every
-    query with K bounded derivatives, asked at any later time, by combining the moments
-    (Wang et al., Algorithms 1 and 2).
+    M(X) = (sum over x in X of Q(x) + Z) / n with Q_m(x) = prod_i cos(m_i arccos x_i) for all m
+    except 0 in {0, ..., t-1}^d, and noise Z from a `MomentNoise`. The release answers every query
+    with K bounded derivatives, at any later time, by combining the moments (Wang et al., Algorithms
+    1 and 2).
 
     Parameters
     ----------
@@ -54,45 +54,47 @@ class SmoothSummary:
     n : int
         Number of records under replace-one; the declared public normaliser under add/remove.
     smoothness : int
-        K >= 1, the number of bounded derivatives of the queries expected.
+        Number K >= 1 of bounded derivatives of the queries that will be asked.
     privacy : PureDP, ApproxDP or ZCDP
         Guarantee wanted; epsilon or rho is from 1e-12 to 1e12.
     degree : DegreeRule or int, optional
-        t, or a rule that chooses it from public numbers; by default `LeastPredictedError`.
+        t, or a rule that chooses t from public numbers; by default `LeastPredictedError()`.
     noise : MomentNoise, optional
         By default `WeightedLaplace(smoothness)` for pure privacy, `UniformGaussian()` otherwise.
     adjacency : Adjacency
         Neighbour relation.
     schema : Schema, optional
-        The d real columns behind the variables; written into the released file.
+        The d real columns that are the variables; it is kept in the release.
 
     Raises
     ------
     ValueError
-        For parameters out of range, a noise that cannot give such privacy, a schema that does not
-        have d real columns, or n epsilon so large that float64 sums are not precise enough.
+        For parameters out of range, for a noise that cannot give `privacy`, for a schema that does
+        not have exactly d real columns, and for n and epsilon so large that sums in float64 are not
+        precise enough.
 
     Notes
     -----
-    Privacy, in real arithmetic. `UniformLaplace` and `WeightedLaplace`: for all neighbouring X, X'
-    and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. `UniformGaussian`: the rho-zCDP or
-    (epsilon, delta)-DP of the Gaussian mechanism. `workloads.smooth.moment_diameters` and the
-    docstrings of the noises prove the sensitivities. The samplers are exact.
+    Privacy, in real arithmetic: with `UniformLaplace` and `WeightedLaplace`, for all neighbouring
+    X, X' and measurable S, Pr[M(X) in S] <= e^epsilon Pr[M(X') in S]. With `UniformGaussian`, M has
+    the rho-zCDP or (epsilon, delta)-DP of the Gaussian mechanism. The sensitivities are proved in
+    `workloads.smooth.moment_diameters` and in the docstrings of the noises. The samplers are exact.
 
-    Numerical errors: the computed sums are those of a public function Q' within `transform.errors`
-    of Q, rounded by at most n r, r = `transform.rounding(n)`. Between neighbours a computed sum
-    moves by at most 2 (error + n r) more than the exact one, and the noise is calibrated to this
-    `slack`. The errors of the moments, `numerical_errors`, are at least 1000 times below the scales
-    of their noise. All these bounds are public and need no check on records. Under add/remove they
-    hold for up to n records; for N > n records rounding may be N / n times as large.
+    Numerical errors: the computed sums are those of a public function Q', with rounding errors of
+    at most n r, where r = `transform.rounding(n)`. Q' differs from Q by at most `transform.errors`.
+    So between neighbours a computed sum changes by at most 2 (error + n r) more than the exact sum,
+    and the noise is calibrated to this `slack`. The errors of the moments, `numerical_errors`, are
+    at most a thousandth of the scales of their noise. All these bounds are public and need no check
+    on records. Under add/remove they hold for up to n records; for N > n records the rounding error
+    can be N / n times as large.
 
     On a computer: an unseeded release under replace-one rounds the computed sums and the noise to
-    multiples of 2^-grid. Rounded, a sum moves by up to 2^-grid more between neighbours, and the
-    noise is calibrated to that as well. The sensitivities and scales are computed in float64; noise
-    that is larger by a share of 1e-6 covers their rounding.
+    multiples of 2^-grid. Between neighbours a rounded sum changes by up to 2^-grid more than the
+    sum itself, and the noise is calibrated to that as well. The sensitivities and scales are
+    computed in float64. To cover their rounding errors, the noise is enlarged by a share of 1e-6.
 
-    Error of a query: its approximation error plus the noise, both stated with every answer. Under
-    add/remove they are errors against sums over n, see `SmoothAnswer`.
+    Error of a query: its approximation error plus the noise; every answer states both. Under
+    add/remove see `SmoothAnswer`.
 
     References
     ----------
@@ -143,9 +145,9 @@ class SmoothSummary:
         slack = 2 * (self.transform.errors + self.n * rounding).ravel()[1:]
         #: Distribution of Z, on sums.
         self.noise: CalibratedNoise = noise.calibrate(self.workload, privacy, adjacency, slack)
-        #: The k for which unseeded releases round sums and noise to multiples of 2^-k; None if they
-        #: work in float64: where an error of the sums is not proved, or n does not bound the
-        #: number of records.
+        #: The k for which unseeded releases round sums and noise to multiples of 2^-k. None if they
+        #: use float64, because a numerical error of the sums is not proved, or because n does not
+        #: bound the number of records.
         self.grid: int | None = None
         arithmetic = FLOAT64_CAVEAT
         if adjacency is Adjacency.REPLACE_ONE and self.transform.proved:
@@ -177,9 +179,9 @@ class SmoothSummary:
 
     @property
     def predicted_rmse(self) -> Prediction:
-        """Root mean squared error per moment, m = 0 left out; the same for every data set.
+        """Root mean squared error per moment, without m = 0; the same for every data set.
 
-        The error is that against the sums of moments over the records, divided by n.
+        The error is measured against the sums of the moments over the records, divided by n.
         """
         energy = float(self.noise.deviations @ self.noise.deviations)
         value = math.sqrt(energy / self.workload.n_queries) / self.n
@@ -193,10 +195,10 @@ class SmoothSummary:
         *,
         ledger: Ledger | None = None,
     ) -> SmoothRelease:
-        """The private summary of points (n, d) of the cube; see `Mechanism.release`.
+        """The private summary of points (n, d) of the cube; parameters as in `Mechanism.release`.
 
-        `geomdp.data.encode` maps columns with bounds to the cube. ``ValueError`` before any payment
-        for points outside it or NaN, naming row and column.
+        `geomdp.data.encode` maps columns with bounds to the cube. ``ValueError`` for NaN and for
+        points outside the cube; it is raised before the ledger pays and names row and column.
         """
         generator, guarantee = source_and_record(rng, self.guarantee)
         exact = rng is None and self.grid is not None
@@ -206,7 +208,7 @@ class SmoothSummary:
             return self._deviations(self._exact) if exact else deviations
 
         def read() -> tuple[int, tuple[FloatArray, list[int]]]:
-            # Drawn before the records are read, the noise cannot depend on them.
+            # The noise is drawn before the records are read, so it cannot depend on them.
             multiples = self._rounded.draw() if exact else []
             chunks = self.workload.universe.chunks(records, self.transform.rows)
             count, sums = self.transform.sums(chunks)
@@ -240,7 +242,7 @@ class SmoothSummary:
 
 
 def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
-    """A transform whose errors, rounding included, are at most `tolerances` (t,) * d.
+    """A transform whose errors, including rounding errors, are at most `tolerances` (t,) * d.
 
     Raises
     ------
@@ -253,16 +255,16 @@ def _precise_transform(tolerances: FloatArray, n: int) -> MomentTransform:
         worst = np.unravel_index(np.argmax(errors / tolerances), errors.shape)
         raise ValueError(
             "n or degree must be smaller, or privacy stronger: a moment of "
-            f"{n} records is computed within {errors[worst]:.2g}, and the noise asks for "
-            f"{tolerances[worst]:.2g}"
+            f"{n} records is computed with an error of up to {errors[worst]:.2g}, and this noise "
+            f"needs at most {tolerances[worst]:.2g}"
         )
     return transform
 
 
 def rounded_means(sums: FloatArray, multiples: list[int], grid: int, n: int) -> FloatArray:
-    """(sums, rounded to multiples of 2^-grid, + multiples 2^-grid) / n, in whole numbers.
+    """Round `sums` (m,) to multiples of 2^-grid, add `multiples` times 2^-grid, and divide by n.
 
-    Sums (m,) are floats; the quotient is rounded once.
+    The sum is computed in whole numbers, and only the quotient is rounded.
     """
     # A product with a power of two is exact, and so is the rounding of a float to a whole number.
     scaled = np.rint(np.ldexp(sums, grid)).tolist()

@@ -141,7 +141,7 @@ class SparseProject:
         generator, guarantee = source_and_record(rng, self.guarantee)
 
         def read() -> tuple[int, tuple[FloatArray, list[IntArray] | None]]:
-            # Drawn before the records are read, rounded noise cannot depend on them.
+            # The noise is drawn before the records are read, so it cannot depend on them.
             noise = self._rounded.draw() if rng is None else None
             count, sums = self._sums(records)
             return count, (sums, noise)

@@ -1,4 +1,4 @@
-"""The released summary of sparse projection: a file that answers queries without the records."""
+"""The released summary of sparse projection: it answers queries without the records."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from geomdp.mechanisms.sparse.hashing.signs import HashedSigns
 from geomdp.privacy import Guarantee
 from geomdp.workloads.single_queries.single_query import SparseQuery
 
-#: Layout of the file; a reader refuses another.
+#: Name of the layout of the file. `load` refuses any other.
 FORMAT = "geomdp sparse summary 1"
-#: Encodings a file can name.
+#: Encodings that can be saved, by the name that a file has for them.
 ENCODINGS = {kind.__name__: kind for kind in (IntegerElements, DigestedElements)}
 
 
@@ -32,13 +32,13 @@ class SparseAnswer(NamedTuple):
     Parameters
     ----------
     value : float
-        The answer, an unbiased estimate of the query's mean; it may leave [0, 1].
+        The answer, an unbiased estimate of the mean of the query. It can lie outside [0, 1].
     noise_std : float
-        Standard deviation of the privacy noise in it; exact.
+        Standard deviation of the privacy noise in `value`.
     distortion_std : float
-        Upper bound on the standard deviation, over the hash key, of the error of the projection:
-        sqrt(2 / T) ||Q||_2, because inner products under 4-wise independent signs have variance at
-        most 2 ||Q||^2 ||D||^2 / T, and ||D||_2 <= n.
+        Upper bound on the standard deviation, over the hash key, of the error of the projection. It
+        is sqrt(2 / T) ||Q||_2: with 4-wise independent signs, <A Q, A D> has variance at most
+        2 ||Q||^2 ||D||^2 / T, and ||D||_2 <= n.
     """
 
     value: float
@@ -48,12 +48,12 @@ class SparseAnswer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparseSummary:
-    """A noisy projected histogram with its public hash key.
+    """A noisy projected histogram with its public hash key, as `SparseProject` releases it.
 
     Parameters
     ----------
     vector : (T,) array
-        A D + noise, D the histogram of counts.
+        A D + noise, where D is the histogram of counts.
     signs : HashedSigns
         The matrix A.
     n : int
@@ -83,12 +83,14 @@ class SparseSummary:
         )
 
     def answer(self, query: SparseQuery) -> SparseAnswer:
-        """The mean of `query`: <A Q, vector> / n, O(m T / 64) hash evaluations; post-processing.
+        """Estimate the mean of `query` as <A Q, vector> / n. Every call is post-processing.
+
+        It takes O(m T / 64) hash evaluations.
 
         Raises
         ------
         ValueError
-            If the query is not as sparse as declared, or the encoding does not take an element.
+            If the query is not as sparse as declared, or the encoding does not accept an element.
         """
         if query.sparsity > self.sparsity:
             raise ValueError(
@@ -103,12 +105,12 @@ class SparseSummary:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write vector, hash key and privacy record to one .npz file, in full or not at all.
+        """Write the summary to an .npz file, completely or not at all.
 
         Raises
         ------
         ValueError
-            For an encoding that a file cannot name.
+            For an `encoding` of another class than those of this package.
         """
         name = type(self.encoding).__name__
         if name not in ENCODINGS:
@@ -160,8 +162,9 @@ def measured_distortion(
 ) -> FloatArray:
     """Relative errors |<Ax, Ay> - <x, y>| / (||x|| ||y||) on public synthetic vectors: (trials,).
 
-    Each of the two vectors of a pair has `sparsity` random elements, half of them shared, with
-    values uniform on [0, 1]. Needs no records; a key is never redrawn because of its distortion.
+    Each of the two vectors x, y of a trial has `sparsity` random elements, half of which are
+    shared, with values uniform on [0, 1]. No records are read. The key is not drawn anew if its
+    distortion is large.
     """
     sparsity, trials = whole(sparsity, "sparsity"), whole(trials, "trials")
     shared = (sparsity + 1) // 2

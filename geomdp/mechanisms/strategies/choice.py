@@ -1,4 +1,4 @@
-"""The strategies tried for a workload, and the best of them."""
+"""The strategies that are tried for a workload, and the best of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from geomdp.workloads import MarginalTables, SparseQueries, Workload
 from geomdp.workloads.base import MAX_ENTRIES, WorkloadSizeError
 from geomdp.workloads.structure.sign_products import sign_products
 
-#: Largest universe for which a p-identity strategy is tried unasked: two seconds on one core.
+#: Largest universe for which a p-identity strategy is tried by default: it takes two seconds on one
+#: core.
 MAX_QUICK = 1 << 8
 
 
@@ -57,11 +58,12 @@ def _listed(workload: Workload, largest: int) -> bool:
 
 
 def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: Adjacency) -> Design:
-    """The design with the least energy over `strategies`, of those that determine all answers.
+    """The design with the least energy among the designs that determine all answers.
 
-    Where answers differ by many orders of magnitude, rounding can leave a design unable to rebuild
-    the smallest; the next best is then taken. ``ValueError`` if no design determines all answers,
-    ``WorkloadSizeError`` if no strategy applies, or the workload is too large for those that do.
+    If answers differ by many orders of magnitude, a design can lose the smallest of them to
+    rounding. The next best design is then tried. ``ValueError`` if no design determines all
+    answers; ``WorkloadSizeError`` if `strategies` is empty, or the workload is too large for all of
+    them.
     """
     workload = enumerable(workload)
     designs, refusals = [], ["no strategy is known for it"]
@@ -84,5 +86,5 @@ def best_design(strategies: Sequence[Strategy], workload: Workload, adjacency: A
 
 
 def enumerable(workload: Workload) -> Workload:
-    """`workload`, on the finite universe of its supports if it lists sparse queries."""
+    """`workload`; if it lists sparse queries, as queries on the finite set of their supports."""
     return workload.explicit if isinstance(workload, SparseQueries) else workload

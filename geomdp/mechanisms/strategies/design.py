@@ -1,4 +1,4 @@
-"""A design: what is measured privately so that the answers follow from it, and at what error."""
+"""A design: the private measurements from which answers are computed, and their error."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from geomdp.privacy import Adjacency
 from geomdp.privacy.definitions import checked_adjacency
 from geomdp.workloads import Workload
 
-#: Largest difference between an answer and what the measurements rebuild of it, as a share of the
-#: standard deviation of that answer's noise at epsilon = 1: the noise does not cover the
-#: difference, so this is about the share of epsilon by which the privacy loss is understated.
+#: Largest difference between an answer and the answer that is computed from the measurements, as a
+#: share of the standard deviation of its noise at epsilon = 1. This difference is released without
+#: noise, so the privacy loss exceeds epsilon by about this share.
 MISFIT = 1e-8
-#: Rounding of an answer, as a share of its size: a few hundred units in the last place of float64.
+#: Rounding error that is allowed in an answer, as a share of its size: a few hundred units in the
+#: last place of float64.
 ROUNDING = 1e-13
-#: Random weights of the elements that a check tries: a difference is overlooked if its products
-#: with all of them are small, which for Gaussian weights and a tenth has probability 1e-35.
+#: Number of random Gaussian weight vectors that `check_rebuilt` multiplies a difference with. All
+#: 32 products are below a tenth of its length with probability 1e-35.
 WEIGHTS = 32
-#: Real entries of a strategy are rounded to multiples of 2^-24: they change by less than the
-#: tolerance of the search that found them, and sums over 2^29 records stay exact in float64.
+#: Real entries of a strategy are rounded to multiples of 2^-24. This changes them by less than the
+#: tolerance of the search that found them, and keeps sums over 2^29 records exact in float64.
 ENTRY_UNIT = 2**24
 
-#: C h from the counts of valid records: (p,) sums, exact in float64.
+#: A function from the counts of valid records to C h: (p,) sums, exact in float64.
 ExactSums = Callable[[Counts], FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """One private measurement C h of the histogram h, and what the answers take from it.
+    """One private measurement C h of the histogram h, and its share R C h of the answers.
 
     Parameters
     ----------
@@ -50,13 +51,13 @@ class Measurement:
     matrix : (m, p) array, sparse array or `ImplicitMap`
         R: the measurement adds R C h to the sums of the answers.
     noise : callable
-        epsilon -> the noise (p,) that makes this measurement private with its share of epsilon.
+        A function from the epsilon of the design to the noise (p,) of this measurement.
     changes : (c,) array, optional
-        How much C h can change between neighbours in each of c cases that cover all pairs of them
-        (one case for all where c = 1): an exact bound on its l1 norm with Laplace noise, on its
-        gauge with K-norm noise. None if that is not known exactly.
+        Exact bounds on the change of C h between neighbours: on its l1 norm with Laplace noise, and
+        on its gauge with K-norm noise. There is one bound for each of c cases, which together cover
+        all pairs of neighbours. None if no exact bounds are known.
     unit : int
-        A power of two; entries of C are whole multiples of 1 / unit.
+        A power of two. The entries of C are whole multiples of 1 / unit.
     sums : callable, optional
         C h from counts of valid records. Where `changes` and `sums` are known for all measurements
         of a design, they can be released with correctly rounded noise (X-GRID).
@@ -74,10 +75,11 @@ class Measurement:
 
 
 def exact_loss(measured: Sequence[Measurement], noises: Sequence[Noise]) -> Fraction | None:
-    """Privacy loss of independent noises on measurements, for the floats that they hold.
+    """Exact privacy loss of independent noises on measurements, with their float parameters.
 
-    The largest, over cases, sum of change times rate: 1 / scale for Laplace noise, epsilon for
-    K-norm noise. None if a change is not known.
+    In each case the loss is the sum over measurements of change times rate, where the rate is
+    1 / scale for Laplace noise and epsilon for K-norm noise. The result is the largest loss over
+    all cases. None if a change is not known.
     """
     cases: list[Fraction] = [Fraction(0)]
     for part, noise in zip(measured, noises, strict=True):
@@ -103,16 +105,17 @@ class Design:
     Parameters
     ----------
     name : str
-        What is measured.
+        What is measured, in words.
     energy : float
-        E ||Z||_2^2 of the noise of the sums of answers at epsilon = 1.
+        E ||Z||_2^2 of the noise Z on the sums of answers at epsilon = 1.
     answers : (b, m) array
-        The answers of b elements: all of them, or enough to notice a part that is not measured.
+        The answers of b elements: of all, or of enough elements to show that an answer is not
+        determined by the measurements.
     adjacency : Adjacency
         Neighbour relation.
     measure : callable
-        () -> the measurements, on the elements of `answers`; all geometry that is left happens
-        here.
+        A function without arguments that returns the measurements, with `rows` for the elements of
+        `answers`. Slow computations belong here, because it is called only if the design is used.
     """
 
     name: str
@@ -126,19 +129,20 @@ class Design:
 
     @cached_property
     def measurements(self) -> Sequence[Measurement]:
-        """What `measure` returns."""
+        """The measurements, computed on first use."""
         return self.measure()
 
     def noise(self, epsilon: float) -> MappedNoise:
-        """Distribution of the noise of the sums of answers: one part for each measurement.
+        """Distribution of the noise on the sums of answers, with a part for each measurement.
 
-        Scales and shares are rounded; where the changes of the measurements are known, epsilon is
-        lowered by a few 2^-50 of itself until these floats spend no more than it.
+        Scales and shares of epsilon are rounded floats. If the changes of all measurements are
+        known, the noise is computed for an epsilon that is lower by a few times 2^-50 of it, such
+        that the floats spend at most `epsilon`.
 
         Raises
         ------
         ValueError
-            If the measurements do not rebuild every answer (see `check_rebuilt`), and for an
+            If the measurements do not determine every answer (see `check_rebuilt`), and for an
             epsilon that is not finite and above 0.
         """
         self.check_answers()
@@ -153,12 +157,12 @@ class Design:
         return MappedNoise([Part(z, p.matrix) for z, p in zip(noises, measured, strict=True)])
 
     def check_answers(self) -> None:
-        """``ValueError`` if the measurements do not rebuild every answer; see `check_rebuilt`."""
+        """Raise ``ValueError`` unless the measurements determine all answers: `check_rebuilt`."""
         _ = self._rebuilt
 
     @cached_property
     def _rebuilt(self) -> bool:
-        """True; raises as `check_answers`, and is computed once."""
+        """True, or the error of `check_answers`. The check runs once."""
         deviations = np.sqrt(self._noise(1.0).variances())
         check_rebuilt(self.answers, self.measurements, deviations, self.adjacency)
         return True
@@ -170,17 +174,18 @@ def check_rebuilt(
     deviations: FloatArray,
     adjacency: Adjacency,
 ) -> None:
-    """Check that the measurements rebuild each answer, relative to the noise of that answer.
+    """Check that every answer follows from the measurements: W = sum of R_i C_i.
 
-    A mechanism adds the noise sum of R_i Z_i to the exact answers W h. That is private because it
-    is a function of the noisy measurements, provided W = sum of R_i C_i; a part of W that no
-    measurement rebuilds would be released without noise. Under replace-one W and the sum may
-    differ by a constant for each query, as the number of records is public.
+    A mechanism adds the noise sum of R_i Z_i to the exact answers W h. If W = sum of R_i C_i, the
+    result is a function of the noisy measurements, and therefore private. Otherwise the difference
+    of the two matrices would be released without noise. Under replace-one they can differ by a
+    constant for each query, because the number of records is public.
 
-    `answers` (b, m) is W^T on b elements, `measured` has C_i on the same elements and R_i, and
-    `deviations` (m,) are those of the noise at epsilon = 1. ``ValueError`` if the missing part of
-    an answer, as a vector over the elements, is longer than 1e-8 deviations of its noise plus
-    rounding. Products with 32 random vectors estimate the length.
+    `answers` (b, m) is W^T on b elements, `measured` has R_i and the columns of C_i for the same
+    elements, and `deviations` (m,) are the standard deviations of the noise at epsilon = 1.
+    ``ValueError`` if the row of the difference for some query is longer than 1e-8 of the deviation
+    of its noise plus an allowance for rounding. Products with 32 random vectors estimate the
+    length.
     """
     weights = np.random.default_rng(PUBLIC_SEED).standard_normal((len(answers), WEIGHTS))
     if adjacency is Adjacency.REPLACE_ONE:
@@ -190,24 +195,24 @@ def check_rebuilt(
     )
     missing = answers.T @ weights - rebuilt
     allowed = MISFIT * deviations + ROUNDING * np.linalg.norm(answers, axis=0)
-    # Not `>`: numbers that are not finite must be refused too.
+    # With `>` instead of `not <=`, NaN would pass.
     if not (np.abs(missing).max(axis=1) <= allowed).all():
         raise ValueError("strategy must determine all answers of the workload")
 
 
 class Strategy(Protocol):
-    """A family of designs, of which it finds the best for a workload."""
+    """A family of designs, and a search for the best one of the family for a workload."""
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The best design; ``ValueError`` if the family has none for `workload`."""
+        """The best design for `workload`; ``ValueError`` if the family has none."""
         ...
 
 
 class CellNoise(Protocol):
-    """How the counts of a partition of the universe into cells are measured."""
+    """The noise on the counts of the cells of a partition of the universe."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """Variance at epsilon = 1 along each unit vector (orthogonal to 1 under replace-one)."""
+        """Variance at epsilon = 1 in each direction; under replace-one, in those with sum 0."""
         ...
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
@@ -217,36 +222,38 @@ class CellNoise(Protocol):
 
 @dataclass(frozen=True)
 class LaplaceCells:
-    """Independent Lap(D / epsilon) on every cell: D = 2 under replace-one, 1 under add/remove."""
+    """Independent noise Lap(D / epsilon) on every cell, D = 2 (replace-one) or 1 (add/remove)."""
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """2 D^2."""
+        """Variance of the noise on a cell at epsilon = 1: 2 D^2."""
         del cells
         return 2 * _l1_change(adjacency) ** 2
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> LaplaceNoise:
-        """Laplace noise on every cell."""
+        """Independent Laplace noise on the counts (cells,)."""
         return LaplaceNoise(cells, _l1_change(adjacency) / positive(epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
 class SimplexCells:
-    """K-norm noise of the neighbour body of counts, the difference body of a simplex (X-SIM).
+    """K-norm noise on the counts of cells, of the neighbour body of counts (X-SIM).
 
-    Under add/remove that body is the l1 ball, and the noise `LaplaceCells`. Under replace-one, of r
-    = cells - 1 dimensions, the variance is 4 (2 r + 1) / (r + 2) against 8: half as much for two
-    cells, and nearly as much for many.
+    Under replace-one that body is the difference body of a simplex, of dimension r = cells - 1. The
+    variance is 4 (2 r + 1) / (r + 2), where `LaplaceCells` has 8: half as much for two cells, and
+    nearly as much for many. Under add/remove the body is the l1 ball, and the noise is that of
+    `LaplaceCells`.
     """
 
     def variance(self, cells: int, adjacency: Adjacency) -> float:
-        """4 (2 r + 1) / (r + 2), r = cells - 1; 2 under add/remove."""
+        """Variance at epsilon = 1: 4 (2 r + 1) / (r + 2), or 2 under add/remove."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().variance(cells, adjacency)
-        # (r + 1)(r + 2) times E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2), see the body.
+        # K-norm noise has (r + 1)(r + 2) times the variance of a uniform point U of the body, for
+        # which E ||U||^2 / r = 4 (2 r + 1) / ((r + 1)(r + 2)^2); see `SimplexDifference`.
         return 4 * (2 * cells - 1) / (cells + 1)
 
     def noise(self, cells: int, epsilon: float, adjacency: Adjacency) -> Noise:
-        """K-norm noise on the hyperplane of sum 0."""
+        """K-norm noise on the counts (cells,); under replace-one its entries add up to 0."""
         if checked_adjacency(adjacency) is Adjacency.ADD_REMOVE:
             return LaplaceCells().noise(cells, epsilon, adjacency)
         body = SimplexDifference.at_units(cells)
@@ -264,12 +271,13 @@ def cell_measurement(
     sums: ExactSums | None = None,
     table: tuple[int, ...] | None = None,
 ) -> Measurement:
-    """Counts of cells, rows (p, b) whose columns are points of a simplex, with a share of epsilon.
+    """The measurement of counts of cells, with the share `share` of epsilon.
 
-    The entries of `rows` are multiples of 1 / `unit`, and every column adds up to 1 exactly.
+    The columns of `rows` (p, b) are points of a simplex: their entries are multiples of 1 / `unit`
+    and add up to exactly 1.
     """
     count = rows.shape[0]
-    # Counts of cells move by a difference of two points of the simplex.
+    # Between neighbours, counts of cells change by a difference of two points of the simplex.
     known = {LaplaceCells(): _l1_change(adjacency), SimplexCells(): 1.0}
     change = known.get(cells) if isinstance(cells, LaplaceCells | SimplexCells) else None
     return Measurement(
@@ -292,7 +300,7 @@ def laplace_measurement(
     unit: int = 1,
     sums: ExactSums | None = None,
 ) -> Measurement:
-    """Rows (p, b) with independent Laplace noise of a scale stated at epsilon = 1."""
+    """The measurement `rows` (p, b) with independent Laplace noise of scale `scale` / epsilon."""
     count = rows.shape[0]
     return Measurement(
         rows, matrix, lambda epsilon: LaplaceNoise(count, scale / epsilon), changes, unit, sums

@@ -1,4 +1,4 @@
-"""Least squares reconstruction of listed answers from private measurements of the histogram."""
+"""Answers computed by least squares from private measurements of the histogram."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import scipy.linalg
 from geomdp._typing import FloatArray
 from geomdp.privacy import Adjacency
 
-#: Relative error of a solution above which the matrix counts as singular.
+#: If the solution of a linear system has a larger relative error, its matrix counts as singular.
 SOLVED = 1e-9
 
 
 def gram(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """sum over queries of w w^T (N, N), w the query as a function on the N elements.
+    """The sum over queries of w w^T (N, N), where w (N,) has the answers of all elements.
 
-    Under replace-one the number of records is public and the mean of w does not matter: it is
-    taken off.
+    Under replace-one the mean of w is subtracted. It adds a constant to the answers, because the
+    number of records is public.
     """
     queries = centred(answers, adjacency)
     return np.asarray(queries @ queries.T)
 
 
 def centred(answers: FloatArray, adjacency: Adjacency) -> FloatArray:
-    """Under replace-one, answers (N, m) minus their mean over the elements; else the answers."""
+    """Answers (N, m), under replace-one minus their mean over the elements."""
     if adjacency is Adjacency.ADD_REMOVE:
         return answers
-    # From the first row first: answers that are all the same then become exactly 0.
+    # Subtracting the first row before the mean makes constant columns exactly 0.
     moved = answers - answers[0]
     return np.asarray(moved - moved.mean(axis=0))
 
@@ -39,23 +39,24 @@ def reconstruct(
     precisions: Sequence[float],
     adjacency: Adjacency,
 ) -> list[FloatArray]:
-    """Maps R_i (m, p_i) with sum_i R_i C_i = W, up to what is public, of least total variance.
+    """Maps R_i (m, p_i) with sum_i R_i C_i = W for which the answers have least total variance.
 
-    Where the measurements do not determine W they rebuild as much of it as they can; `Design`
-    checks that nothing is missing.
+    Measurement i is C_i h + z_i, where h is the histogram and z_i has variance 1 / precision_i in
+    each coordinate. With S = (sum_i precision_i C_i^T C_i)^+ the maps are
+    R_i = W S C_i^T precision_i. Under replace-one the number of records 1^T h is public, so the
+    equation is required on vectors of sum 0 only.
 
-    Measurement i is C_i h + z_i of the histogram h, z_i with variance 1 / precision_i along each
-    axis. With S = (sum_i precision_i C_i^T C_i)^+ the maps are R_i = W S C_i^T precision_i; under
-    replace-one, where 1^T h is public, W and C_i act on vectors of sum 0 only.
+    If the measurements do not determine W, the equation holds for a part of W only. `Design` checks
+    that nothing is missing.
 
     Parameters
     ----------
     answers : (N, m) array
         W^T: the answers of all elements.
     measurements : sequence of (p_i, N) arrays
-        C_i.
+        The C_i.
     precisions : sequence of float
-        Above 0.
+        The precisions of the measurements, above 0.
     adjacency : Adjacency
         Neighbour relation.
     """
@@ -65,7 +66,8 @@ def reconstruct(
     for precision, row in zip(precisions, rows, strict=True):
         information += precision * row @ row.T
     if adjacency is Adjacency.REPLACE_ONE:
-        # Any multiple of 1 1^T makes it invertible without a change on vectors of sum 0.
+        # Adding a multiple of 1 1^T makes the matrix invertible and changes nothing on vectors of
+        # sum 0.
         information = information + np.trace(information) / len(information) ** 2
     solved = _solve(information, queries)
     return [p * (solved.T @ row) for p, row in zip(precisions, rows, strict=True)]
@@ -81,7 +83,7 @@ def _solve(information: FloatArray, queries: FloatArray) -> FloatArray:
         off = np.abs(information @ solved - queries).max(axis=0)
         if (off <= SOLVED * np.abs(queries).max(axis=0)).all():
             return np.asarray(solved)
-    # Singular, or so nearly that rounding decides: eigenvalues of that size count as 0.
+    # The matrix is singular up to rounding. Eigenvalues of the size of rounding errors count as 0.
     cutoff = len(information) * np.finfo(float).eps
     return np.asarray(np.linalg.pinv(information, rcond=cutoff, hermitian=True) @ queries)
 
@@ -91,9 +93,10 @@ def error_and_slopes(
 ) -> tuple[float, FloatArray, FloatArray]:
     """tr(G S), S = (diag(d) + T^T T)^-1, with its derivatives by d (N,) and T (p, N).
 
-    It is the squared error of least squares from measurements with the information matrix
-    diag(d) + T^T T. Under replace-one that matrix has an infinite multiple of 1 1^T added, for the
-    public number of records. O(p N^2) by the matrix inversion lemma.
+    `gram` is G, `diagonal` is d and `rows` is T. The value is the squared error of least squares
+    from measurements with the information matrix diag(d) + T^T T. Under replace-one the number of
+    records is known exactly: S is then the limit for an infinite multiple of 1 1^T added to that
+    matrix. The cost is O(p N^2), by the matrix inversion lemma.
     """
     scaled = rows / diagonal
     inner = np.linalg.solve(np.eye(len(rows)) + scaled @ rows.T, scaled)

@@ -1,4 +1,4 @@
-"""Designs for listed universes: the histogram, a tree of intervals, the Haar wavelet."""
+"""Strategies for universes given as a list: a tree of intervals, and the Haar wavelet."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_LISTED = 1 << 12
 
 
 def listed_answers(workload: Workload) -> FloatArray:
-    """Answers (N, m) of all elements, for N of at most 2^12; `WorkloadSizeError` beyond."""
+    """Answers (N, m) of all N elements; `WorkloadSizeError` if N is above 2^12."""
     size = workload.universe.size
     if size is None or size > MAX_LISTED:
         raise WorkloadSizeError(
@@ -39,9 +39,10 @@ def listed_answers(workload: Workload) -> FloatArray:
 
 
 def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
-    """rows @ h for the histogram h of records; further columns of `rows` have no records.
+    """The function from counts of records to `rows` @ h, where h is their histogram.
 
-    Exact in float64 while sums of the entries are below 2^53 of their units.
+    `rows` can have more columns than the universe has elements; h is 0 there. The products are
+    exact in float64 as long as they are below 2^53 of the units of the entries.
     """
 
     def sums(counts: Counts) -> FloatArray:
@@ -54,10 +55,11 @@ def listed_sums(workload: Workload, rows: FloatArray) -> ExactSums:
 
 @dataclass(frozen=True)
 class Tree:
-    """Counts of the intervals of a binary tree over the elements, each level with its share.
+    """Counts of the intervals of a binary tree over the elements.
 
-    Level l splits the elements, in their order and filled up to a power of two, into 2^l intervals,
-    measured by `cells`. A share may be 0; the finest level alone is the histogram.
+    Level l splits the elements into 2^l intervals, in their order and filled up to a power of two.
+    `cells` is the noise on the counts of a level. Every level has a share of the budget, which can
+    be 0. If only the finest level has a share, the strategy is the histogram.
 
     References
     ----------
@@ -75,8 +77,8 @@ class Tree:
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
         sizes = 2.0 ** (depth - levels)
         variances = [self.cells.variance(1 << int(level), adjacency) for level in levels]
-        # Level l also determines all coarser levels. Intervals of size s measure a unit vector that
-        # is constant on them with s times the precision of a cell.
+        # A level also determines all coarser levels. A unit vector that is constant on intervals of
+        # s elements is measured with s times the precision of one count.
         overlap = np.tril(np.ones((len(levels), len(levels)))) * (sizes / variances)[:, None]
         split = best_split(costs, sp.csr_array(overlap))
 
@@ -97,7 +99,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Haar:
-    """Haar wavelet coefficients with Laplace noise, each level with its share.
+    """Haar wavelet coefficients with Laplace noise. Every level has a share of the budget.
 
     References
     ----------
@@ -110,9 +112,10 @@ class Haar:
         depth = int(math.log2(len(answers)))
         levels = np.arange(1 if adjacency is Adjacency.REPLACE_ONE else 0, depth + 1)
         costs = np.array([_detail(answers, int(level), adjacency) for level in levels])
-        # Wavelets of level l have entries +-1 on the 2^(depth - l + 1) elements of an interval of
-        # level l - 1 (level 0: the constant), hence that squared length. An element has one at
-        # each level, and two elements may differ in both of theirs: an l1 change of D = 2.
+        # A wavelet of level l has entries +-1 on an interval of level l - 1, which has
+        # 2^(depth - l + 1) elements; that of level 0 is the constant 1. So these are the squared
+        # lengths. Each element is in one wavelet of a level. Replacing an element by another changes
+        # two coefficients by 1, or one by 2: the l1 norm of the change is D = 2.
         lengths = 2.0 ** (depth + 1 - np.maximum(levels, 1))
         change = 2.0 if adjacency is Adjacency.REPLACE_ONE else 1.0
         overlap = sp.csr_array(sp.diags_array(lengths / (2 * change**2)))
@@ -137,7 +140,7 @@ class Haar:
 
 
 def _padded(answers: FloatArray) -> FloatArray:
-    """Answers of 2^k elements: the last row repeated for elements that no record has."""
+    """Answers (2^k, m). The last row is repeated for added elements, which no record has."""
     missing = (1 << (len(answers) - 1).bit_length()) - len(answers)
     return np.vstack([answers, np.repeat(answers[-1:], missing, axis=0)])
 
@@ -156,7 +159,7 @@ def _wavelets(size: int, level: int) -> FloatArray:
 
 
 def _detail(answers: FloatArray, level: int, adjacency: Adjacency) -> float:
-    """Squared length of the queries in the span of the wavelets of a level."""
+    """Sum over queries of the squared length of their projection on the wavelets of a level."""
     waves = _wavelets(len(answers), level)
     length = float((waves[0] ** 2).sum())
     return float(((waves @ centred(answers, adjacency)) ** 2).sum()) / length

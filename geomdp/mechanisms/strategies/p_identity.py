@@ -40,7 +40,7 @@ def optimisable_answers(workload: Workload) -> FloatArray:
 
 
 def hat_functions(count: int, size: int) -> FloatArray:
-    """Hat functions (count, size): each rises and falls linearly; they sum to 1 at each element."""
+    """Hat functions (count, size), which rise and fall linearly and add up to 1 everywhere."""
     places = (np.arange(size) + 0.5) / size * count - 0.5
     places = np.clip(places, 0, count - 1)
     return np.asarray(np.clip(1 - np.abs(places - np.arange(count)[:, None]), 0, None))
@@ -48,16 +48,18 @@ def hat_functions(count: int, size: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class PIdentity:
-    """Measurements (I; T) D of the histogram, T (p, N) >= 0, D = diag(1 / (1 + column sums of T)).
+    """The histogram and p weighted sums of it, with weights that are optimised for the workload.
 
-    Every column of the strategy has l1 norm 1. T is chosen to minimise the error of the answers
-    that least squares reconstructs. The problem is not convex: a quasi-Newton descent from hat
-    functions over the elements in their order finds a local minimum.
+    The measurements are (I; T) D h, where h is the histogram, T (p, N) has entries of 0 or more and
+    D = diag(1 / (1 + column sums of T)). So every column of the strategy has l1 norm 1. T minimises
+    the error of the answers that least squares computes. The problem is not convex: a quasi-Newton
+    descent from hat functions over the elements, in their order, finds a local minimum.
 
     Parameters
     ----------
     rows : int, optional
-        Number p of rows of T. By default 3/4 N^(1/2) and N^(1/2) are tried and the better is taken.
+        Number p of rows of T. By default 3/4 N^(1/2) and N^(1/2) rows are tried, and the better
+        result is taken.
 
     References
     ----------
@@ -71,7 +73,7 @@ class PIdentity:
             whole(self.rows, "rows")
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The design with the best rows; `WorkloadSizeError` unless N is from 2 to 2^10."""
+        """The design with the best T found; `WorkloadSizeError` unless N is from 2 to 2^10."""
         checked_adjacency(adjacency)
         answers = optimisable_answers(workload)
         size = len(answers)
@@ -79,9 +81,9 @@ class PIdentity:
         found = [_descend(answers, count, adjacency) for count in counts]
         rows = min(found, key=lambda pair: pair[0])[1]
         strategy = np.vstack([np.eye(size), rows]) / (1 + rows.sum(axis=0))
-        # Entries become multiples of 2^-24, so that measurements are exact sums, and so is the l1
-        # sensitivity `change`. It is about 1 under add/remove, and about 2 under replacement, or
-        # less if all columns overlap.
+        # Entries become multiples of 2^-24, so that the measurements and the l1 sensitivity
+        # `change` are computed exactly. `change` is about 1 under add/remove. Under replace-one it
+        # is about 2, or less if all columns overlap.
         strategy = np.rint(strategy * ENTRY_UNIT) / ENTRY_UNIT
         if adjacency is Adjacency.REPLACE_ONE:
             change = l1_diameter(strategy.T)
@@ -101,16 +103,16 @@ class PIdentity:
 
 
 def bump_counts(size: int) -> list[int]:
-    """Numbers of rows to try: N^(1/2) times 3/4 and 1, rounded.
+    """Numbers of rows to try for N = `size` elements: 3/4 N^(1/2) and N^(1/2), rounded.
 
-    For prefix queries, cells of N^(1/2) elements balance the error from whole cells against that
-    from single elements within a cell.
+    A prefix query is a sum of whole cells plus single elements of one more cell. Cells of N^(1/2)
+    elements balance the errors of the two parts.
     """
     return sorted({max(1, round(share * math.sqrt(size))) for share in (0.75, 1.0)})
 
 
 def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[float, FloatArray]:
-    """The best T found with `count` rows: the logarithm of its error, and T (count, N)."""
+    """The logarithm of the error of the best T (count, N) found, and T itself."""
     size = len(answers)
     squared = gram(answers, adjacency)
 
@@ -122,8 +124,8 @@ def _descend(answers: FloatArray, count: int, adjacency: Adjacency) -> tuple[flo
         return math.log(value), ((by_rows / sums + by_sums) / value).ravel()
 
     def descend() -> FloatArray:
-        # Hat functions plus a little noise. Without noise most entries would start at their bound
-        # 0, which they leave slowly, and rows that start equal would stay equal.
+        # Hat functions plus a little noise. Without noise most entries would start at their lower
+        # bound 0, which the descent leaves slowly, and equal rows would stay equal.
         start = hat_functions(count, size) + 0.1 * np.random.default_rng(0).random((count, size))
         from scipy.optimize import minimize  # slow import
 

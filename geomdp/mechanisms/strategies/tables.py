@@ -47,7 +47,7 @@ CHECKED = 64
 
 @dataclass(frozen=True)
 class WeightedMarginals:
-    """Marginal tables of sets of columns, each with its share of the budget.
+    """Marginal tables of sets of columns, each with a share of the budget.
 
     Candidates are all sets of columns where there are at most 2^11, with at most 2^20 cells in the
     table of all columns, else those of at most k columns; the table of all columns; and the blocks
@@ -66,7 +66,7 @@ class WeightedMarginals:
     cells: CellNoise = field(default_factory=LaplaceCells)
 
     def design(self, workload: Workload, adjacency: Adjacency) -> Design:
-        """The best split over sets of columns.
+        """The design with the best split of the budget over sets of columns.
 
         Raises
         ------
@@ -209,6 +209,6 @@ def _sums(S: Columns) -> ExactSums:
 
 
 def _subsets(columns: list[int], least: int, most: int) -> list[Columns]:
-    """Subsets of `columns` of `least` to `most`, by size and then lexicographic."""
+    """Subsets of `columns` with `least` to `most` elements, by size and then lexicographically."""
     sizes = range(least, most + 1)
     return [S for size in sizes for S in itertools.combinations(columns, size)]

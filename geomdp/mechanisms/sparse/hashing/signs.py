@@ -1,8 +1,9 @@
 """Random sign matrices with limited independence, stored as a key of a few hundred bytes.
 
-A in {+-T^(-1/2)}^(T x universe) has r-wise independent entries. They come from one random
-polynomial over GF(2^64): its value at (block b, element x) is a uniform 64-bit word whose bits are
-the signs of rows 64 b, ..., 64 b + 63 in column x (BR-JL, X-GF).
+A matrix A with T rows and a column for each element of a universe has r-wise independent entries
++-T^(-1/2). They are computed from a random polynomial over GF(2^64). Its value at block b and
+element x is a uniform 64-bit word, whose bits are the signs of rows 64 b, ..., 64 b + 63 in column
+x (BR-JL, X-GF).
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ MAX_ROWS = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class HashedSigns:
-    """The matrix A of a key: T rows, one column per whole number below `elements`.
+    """The matrix A of a key, with T rows and a column for each whole number below `elements`.
 
-    Any r entries are independent and uniform, r = 2^k the length of the key.
+    Any r entries are independent and uniform, where r = 2^k is the length of the key.
 
     Parameters
     ----------
     rows : int
         Number of rows T, a power of two from 64 to 2^24.
     key : (2^k,) uint64 array
-        Uniform random words, k at least 1; the coefficients of the polynomial.
+        Uniform random words, the coefficients of the polynomial. k is at least 1.
     """
 
     rows: int
@@ -69,7 +70,7 @@ class HashedSigns:
     def draw(cls, rows: int, independence: int, rng: np.random.Generator) -> HashedSigns:
         """A random matrix whose entries are at least `independence`-wise independent.
 
-        The key's length is the next power of two.
+        The length of the key is the least power of two that is at least `independence`.
         """
         independence = whole(independence, "independence", minimum=2)
         length = 1 << (independence - 1).bit_length()
@@ -77,12 +78,12 @@ class HashedSigns:
 
     @property
     def independence(self) -> int:
-        """The r of the r-wise independence of the entries."""
+        """The r for which the entries are r-wise independent."""
         return len(self.key)
 
     @property
     def elements(self) -> int:
-        """Number of columns: elements are whole numbers below this."""
+        """Number of columns. Elements are the whole numbers below it."""
         return 1 << (WORD_BITS - self._block_bits)
 
     @property
@@ -90,9 +91,9 @@ class HashedSigns:
         return (self.rows // WORD_BITS - 1).bit_length()
 
     def words(self, elements: IntArray) -> Words:
-        """Sign bits (k, T / 64) of the columns of `elements` (k,); bit i of word b is row 64b + i.
+        """Words (k, T / 64) with the signs of the columns of `elements` (k,).
 
-        A bit 1 stands for the sign -1.
+        Bit i of word b is the sign in row 64 b + i, where 1 stands for -1.
 
         Raises
         ------
@@ -116,7 +117,8 @@ class HashedSigns:
     def signed_sums(self, elements: IntArray, weights: FloatArray) -> FloatArray:
         """T^(1/2) A times the vector with `weights` (k,) at `elements` (k,): (T,).
 
-        Exact for whole weights of a total below 2^53.
+        The sums are exact if the weights are whole numbers whose absolute values add up to less
+        than 2^53.
         """
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         total = np.zeros(self.rows)

@@ -1,10 +1,11 @@
 """Polynomials over GF(2^64) evaluated at all points of an affine subspace at once.
 
-V_j is the span of the words 1, 2, 4, ..., 2^(j-1): all words below 2^j. Its subspace polynomial
-s_j(x) = product over v in V_j of (x - v) is linear over GF(2) and constant on the cosets of V_j.
-With s'_j = s_j / s_j(2^j), a polynomial of degree below 2^k is written in the basis
-X_i = product over the bits j of i of s'_j, in which evaluation on a coset of V_k is a butterfly
-network with (k/2) 2^k multiplications (Lin, Chung and Han 2014; X-GF).
+Let V_j be the span of the words 1, 2, 4, ..., 2^(j-1), which contains all words below 2^j. Its
+subspace polynomial s_j(x) = product over v in V_j of (x - v) is linear over GF(2) and constant on
+every coset of V_j. Let s'_j = s_j / s_j(2^j), and let X_i be the product of the s'_j over all bits
+j that are 1 in i. A polynomial of degree below 2^k is written in the basis X_i. In this basis it is
+evaluated on a coset of V_k by a butterfly network with (k/2) 2^k multiplications (Lin, Chung and
+Han 2014; X-GF).
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from geomdp.mechanisms.sparse.hashing.field import (
     times,
 )
 
-#: Largest k: 2^12-wise independence is far more than any bound asks for.
+#: Largest k. No bound needs as much as 2^12-wise independence.
 MAX_LEVELS = 12
 
 
 def subspace_maps(levels: int) -> Words:
     """The linear maps s'_0, ..., s'_(levels-1) on the 64 unit words: (levels, 64).
 
-    Row j holds s'_j(2^i) at column i; s'_j of a word is the XOR over its bits.
-    s_0(x) = x and s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
+    Entry (j, i) is s'_j(2^i). By linearity, s'_j of a word is the XOR of these over the 1 bits of
+    the word. The recursion is s_0(x) = x and s_(j+1)(x) = s_j(x)^2 + s_j(2^j) s_j(x).
     """
     levels = whole(levels, "levels", minimum=0, maximum=MAX_LEVELS)
     values = np.uint64(1) << np.arange(64, dtype=np.uint64)
@@ -45,7 +46,7 @@ def subspace_maps(levels: int) -> Words:
 
 @numba.njit(cache=True)
 def apply_map(images: Words, word: np.uint64) -> np.uint64:
-    """The image of `word` under a GF(2)-linear map given on the unit words: (64,)."""
+    """The image of `word` under a GF(2)-linear map, given by its `images` (64,) of unit words."""
     result = np.uint64(0)
     for i in range(64):
         if (word >> np.uint64(i)) & np.uint64(1):
@@ -55,10 +56,10 @@ def apply_map(images: Words, word: np.uint64) -> np.uint64:
 
 @numba.njit(cache=True)
 def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Words) -> None:
-    """Values at theta + 0, theta + 1, ..., theta + 2^k - 1 of one polynomial, into `out` (2^k,).
+    """Write the values of a polynomial at theta + v, for all words v below 2^k, to `out` (2^k,).
 
-    `coefficients` (2^k,) are those in the basis X_i, `origin` (k,) is s'_0(theta), ...,
-    s'_(k-1)(theta), and `shifts` (k, 2^k) holds s'_j(v) for the words v below 2^k.
+    `coefficients` (2^k,) are those in the basis X_i. `origin` (k,) holds s'_0(theta), ...,
+    s'_(k-1)(theta), and `shifts` (k, 2^k) holds s'_j(v) for all v.
     """
     table = np.empty(16, dtype=np.uint64)
     fold = FOLD
@@ -68,7 +69,8 @@ def evaluate_on_coset(coefficients: Words, origin: Words, shifts: Words, out: Wo
     level = len(origin) - 1
     while half > 0:
         for start in range(0, size, 2 * half):
-            # s'_level is constant on theta + start + V_level, and larger by 1 on the next coset.
+            # s'_level is constant on theta + start + V_level. On the next coset it is that value
+            # plus 1.
             fill_multiples(origin[level] ^ shifts[level, start], table)
             for i in range(start, start + half):
                 low = out[i] ^ times(table, out[i + half], fold)
